@@ -1,0 +1,2 @@
+//! signet
+fn main() {}
