@@ -1,0 +1,464 @@
+//! What the log remembers: everything `Node` says of its inputs, and can be told
+//! again after a restart.
+//!
+//! An entry knows its own members; sequence, time and chain around them are the audit crate's.
+//! Nothing here holds plaintext of tier 3 or 4.
+
+use std::sync::Arc;
+
+use crate::certificate::Certificate;
+use crate::envelope::{Claimed, Message};
+use crate::headers::MessageType;
+use crate::ids::{AgentId, Digest, MessageId};
+use crate::json::{Map, Value, write_canonical, write_string};
+use crate::reject::Reason;
+
+/// How much of unproven input is kept, in bytes.
+pub const RAW_KEPT: usize = 1024;
+
+/// One line's worth of memory.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Entry {
+    /// A message, in or out, and what was decided about it.
+    Message(Verdict),
+    /// The first line of a log: whose it is.
+    Genesis(Certificate),
+    /// A peer's standing changed.
+    Trust(TrustChange, Certificate),
+    /// A message of ours waits for a session.
+    Draft(DraftLine),
+    /// What became of an accepted message or a draft.
+    Outcome(OutcomeLine),
+    /// A peer's clock and ours differ.
+    Clock {
+        /// Whose.
+        peer: AgentId,
+        /// The peer's minus ours, in milliseconds.
+        difference_ms: i64,
+    },
+    /// Unproven input over the budget, counted instead of written.
+    Flood(Flood),
+    /// Messages were lost before they could be judged.
+    Gap {
+        /// Why, for a person.
+        cause: String,
+    },
+}
+
+/// Which way a message went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To us.
+    In,
+    /// From us.
+    Out,
+}
+
+/// What was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Taken; its effect may follow.
+    Accepted,
+    /// Refused, and why.
+    Rejected(Reason),
+    /// Ours, signed and sent.
+    Sent,
+}
+
+/// What happened to one message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// In or out.
+    pub direction: Direction,
+    /// What was decided.
+    pub ruling: Ruling,
+    /// The length of the bytes that came or went.
+    pub bytes: u64,
+    /// The hash of the message, or of bytes that did not parse.
+    pub hash: Digest,
+    /// What is kept of it.
+    pub evidence: Evidence,
+}
+
+/// What is kept of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Evidence {
+    /// All of it: its signature holds.
+    Whole(Arc<Message>),
+    /// Its headers only: tier 3 or 4 came in clear.
+    Headers(Arc<Message>),
+    /// Its headers only, read back from a log.
+    Withheld(Map<String, Value>),
+    /// A copy of a message whose line stands elsewhere.
+    Copy(Claimed),
+    /// The first KiB of unproven input, and what it claimed.
+    Raw(Vec<u8>, Claimed),
+}
+
+/// How a peer's standing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustChange {
+    /// A person pinned the root and bound the agent-id.
+    Bound,
+    /// A newer certificate of the same root came with a handshake.
+    Renewed,
+}
+
+/// A message that waits: its JSON without what signing adds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DraftLine {
+    /// For whom.
+    pub peer: AgentId,
+    /// Its name.
+    pub message_id: MessageId,
+    /// Seconds that it may wait and then live.
+    pub life: u64,
+    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and signature.
+    pub message: Value,
+}
+
+/// What became of something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutcomeLine {
+    /// Who sent it, or for whom it waited.
+    pub peer: AgentId,
+    /// Which message.
+    pub message_id: MessageId,
+    /// What was tried or done.
+    pub what: Did,
+    /// The number of the try, from 1.
+    pub tries: u8,
+}
+
+/// The things that become of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// The agent took it from the inbox.
+    Acknowledged,
+    /// A daemon's own answer was tried and could not be made.
+    AnswerFailed,
+    /// A draft's life ended before there was a session.
+    DraftExpired,
+    /// The peer refused the handshake that a draft waited for.
+    DraftRefused,
+}
+
+/// Unproven input that shares a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flood {
+    /// How many.
+    pub count: u64,
+    /// Their bytes altogether.
+    pub bytes: u64,
+    /// SHA-256 over the running hash and each one's hash, in order of arrival, from 32 zero bytes.
+    pub hash: Digest,
+}
+
+/// A line of a log does not say what its kind must.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the line's `{0}` is absent or malformed; run `signet audit verify` on the log")]
+pub struct EntryError(pub &'static str);
+
+impl Entry {
+    /// The kind, as the line names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::Genesis(_) => "genesis",
+            Self::Trust(..) => "trust",
+            Self::Draft(_) => "draft",
+            Self::Outcome(_) => "outcome",
+            Self::Clock { .. } => "clock",
+            Self::Flood(_) => "flood",
+            Self::Gap { .. } => "gap",
+        }
+    }
+
+    /// Writes `"kind":…` and the entry's members, without braces.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut line = Line(out);
+        line.first("kind", self.kind());
+        match self {
+            Self::Message(verdict) => verdict.write(&mut line),
+            Self::Genesis(certificate) => line.certificate(certificate),
+            Self::Trust(change, certificate) => {
+                line.text("change", change.as_str());
+                line.text("peer", certificate.agent.as_str());
+                line.certificate(certificate);
+            }
+            Self::Draft(draft) => {
+                line.text("peer", draft.peer.as_str());
+                line.text("message-id", &draft.message_id.to_string());
+                line.number("life", draft.life);
+                line.value("message", &draft.message);
+            }
+            Self::Outcome(outcome) => {
+                line.text("peer", outcome.peer.as_str());
+                line.text("message-id", &outcome.message_id.to_string());
+                line.text("what", outcome.what.as_str());
+                line.number("try", u64::from(outcome.tries));
+            }
+            Self::Clock { peer, difference_ms } => {
+                line.text("peer", peer.as_str());
+                line.value("difference-ms", &Value::from(*difference_ms));
+            }
+            Self::Flood(flood) => {
+                line.number("count", flood.count);
+                line.number("bytes", flood.bytes);
+                line.text("sha256", &flood.hash.to_hex());
+            }
+            Self::Gap { cause } => line.text("cause", cause),
+        }
+    }
+
+    /// Reads an entry from the members of a log line. `None` for kinds that are the chain's own.
+    ///
+    /// # Errors
+    /// Names the member at fault.
+    pub fn parse(mut line: Map<String, Value>) -> Result<Option<Self>, EntryError> {
+        let members = Members(&line);
+        Ok(Some(match members.text("kind")? {
+            "message" => return Verdict::parse(line).map(|verdict| Some(Self::Message(verdict))),
+            "genesis" => Self::Genesis(members.certificate()?),
+            "trust" => Self::Trust(TrustChange::parse(members.text("change")?)?, members.certificate()?),
+            "draft" => Self::Draft(DraftLine {
+                peer: members.parsed("peer")?,
+                message_id: members.parsed("message-id")?,
+                life: members.number("life")?,
+                message: line.remove("message").ok_or(EntryError("message"))?,
+            }),
+            "outcome" => Self::Outcome(OutcomeLine {
+                peer: members.parsed("peer")?,
+                message_id: members.parsed("message-id")?,
+                what: Did::parse(members.text("what")?)?,
+                tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
+            }),
+            "clock" => Self::Clock {
+                peer: members.parsed("peer")?,
+                difference_ms: line.get("difference-ms").and_then(Value::as_i64).ok_or(EntryError("difference-ms"))?,
+            },
+            "flood" => Self::Flood(Flood {
+                count: members.number("count")?,
+                bytes: members.number("bytes")?,
+                hash: members.digest("sha256")?,
+            }),
+            "gap" => Self::Gap { cause: members.text("cause")?.to_owned() },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Verdict {
+    /// The reason, when it was refused.
+    pub fn reason(&self) -> Option<Reason> {
+        match self.ruling {
+            Ruling::Rejected(reason) => Some(reason),
+            Ruling::Accepted | Ruling::Sent => None,
+        }
+    }
+
+    /// The message, when all of it is kept or at hand.
+    pub fn message(&self) -> Option<&Arc<Message>> {
+        match &self.evidence {
+            Evidence::Whole(message) | Evidence::Headers(message) => Some(message),
+            Evidence::Withheld(_) | Evidence::Copy(_) | Evidence::Raw(..) => None,
+        }
+    }
+
+    fn write(&self, line: &mut Line<'_>) {
+        line.text("dir", if self.direction == Direction::In { "in" } else { "out" });
+        line.text("verdict", self.ruling.as_str());
+        line.maybe("reason", self.reason().map(Reason::name));
+        let (peer, kind, tier, summary) = self.seen();
+        line.maybe("peer", peer.as_ref().map(AgentId::as_str));
+        line.maybe("type", kind.map(MessageType::as_str));
+        match tier {
+            Some(tier) => line.number("tier", u64::from(tier)),
+            None => line.value("tier", &Value::Null),
+        }
+        line.maybe("summary", summary);
+        line.number("bytes", self.bytes);
+        line.text("sha256", &self.hash.to_hex());
+        match &self.evidence {
+            Evidence::Whole(message) => line.json("message", message.canonical()),
+            Evidence::Headers(message) => line.value("headers", &message.headers.to_value()),
+            Evidence::Withheld(headers) => line.value("headers", &Value::Object(headers.clone())),
+            Evidence::Copy(_) => {}
+            Evidence::Raw(head, _) => line.text("raw", &data_encoding::BASE64.encode(head)),
+        }
+    }
+
+    /// Peer, type, tier and summary. For unproven input these are claims; `verdict` tells.
+    fn seen(&self) -> (Option<AgentId>, Option<MessageType>, Option<u8>, Option<&str>) {
+        match &self.evidence {
+            Evidence::Whole(message) | Evidence::Headers(message) => {
+                let headers = &message.headers;
+                let peer = if self.direction == Direction::In { &headers.agent_id } else { &headers.recipient_id };
+                let summary = message.summary.as_deref().filter(|_| headers.data_tier < 3);
+                (Some(peer.clone()), Some(headers.message_type), Some(headers.data_tier), summary)
+            }
+            Evidence::Withheld(headers) => {
+                let headers = Members(headers);
+                let tier = headers.number("data-tier").ok().and_then(|tier| u8::try_from(tier).ok());
+                (headers.parsed("agent-id").ok(), headers.parsed("message-type").ok(), tier, None)
+            }
+            Evidence::Copy(claimed) | Evidence::Raw(_, claimed) => {
+                (claimed.agent.clone(), claimed.message_type, None, None)
+            }
+        }
+    }
+
+    fn parse(mut line: Map<String, Value>) -> Result<Self, EntryError> {
+        let message = line.remove("message");
+        let headers = line.remove("headers");
+        let members = Members(&line);
+        let claimed = Claimed { agent: members.parsed("peer").ok(), message_type: members.parsed("type").ok() };
+        let evidence = match (message, headers, members.text("raw")) {
+            (Some(message), None, Err(_)) => {
+                Evidence::Whole(Arc::new(Message::from_value(message).map_err(|_| EntryError("message"))?))
+            }
+            (None, Some(Value::Object(headers)), Err(_)) => Evidence::Withheld(headers),
+            (None, None, Ok(raw)) => {
+                let head = data_encoding::BASE64.decode(raw.as_bytes()).map_err(|_| EntryError("raw"))?;
+                Evidence::Raw(head, claimed)
+            }
+            (None, None, Err(_)) => Evidence::Copy(claimed),
+            _ => return Err(EntryError("message")),
+        };
+        Ok(Self {
+            direction: match members.text("dir")? {
+                "in" => Direction::In,
+                "out" => Direction::Out,
+                _ => return Err(EntryError("dir")),
+            },
+            ruling: Ruling::parse(members.text("verdict")?, line.get("reason"))?,
+            bytes: members.number("bytes")?,
+            hash: members.digest("sha256")?,
+            evidence,
+        })
+    }
+}
+
+impl Ruling {
+    /// As the line's `verdict` names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected(_) => "rejected",
+            Self::Sent => "sent",
+        }
+    }
+
+    fn parse(text: &str, reason: Option<&Value>) -> Result<Self, EntryError> {
+        match text {
+            "accepted" => Ok(Self::Accepted),
+            "sent" => Ok(Self::Sent),
+            "rejected" => {
+                let reason = reason.and_then(Value::as_str).and_then(|name| name.parse().ok());
+                reason.map(Self::Rejected).ok_or(EntryError("reason"))
+            }
+            _ => Err(EntryError("verdict")),
+        }
+    }
+}
+
+impl TrustChange {
+    /// As the line's `change` names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Renewed => "renewed",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, EntryError> {
+        [Self::Bound, Self::Renewed].into_iter().find(|known| known.as_str() == text).ok_or(EntryError("change"))
+    }
+}
+
+impl Did {
+    /// As the line's `what` names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Acknowledged => "acknowledged",
+            Self::AnswerFailed => "answer-failed",
+            Self::DraftExpired => "draft-expired",
+            Self::DraftRefused => "draft-refused",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, EntryError> {
+        let all = [Self::Acknowledged, Self::AnswerFailed, Self::DraftExpired, Self::DraftRefused];
+        all.into_iter().find(|known| known.as_str() == text).ok_or(EntryError("what"))
+    }
+}
+
+/// Writes members one after another in the order a reader wants them.
+struct Line<'a>(&'a mut Vec<u8>);
+
+impl Line<'_> {
+    fn first(&mut self, name: &str, text: &str) {
+        write_string(name, self.0);
+        self.0.push(b':');
+        write_string(text, self.0);
+    }
+
+    fn json(&mut self, name: &str, json: &[u8]) {
+        self.0.push(b',');
+        write_string(name, self.0);
+        self.0.push(b':');
+        self.0.extend_from_slice(json);
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.0.push(b',');
+        self.first(name, text);
+    }
+
+    fn maybe(&mut self, name: &str, text: Option<&str>) {
+        match text {
+            Some(text) => self.text(name, text),
+            None => self.json(name, b"null"),
+        }
+    }
+
+    fn number(&mut self, name: &str, number: u64) {
+        self.json(name, number.to_string().as_bytes());
+    }
+
+    fn value(&mut self, name: &str, value: &Value) {
+        self.json(name, b"");
+        write_canonical(value, self.0);
+    }
+
+    fn certificate(&mut self, certificate: &Certificate) {
+        self.text("fingerprint", &crate::keys::fingerprint(&certificate.root));
+        self.value("certificate", certificate.to_value());
+    }
+}
+
+struct Members<'a>(&'a Map<String, Value>);
+
+impl<'a> Members<'a> {
+    fn text(&self, name: &'static str) -> Result<&'a str, EntryError> {
+        self.0.get(name).and_then(Value::as_str).ok_or(EntryError(name))
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
+        self.text(name)?.parse().map_err(|_| EntryError(name))
+    }
+
+    fn number(&self, name: &'static str) -> Result<u64, EntryError> {
+        self.0.get(name).and_then(Value::as_u64).ok_or(EntryError(name))
+    }
+
+    fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {
+        Digest::from_hex(self.text(name)?).map_err(|_| EntryError(name))
+    }
+
+    fn certificate(&self) -> Result<Certificate, EntryError> {
+        let value = self.0.get("certificate").ok_or(EntryError("certificate"))?;
+        Certificate::parse(value).map_err(|_| EntryError("certificate"))
+    }
+}

@@ -1,0 +1,280 @@
+//! The headers: six of identity, six of delivery, eight optional (docs/protocol.md, Headers).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::ids::{AgentId, Digest, KeyId, MessageId, PrincipalId, SessionId, Version};
+use crate::json::{Map, Value};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+/// The four kinds of message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MessageType {
+    /// Asks for an answer.
+    Request,
+    /// Answers one request.
+    Response,
+    /// Tells, and wants no answer.
+    Notification,
+    /// Hands work over.
+    Handoff,
+}
+
+impl MessageType {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::Notification => "notification",
+            Self::Handoff => "handoff",
+        }
+    }
+}
+
+impl FromStr for MessageType {
+    type Err = Reason;
+
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        match text {
+            "request" => Ok(Self::Request),
+            "response" => Ok(Self::Response),
+            "notification" => Ok(Self::Notification),
+            "handoff" => Ok(Self::Handoff),
+            _ => Err(Reason::HeaderInvalid),
+        }
+    }
+}
+
+impl fmt::Display for MessageType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A set of skill layers, 0 to 15.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Layers(u16);
+
+impl Layers {
+    /// The layers in `list`; numbers above 15 are left out.
+    pub fn of(list: &[u8]) -> Self {
+        Self(list.iter().filter(|layer| **layer < 16).fold(0, |set, layer| set | 1 << layer))
+    }
+
+    /// Whether every layer of `self` is in `other`.
+    pub const fn is_subset_of(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// The layers as the wire writes them, ascending.
+    pub fn to_value(self) -> Value {
+        (0..16_u8).filter(|layer| self.0 >> layer & 1 == 1).map(Value::from).collect()
+    }
+}
+
+impl TryFrom<&Value> for Layers {
+    type Error = Reason;
+
+    fn try_from(value: &Value) -> Result<Self, Reason> {
+        let items = value.as_array().ok_or(Reason::HeaderInvalid)?;
+        let mut set = 0_u16;
+        for item in items {
+            let layer = item.as_u64().filter(|layer| *layer < 16).ok_or(Reason::HeaderInvalid)?;
+            if set >> layer & 1 == 1 {
+                return Err(Reason::HeaderInvalid);
+            }
+            set |= 1 << layer;
+        }
+        Ok(Self(set))
+    }
+}
+
+/// The name of a capability: `[a-z0-9][a-z0-9.-]{0,126}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CapabilityName(String);
+
+impl CapabilityName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CapabilityName {
+    type Err = Reason;
+
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+        let first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let holds = text.len() <= 127 && text.as_bytes().first().is_some_and(first) && text.bytes().all(|b| inner(&b));
+        if holds { Ok(Self(text.to_owned())) } else { Err(Reason::HeaderInvalid) }
+    }
+}
+
+impl fmt::Display for CapabilityName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a conversation: 1 to 128 of `[A-Za-z0-9._:-]`, chosen by whoever opens it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationId(String);
+
+impl ConversationId {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ConversationId {
+    type Err = Reason;
+
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
+        let holds = (1..=128).contains(&text.len()) && text.bytes().all(known);
+        if holds { Ok(Self(text.to_owned())) } else { Err(Reason::HeaderInvalid) }
+    }
+}
+
+/// The headers of one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// Who sends.
+    pub agent_id: AgentId,
+    /// For whom the sender acts.
+    pub principal_id: PrincipalId,
+    /// When it was signed.
+    pub timestamp: Timestamp,
+    /// Which of the four kinds it is.
+    pub message_type: MessageType,
+    /// The version of the trust layer.
+    pub version: Version,
+    /// What the sender has committed to.
+    pub layers: Layers,
+    /// For whom it is.
+    pub recipient_id: AgentId,
+    /// Its name, used once.
+    pub message_id: MessageId,
+    /// When it stops being good.
+    pub expires_at: Timestamp,
+    /// The key that signed it.
+    pub key_id: KeyId,
+    /// The session and the number in it; absent in the handshake. A receipt has only the session.
+    pub session: Option<SessionId>,
+    /// From 1 in each session and direction.
+    pub sequence: Option<u64>,
+    /// 1 to 4; 1 when absent.
+    pub data_tier: u8,
+    /// What is asked for.
+    pub capability: Option<CapabilityName>,
+    /// What it belongs to.
+    pub conversation_id: Option<ConversationId>,
+    /// The request it answers.
+    pub in_reply_to: Option<MessageId>,
+    /// SHA-256 of the sender's last durable audit line.
+    pub audit_head: Option<Digest>,
+    /// How often the conversation was passed on; 1 when absent.
+    pub hops: u8,
+}
+
+const MANDATORY: [&str; 10] = [
+    "agent-id", "principal-id", "timestamp", "message-type", "trust-layer-version",
+    "skill-layers-loaded", "recipient-id", "message-id", "expires-at", "key-id",
+];
+const OPTIONAL: [&str; 8] = [
+    "session", "sequence", "data-tier", "capability", "conversation-id", "in-reply-to", "audit-head", "hops",
+];
+const MAX_SEQUENCE: u64 = (1 << 53) - 1;
+
+impl Headers {
+    /// Reads the headers (check V04).
+    ///
+    /// # Errors
+    /// `header-missing`, `header-unknown` or `header-invalid`.
+    pub fn parse(members: &Map<String, Value>) -> Result<Self, Reason> {
+        if MANDATORY.iter().any(|name| !members.contains_key(*name)) {
+            return Err(Reason::HeaderMissing);
+        }
+        if members.keys().any(|name| !MANDATORY.contains(&name.as_str()) && !OPTIONAL.contains(&name.as_str())) {
+            return Err(Reason::HeaderUnknown);
+        }
+        Ok(Self {
+            agent_id: parsed(members, "agent-id")?,
+            principal_id: parsed(members, "principal-id")?,
+            timestamp: parsed(members, "timestamp")?,
+            message_type: parsed(members, "message-type")?,
+            version: parsed(members, "trust-layer-version")?,
+            layers: members.get("skill-layers-loaded").ok_or(Reason::HeaderMissing)?.try_into()?,
+            recipient_id: parsed(members, "recipient-id")?,
+            message_id: parsed(members, "message-id")?,
+            expires_at: parsed(members, "expires-at")?,
+            key_id: parsed(members, "key-id")?,
+            session: optional(members, "session")?.map(SessionId),
+            sequence: integer(members, "sequence", 1, MAX_SEQUENCE)?,
+            data_tier: small(members, "data-tier", 4)?,
+            capability: optional(members, "capability")?,
+            conversation_id: optional(members, "conversation-id")?,
+            in_reply_to: optional(members, "in-reply-to")?,
+            audit_head: members.get("audit-head").map(head).transpose()?,
+            hops: small(members, "hops", 255)?,
+        })
+    }
+
+    /// The headers as a JSON object; absent ones are left out, tier 1 and hop 1 as well.
+    pub fn to_value(&self) -> Value {
+        let mut members = Map::new();
+        let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
+        put("agent-id", self.agent_id.as_str().into());
+        put("principal-id", self.principal_id.as_str().into());
+        put("timestamp", self.timestamp.to_string().into());
+        put("message-type", self.message_type.as_str().into());
+        put("trust-layer-version", self.version.to_string().into());
+        put("skill-layers-loaded", self.layers.to_value());
+        put("recipient-id", self.recipient_id.as_str().into());
+        put("message-id", self.message_id.to_string().into());
+        put("expires-at", self.expires_at.to_string().into());
+        put("key-id", self.key_id.to_string().into());
+        self.session.map(|session| put("session", session.to_string().into()));
+        self.sequence.map(|sequence| put("sequence", sequence.into()));
+        (self.data_tier != 1).then(|| put("data-tier", self.data_tier.into()));
+        self.capability.as_ref().map(|name| put("capability", name.as_str().into()));
+        self.conversation_id.as_ref().map(|name| put("conversation-id", name.as_str().into()));
+        self.in_reply_to.map(|id| put("in-reply-to", id.to_string().into()));
+        self.audit_head.map(|hash| put("audit-head", hash.to_hex().into()));
+        (self.hops != 1).then(|| put("hops", self.hops.into()));
+        Value::Object(members)
+    }
+}
+
+fn parsed<T: FromStr>(members: &Map<String, Value>, name: &str) -> Result<T, Reason> {
+    optional(members, name)?.ok_or(Reason::HeaderMissing)
+}
+
+fn optional<T: FromStr>(members: &Map<String, Value>, name: &str) -> Result<Option<T>, Reason> {
+    let Some(value) = members.get(name) else { return Ok(None) };
+    let text = value.as_str().ok_or(Reason::HeaderInvalid)?;
+    text.parse().map(Some).map_err(|_| Reason::HeaderInvalid)
+}
+
+fn integer(members: &Map<String, Value>, name: &str, least: u64, most: u64) -> Result<Option<u64>, Reason> {
+    let Some(value) = members.get(name) else { return Ok(None) };
+    value.as_u64().filter(|number| (least..=most).contains(number)).map(Some).ok_or(Reason::HeaderInvalid)
+}
+
+fn small(members: &Map<String, Value>, name: &str, most: u64) -> Result<u8, Reason> {
+    let number = integer(members, name, 1, most)?.unwrap_or(1);
+    u8::try_from(number).map_err(|_| Reason::HeaderInvalid)
+}
+
+fn head(value: &Value) -> Result<Digest, Reason> {
+    value.as_str().and_then(|text| Digest::from_hex(text).ok()).ok_or(Reason::HeaderInvalid)
+}
+
+impl Version {
+    /// The trust-layer version of this release.
+    pub const CURRENT: Self = Self { major: 1, minor: 0, patch: 0 };
+}

@@ -1,0 +1,124 @@
+//! The one table of reasons: name, JSON-RPC code, numbered check of `docs/protocol.md`, and text.
+//!
+//! The wire, the log, the schemas and the documents all take theirs from here; a test compares them.
+
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! reasons {
+    ($( $variant:ident $name:literal $code:literal $check:literal $text:literal; )*) => {
+        /// Why a message was refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Reason {
+            $( #[doc = $text] $variant, )*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of the checks that give it.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
+
+            /// The stable name: on the wire in `error.data.reason`, in the log in `reason`.
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$variant => $name, )* }
+            }
+
+            /// The JSON-RPC error code: a standard one, or one of -32050 to -32099.
+            pub const fn code(self) -> i64 {
+                match self { $( Self::$variant => $code, )* }
+            }
+
+            /// The numbered check of `docs/protocol.md` that gives this reason.
+            pub const fn check(self) -> &'static str {
+                match self { $( Self::$variant => $check, )* }
+            }
+
+            /// One sentence for a person: what was wrong and what to do about it.
+            pub const fn text(self) -> &'static str {
+                match self { $( Self::$variant => $text, )* }
+            }
+        }
+    };
+}
+
+reasons! {
+    TooLarge "too-large" -32600 "V01" "The message is over 240 KiB; send less, or a reference to where the data is.";
+    InvalidUtf8 "invalid-utf8" -32700 "V02" "The bytes are not UTF-8; encode the message as UTF-8.";
+    ByteOrderMark "byte-order-mark" -32700 "V02" "The text starts with a byte order mark; send it without.";
+    MalformedJson "malformed-json" -32700 "V02" "The text is not JSON (RFC 8259); nothing is repaired, send it again well-formed.";
+    DuplicateName "duplicate-name" -32700 "V02" "An object names a member twice; name each member once.";
+    LoneSurrogate "lone-surrogate" -32700 "V02" "A string escapes half a surrogate pair; escape both halves or neither.";
+    NumberOutOfRange "number-out-of-range" -32700 "V02" "A number does not survive as an IEEE 754 double; send it as a string.";
+    TooDeep "too-deep" -32700 "V02" "The JSON nests deeper than 64; flatten it.";
+    TooManyValues "too-many-values" -32700 "V02" "The JSON has more than 10,000 values; send fewer.";
+    BatchUnsupported "batch-unsupported" -32600 "V02" "Batches are not taken from the network; send one signed message at a time.";
+    InvalidShape "invalid-shape" -32600 "V03" "The message does not fit schemas/message.schema.json; compare the two.";
+    MethodNotFound "method-not-found" -32601 "V03" "The method is not one of signet/1; see the list of methods in docs/protocol.md.";
+    HeaderMissing "header-missing" -32602 "V04" "A mandatory header is absent; send all of them.";
+    HeaderUnknown "header-unknown" -32602 "V04" "A header is not one of signet/1; put what an application adds into body.";
+    HeaderInvalid "header-invalid" -32602 "V04" "A header's value has the wrong form; see docs/protocol.md, Headers.";
+    MessageTypeMismatch "message-type-mismatch" -32602 "V04" "message-type does not fit the method or the JSON-RPC form.";
+    IdMismatch "id-mismatch" -32602 "V04" "The JSON-RPC id is not the message-id (call) or the in-reply-to (response).";
+    WrongRecipient "wrong-recipient" -32050 "V05" "recipient-id names another agent; the message was redirected or misaddressed.";
+    WrongSubject "wrong-subject" -32051 "V05" "The message came by a subject that is not this agent's inbox.";
+    Reflected "reflected" -32052 "V05" "agent-id names the recipient itself; a message of ours came back.";
+    AgentUnknown "agent-unknown" -32053 "V06" "No principal is bound to this agent-id; `signet peer add` its certificate first.";
+    PrincipalUnknown "principal-unknown" -32054 "V06" "The certificate's root key is not pinned; compare the fingerprint, then `signet peer add`.";
+    AgentIdTaken "agent-id-taken" -32055 "V06" "This agent-id is bound to another principal; a person must resolve it.";
+    RootChanged "root-changed" -32056 "V06" "A pinned principal appears with another root key; treat it as an attack until the person confirms.";
+    CertificateInvalid "certificate-invalid" -32057 "V06" "The certificate's form or root signature does not hold.";
+    CertificateExpired "certificate-expired" -32058 "V06" "The certificate was not valid at the message's timestamp; renew it.";
+    SerialRolledBack "serial-rolled-back" -32059 "V06" "A certificate with a higher serial is already known; send the newest.";
+    KeyUnknown "key-unknown" -32060 "V06" "key-id is not a certified key of this agent.";
+    KeysInvalid "keys-invalid" -32061 "V06" "The key statement's form, signature or validity does not hold.";
+    PrincipalMismatch "principal-mismatch" -32062 "V06" "principal-id is not the certificate's.";
+    LayersExceedCertificate "layers-exceed-certificate" -32063 "V06" "skill-layers-loaded claims more than the certificate allows.";
+    SignatureInvalid "signature-invalid" -32064 "V07" "The Ed25519 signature does not verify strictly; the message was changed or is forged.";
+    Duplicate "duplicate" -32065 "V08" "This very message was judged before; the first verdict stands.";
+    TimestampInFuture "timestamp-in-future" -32066 "V09" "timestamp is over 60 s ahead of the recipient's clock; set the clocks right.";
+    Expired "expired" -32067 "V09" "expires-at has passed; send a new message.";
+    LifetimeTooLong "lifetime-too-long" -32068 "V09" "The message lives longer than 7 days (handshake: 5 minutes), or ends before it starts.";
+    HandshakeRequired "handshake-required" -32069 "V10" "Nothing is taken outside a session; announce first.";
+    SessionUnknown "session-unknown" -32070 "V10" "The recipient has no such session; it announces, and a new session follows.";
+    SessionEnded "session-ended" -32071 "V10" "The session had ended at the message's timestamp; use its successor.";
+    VersionMismatch "version-mismatch" -32072 "V10" "trust-layer-version is not the session's.";
+    SequenceBelowWindow "sequence-below-window" -32073 "V10" "The sequence number lies below the replay window.";
+    SequenceReuse "sequence-reuse" -32074 "V10" "The sequence number was seen with another message: a restored backup, or a second copy of the agent.";
+    MessageIdReuse "message-id-reuse" -32075 "V10" "The message-id was seen with another message; ids are used once.";
+    HandshakeUnexpected "handshake-unexpected" -32076 "V11" "This flight fits no handshake that is under way; announce again.";
+    HandshakeCrossed "handshake-crossed" -32077 "V11" "Both sides announced; the lower agent-id goes on as initiator.";
+    HandshakeBusy "handshake-busy" -32078 "V11" "Too many handshakes are half open; the sender tries again by itself.";
+    AnnounceStale "announce-stale" -32079 "V11" "A later announce of this agent is already being answered.";
+    TranscriptMismatch "transcript-mismatch" -32080 "V11" "The transcript hash is not that of the flights exchanged; a flight was changed or mixed up.";
+    VersionUnsupported "version-unsupported" -32081 "V11" "No common trust-layer version; update the older side.";
+    VersionDowngrade "version-downgrade" -32082 "V11" "The version chosen or offered is lower than what both sides can do or have done.";
+    MethodNotServed "method-not-served" -32601 "V12" "The method belongs to signet/1, but this release does not serve it.";
+    ResponseUnsolicited "response-unsolicited" -32083 "V12" "No open request of ours to this agent has that message-id.";
+    TierLowered "tier-lowered" -32084 "V12" "A response must have at least its request's data-tier.";
+    CapabilityNotGranted "capability-not-granted" -32085 "V12" "The capability was not granted in the handshake; ask the recipient's person.";
+    TierNotGranted "tier-not-granted" -32086 "V12" "The data-tier is above what was granted in the handshake.";
+    SealRequired "seal-required" -32087 "V12" "Tiers 3 and 4 travel sealed, never in clear.";
+    HopsExceeded "hops-exceeded" -32088 "V12" "The conversation went through more than 8 hops; it is a loop.";
+    InboxFull "inbox-full" -32089 "V12" "The recipient's inbox waits for its agent; send again later.";
+    PeerRefused "peer-refused" -32090 "V11" "The peer refused the handshake; its person decides.";
+    Declined "declined" -32091 "V12" "The recipient's agent declined the request; its message says why.";
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text names no reason of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a reason of signet/1; see the table in docs/protocol.md")]
+pub struct UnknownReason;
+
+impl FromStr for Reason {
+    type Err = UnknownReason;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|reason| reason.name() == text).ok_or(UnknownReason)
+    }
+}
