@@ -1,0 +1,326 @@
+//! Identifiers (protocol.md section 1): each is parsed once, strictly, and has exactly one spelling.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use sha2::{Digest as _, Sha256};
+use uuid::{Builder, Uuid, Variant};
+
+/// Why a text is not the identifier it should be. No variant repeats the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdError {
+    /// Not `[a-z0-9][a-z0-9-]{0,62}`.
+    #[error(
+        "not an agent or principal id: use 1 to 63 of a-z, 0-9 and '-', the first not being '-'"
+    )]
+    Name,
+    /// Not a UUID v7 in lower case with hyphens.
+    #[error("not a message id: use a UUID of version 7 (RFC 9562), lower case, with hyphens")]
+    MessageId,
+    /// Not 43 characters of strict base64url.
+    #[error("not a SHA-256 value: use 43 characters of base64url (RFC 4648) without padding")]
+    Digest,
+    /// Not 64 lower-case hexadecimal digits.
+    #[error("not a SHA-256 value in hexadecimal: use 64 of 0-9 and a-f")]
+    Hex,
+    /// Not `ed25519:` and a digest.
+    #[error("not a key id: use 'ed25519:' and 43 characters of base64url without padding")]
+    KeyId,
+    /// Not strict base64url.
+    #[error("not base64url (RFC 4648): leave out padding and line breaks, keep trailing bits zero")]
+    Base64Url,
+    /// Not three plain integers.
+    #[error("not a version: use MAJOR.MINOR.PATCH, each 0 to 9999 without leading zeros")]
+    Version,
+}
+
+macro_rules! name_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The id as it stands on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                is_name(text).then(|| Self(text.into())).ok_or(IdError::Name)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        debug_as_display!($name);
+    };
+}
+
+macro_rules! debug_as_display {
+    ($name:ident) => {
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({self})", stringify!($name))
+            }
+        }
+    };
+}
+
+name_id! {
+    /// The id of an agent: `[a-z0-9][a-z0-9-]{0,62}`, fit for a subject token, a file name and a log.
+    AgentId
+}
+
+name_id! {
+    /// The id of the person or organisation an agent acts for; the grammar of [`AgentId`].
+    PrincipalId
+}
+
+fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= NAME_MAX
+        && text.bytes().next().is_some_and(plain)
+        && text.bytes().all(|byte| plain(byte) || byte == b'-')
+}
+
+/// The id of one message: a UUID v7 (RFC 9562), ordered by the millisecond it names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(Uuid);
+
+impl MessageId {
+    /// Builds an id from Unix milliseconds (the low 48 bits count) and ten random bytes.
+    #[must_use]
+    pub fn from_parts(ms_since_epoch: u64, random: [u8; 10]) -> Self {
+        Self(Builder::from_unix_timestamp_millis(ms_since_epoch, &random).into_uuid())
+    }
+
+    /// The sixteen bytes in network order.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl FromStr for MessageId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let id = Uuid::try_parse(text).map_err(|_| IdError::MessageId)?;
+        let is_v7 = id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122;
+        let mut spelling = Uuid::encode_buffer();
+        let is_plain = id.hyphenated().encode_lower(&mut spelling) == text;
+        (is_v7 && is_plain)
+            .then_some(Self(id))
+            .ok_or(IdError::MessageId)
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+debug_as_display!(MessageId);
+
+/// A SHA-256 value (FIPS 180-4), written as 43 characters of base64url.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// SHA-256 of the concatenation of `parts`. The lengths are not hashed: a caller who needs the
+    /// boundaries kept puts them into the parts.
+    #[must_use]
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// 64 lower-case hexadecimal digits, the form of the audit log.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        HEXLOWER.encode(&self.0)
+    }
+
+    /// Reads what [`Digest::to_hex`] writes, and nothing else.
+    ///
+    /// # Errors
+    /// [`IdError::Hex`] for another length, upper case or any other character.
+    pub fn from_hex(text: &str) -> Result<Self, IdError> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).map_err(|_| IdError::Hex)?;
+        bytes.try_into().map(Self).map_err(|_| IdError::Hex)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let mut bytes = [0; 32];
+        if text.len() != DIGEST_CHARS {
+            return Err(IdError::Digest);
+        }
+        match BASE64URL_NOPAD.decode_mut(text.as_bytes(), &mut bytes) {
+            Ok(_) => Ok(Self(bytes)),
+            Err(_) => Err(IdError::Digest),
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        BASE64URL_NOPAD.encode_display(&self.0).fmt(f)
+    }
+}
+
+debug_as_display!(Digest);
+
+/// The name of an Ed25519 key: `ed25519:` and the whole SHA-256 of the public key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(Digest);
+
+impl KeyId {
+    /// The id of an encoded public key (RFC 8032).
+    #[must_use]
+    pub fn of_key(public: &[u8; 32]) -> Self {
+        Self(Digest::of(&[public]))
+    }
+
+    /// The hash within the id.
+    #[must_use]
+    pub fn digest(&self) -> &Digest {
+        &self.0
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let hash = text.strip_prefix(KEY_PREFIX).ok_or(IdError::KeyId)?;
+        hash.parse().map(Self).map_err(|_| IdError::KeyId)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{KEY_PREFIX}{}", self.0)
+    }
+}
+
+debug_as_display!(KeyId);
+
+/// A session: the hash of the handshake's transcript, as 43 characters of base64url.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub Digest);
+
+impl FromStr for SessionId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+debug_as_display!(SessionId);
+
+/// A trust-layer version, `MAJOR.MINOR.PATCH`; on the wire each number is below 10,000.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Changes when an older peer can no longer talk to a newer one.
+    pub major: u16,
+    /// Changes when something is added.
+    pub minor: u16,
+    /// Changes when nothing on the wire does.
+    pub patch: u16,
+}
+
+impl FromStr for Version {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let mut numbers = text.split('.').map(version_number);
+        match (
+            numbers.next(),
+            numbers.next(),
+            numbers.next(),
+            numbers.next(),
+        ) {
+            (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => Ok(Self {
+                major,
+                minor,
+                patch,
+            }),
+            _ => Err(IdError::Version),
+        }
+    }
+}
+
+fn version_number(text: &str) -> Option<u16> {
+    let is_plain = matches!(text.len(), 1..=4)
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| is_plain)
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+debug_as_display!(Version);
+
+/// Base64url without padding (RFC 4648 section 5).
+#[must_use]
+pub fn encode_base64url(bytes: &[u8]) -> String {
+    BASE64URL_NOPAD.encode(bytes)
+}
+
+/// Reads what [`encode_base64url`] writes, and nothing else: each byte string has one spelling.
+///
+/// # Errors
+/// [`IdError::Base64Url`] for padding, foreign characters, an impossible length or trailing bits.
+pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
+    BASE64URL_NOPAD
+        .decode(text.as_bytes())
+        .map_err(|_| IdError::Base64Url)
+}
+
+const NAME_MAX: usize = 63;
+const DIGEST_CHARS: usize = 43;
+const KEY_PREFIX: &str = "ed25519:";
