@@ -127,7 +127,12 @@ impl Draft {
     }
 
     /// An answer to `request`: same conversation, at least its tier, one hop more.
-    pub fn answer(form: Form, request: &Message, message_id: MessageId, body: Option<Value>) -> Self {
+    pub fn answer(
+        form: Form,
+        request: &Message,
+        message_id: MessageId,
+        body: Option<Value>,
+    ) -> Self {
         let headers = &request.headers;
         Self {
             form,
@@ -151,7 +156,9 @@ impl Draft {
     pub fn sign(self, identity: &Identity, stamp: Stamp) -> Result<Signed, Reason> {
         let headers = self.headers(identity, stamp);
         let mut value = assemble(&self.form, &headers, self.summary.as_deref(), self.body);
-        let signature = identity.signing.sign(Purpose::Message, &[&canonical(&value)]);
+        let signature = identity
+            .signing
+            .sign(Purpose::Message, &[&canonical(&value)]);
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
         let message = Message::from_value(value)?;
@@ -163,12 +170,27 @@ impl Draft {
 
     /// The draft as the log keeps it: without what signing adds.
     pub fn to_value(&self, identity: &Identity, now: Timestamp) -> Value {
-        let stamp = Stamp { now, session: None, sequence: None, audit_head: None, version: Version::CURRENT };
+        let stamp = Stamp {
+            now,
+            session: None,
+            sequence: None,
+            audit_head: None,
+            version: Version::CURRENT,
+        };
         let headers = self.headers(identity, stamp);
-        let mut value = assemble(&self.form, &headers, self.summary.as_deref(), self.body.clone());
-        if let Some(headers) = envelope_mut(&mut value).and_then(|envelope| envelope.get_mut("headers")) {
+        let mut value = assemble(
+            &self.form,
+            &headers,
+            self.summary.as_deref(),
+            self.body.clone(),
+        );
+        if let Some(headers) =
+            envelope_mut(&mut value).and_then(|envelope| envelope.get_mut("headers"))
+        {
             for name in ["timestamp", "expires-at", "key-id"] {
-                headers.as_object_mut().and_then(|headers| headers.remove(name));
+                headers
+                    .as_object_mut()
+                    .and_then(|headers| headers.remove(name));
             }
         }
         value
@@ -180,12 +202,18 @@ impl Draft {
     /// As for a message that does not fit.
     pub fn parse(mut value: Value, life: Duration) -> Result<Self, Reason> {
         let envelope = envelope_mut(&mut value).ok_or(Reason::InvalidShape)?;
-        let headers = envelope.get_mut("headers").and_then(Value::as_object_mut).ok_or(Reason::HeaderMissing)?;
+        let headers = envelope
+            .get_mut("headers")
+            .and_then(Value::as_object_mut)
+            .ok_or(Reason::HeaderMissing)?;
         // What signing will replace: any well-formed values do.
         for (name, text) in [
             ("timestamp", "1970-01-01T00:00:00Z"),
             ("expires-at", "1970-01-01T00:00:00Z"),
-            ("key-id", "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+            (
+                "key-id",
+                "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            ),
         ] {
             headers.insert(name.into(), text.into());
         }
@@ -231,6 +259,8 @@ impl Draft {
 }
 
 fn envelope_mut(value: &mut Value) -> Option<&mut Map<String, Value>> {
-    let place = ["/params", "/result", "/error/data"].into_iter().find(|place| value.pointer(place).is_some())?;
+    let place = ["/params", "/result", "/error/data"]
+        .into_iter()
+        .find(|place| value.pointer(place).is_some())?;
     value.pointer_mut(place)?.as_object_mut()
 }

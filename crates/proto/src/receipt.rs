@@ -39,7 +39,10 @@ impl Receipt {
             members.insert("hash".into(), hash.to_string().into());
         }
         if !self.except.is_empty() {
-            members.insert("except".into(), self.except.iter().map(exception_value).collect());
+            members.insert(
+                "except".into(),
+                self.except.iter().map(exception_value).collect(),
+            );
         }
         if let Some(floor) = self.floor {
             members.insert("floor".into(), floor.into());
@@ -53,13 +56,26 @@ impl Receipt {
 
     /// Reads a body that fits `schemas/receipt.schema.json`.
     pub fn parse(body: &Value) -> Option<Self> {
-        let array = |name: &str| body.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let array = |name: &str| {
+            body.get(name)
+                .and_then(Value::as_array)
+                .map_or(&[][..], Vec::as_slice)
+        };
         Some(Self {
             through: body.get("through")?.as_u64()?,
-            hash: body.get("hash").map(|hash| hash.as_str()?.parse().ok()).unwrap_or(None),
-            except: array("except").iter().map(parse_exception).collect::<Option<_>>()?,
+            hash: body
+                .get("hash")
+                .map(|hash| hash.as_str()?.parse().ok())
+                .unwrap_or(None),
+            except: array("except")
+                .iter()
+                .map(parse_exception)
+                .collect::<Option<_>>()?,
             floor: body.get("floor").and_then(Value::as_u64),
-            given_up: array("given-up").iter().map(parse_range).collect::<Option<_>>()?,
+            given_up: array("given-up")
+                .iter()
+                .map(parse_range)
+                .collect::<Option<_>>()?,
         })
     }
 }
@@ -76,7 +92,10 @@ fn exception_value((number, exception): &(u64, Exception)) -> Value {
 
 fn parse_exception(value: &Value) -> Option<(u64, Exception)> {
     let reason = value.get("reason")?.as_str()?.to_owned();
-    let hash = value.get("hash").and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let hash = value
+        .get("hash")
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse().ok());
     Some((value.get("sequence")?.as_u64()?, Exception { reason, hash }))
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::envelope::Message;
 use crate::handshake::{Grant, Retry, Role};
-use crate::ids::{Digest, SessionId, Version};
-use crate::receipt::{Exception, Receipt, MISSING};
+use crate::ids::{Digest, MessageId, SessionId, Version};
+use crate::receipt::{Exception, MISSING, Receipt};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
@@ -65,7 +65,8 @@ impl Session {
 
     /// When two thirds of its life are over.
     pub fn renewal(&self) -> Timestamp {
-        self.began.saturating_add(self.ends.since(self.began) / 3 * 2)
+        self.began
+            .saturating_add(self.ends.since(self.began) / 3 * 2)
     }
 }
 
@@ -115,7 +116,10 @@ impl Window {
         while self.base + (self.slots.len() as u64) <= sequence {
             self.slots.push_back(None);
         }
-        if let Some(slot) = sequence.checked_sub(self.base).and_then(|at| self.slots.get_mut(at as usize)) {
+        if let Some(slot) = sequence
+            .checked_sub(self.base)
+            .and_then(|at| self.slots.get_mut(at as usize))
+        {
             *slot = Some(Slot { hash, refused });
         }
         while self.slots.len() as u64 > WINDOW {
@@ -130,7 +134,10 @@ impl Window {
     pub fn note_reuse(&mut self, sequence: u64) {
         let held = self.slot(sequence).map(|slot| slot.hash);
         if sequence <= self.through && self.exceptions.len() < EXCEPTIONS {
-            let exception = Exception { reason: Reason::SequenceReuse.name().to_owned(), hash: held };
+            let exception = Exception {
+                reason: Reason::SequenceReuse.name().to_owned(),
+                hash: held,
+            };
             self.exceptions.entry(sequence).or_insert(exception);
         }
         self.unreported += 1;
@@ -153,6 +160,11 @@ impl Window {
         self.given_up.retain(|(_, to)| *to > through);
     }
 
+    /// Notes that the peer should hear from us, though nothing new came.
+    pub fn owe(&mut self) {
+        self.unreported += 1;
+    }
+
     /// How much was judged since the last receipt.
     pub fn unreported(&self) -> u64 {
         self.unreported
@@ -173,7 +185,11 @@ impl Window {
         Receipt {
             through: self.through,
             hash: self.through_hash,
-            except: self.exceptions.iter().map(|(number, exception)| (*number, exception.clone())).collect(),
+            except: self
+                .exceptions
+                .iter()
+                .map(|(number, exception)| (*number, exception.clone()))
+                .collect(),
             floor: None,
             given_up: Vec::new(),
         }
@@ -195,10 +211,17 @@ impl Window {
             let slot = self.slot(next);
             let exception = match slot {
                 Some(Slot { refused: None, .. }) => None,
-                Some(Slot { refused: Some(reason), .. }) => {
-                    Some(Exception { reason: reason.name().to_owned(), hash: None })
-                }
-                None if self.is_given_up(next) => Some(Exception { reason: MISSING.to_owned(), hash: None }),
+                Some(Slot {
+                    refused: Some(reason),
+                    ..
+                }) => Some(Exception {
+                    reason: reason.name().to_owned(),
+                    hash: None,
+                }),
+                None if self.is_given_up(next) => Some(Exception {
+                    reason: MISSING.to_owned(),
+                    hash: None,
+                }),
                 None => return,
             };
             if let Some(exception) = exception.filter(|_| next >= self.peer_floor) {
@@ -213,7 +236,9 @@ impl Window {
     }
 
     fn is_given_up(&self, sequence: u64) -> bool {
-        self.given_up.iter().any(|(from, to)| (*from..=*to).contains(&sequence))
+        self.given_up
+            .iter()
+            .any(|(from, to)| (*from..=*to).contains(&sequence))
     }
 }
 
@@ -253,7 +278,15 @@ const GIVE_UP: Duration = Duration::from_secs(120);
 
 impl Default for Ledger {
     fn default() -> Self {
-        Self { next: 1, waiting: BTreeMap::new(), bytes: 0, given_up: Vec::new(), peer_through: 0, last_receipt: None, due: None }
+        Self {
+            next: 1,
+            waiting: BTreeMap::new(),
+            bytes: 0,
+            given_up: Vec::new(),
+            peer_through: 0,
+            last_receipt: None,
+            due: None,
+        }
     }
 }
 
@@ -266,7 +299,9 @@ impl Ledger {
 
     /// The lowest number neither receipted nor given up.
     pub fn floor(&self) -> u64 {
-        self.waiting.first_key_value().map_or(self.next, |(number, _)| *number)
+        self.waiting
+            .first_key_value()
+            .map_or(self.next, |(number, _)| *number)
     }
 
     /// How many messages wait for a receipt.
@@ -280,7 +315,14 @@ impl Ledger {
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
         self.due = Some(self.due.map_or(resend, |due| due.min(resend)));
-        self.waiting.insert(sequence, Waiting { message, resend, delay: FIRST_RESEND });
+        self.waiting.insert(
+            sequence,
+            Waiting {
+                message,
+                resend,
+                delay: FIRST_RESEND,
+            },
+        );
     }
 
     /// Whether a receipt fits what we sent. One that does not shows that one side was restored from
@@ -289,10 +331,18 @@ impl Ledger {
         if receipt.through >= self.next {
             return false;
         }
-        let fell = receipt.through < self.peer_through && self.last_receipt.is_some_and(|last| last < signed_at);
-        let ours = self.waiting.get(&receipt.through).map(|waiting| waiting.message.hash());
-        let excepted = receipt.except.iter().any(|(number, _)| *number == receipt.through);
-        let differs = !excepted && matches!((ours, receipt.hash), (Some(ours), Some(theirs)) if ours != theirs);
+        let fell = receipt.through < self.peer_through
+            && self.last_receipt.is_some_and(|last| last < signed_at);
+        let ours = self
+            .waiting
+            .get(&receipt.through)
+            .map(|waiting| waiting.message.hash());
+        let excepted = receipt
+            .except
+            .iter()
+            .any(|(number, _)| *number == receipt.through);
+        let differs = !excepted
+            && matches!((ours, receipt.hash), (Some(ours), Some(theirs)) if ours != theirs);
         !fell && !differs
     }
 
@@ -307,7 +357,11 @@ impl Ledger {
         self.given_up.retain(|(_, to)| *to > through);
         let kept = self.waiting.split_off(&(receipt.through + 1));
         let settled = std::mem::replace(&mut self.waiting, kept);
-        self.bytes = self.waiting.values().map(|waiting| waiting.message.canonical().len()).sum();
+        self.bytes = self
+            .waiting
+            .values()
+            .map(|waiting| waiting.message.canonical().len())
+            .sum();
         let refused = |number: u64| receipt.except.iter().find(|(known, _)| *known == number);
         settled
             .into_iter()
@@ -318,9 +372,16 @@ impl Ledger {
             .collect()
     }
 
-    /// Takes a number out whose message was answered: an answer is worth a receipt.
-    pub fn answered(&mut self, message: &Message) {
-        if let Some(waiting) = message.headers.sequence.and_then(|number| self.waiting.remove(&number)) {
+    /// Takes out the message of that name, which was answered: an answer is worth a receipt.
+    pub fn answered(&mut self, name: MessageId) {
+        let number = self
+            .waiting
+            .iter()
+            .find(|(_, waiting)| waiting.message.headers.message_id == name);
+        let Some(number) = number.map(|(number, _)| *number) else {
+            return;
+        };
+        if let Some(waiting) = self.waiting.remove(&number) {
             self.bytes = self.bytes.saturating_sub(waiting.message.canonical().len());
         }
     }
@@ -370,14 +431,18 @@ impl Ledger {
     /// Everything that waits, when the session is closed for good.
     pub fn abandon(&mut self) -> Vec<Arc<Message>> {
         self.bytes = 0;
-        std::mem::take(&mut self.waiting).into_values().map(|waiting| waiting.message).collect()
+        std::mem::take(&mut self.waiting)
+            .into_values()
+            .map(|waiting| waiting.message)
+            .collect()
     }
 }
 
 fn give_up(ranges: &mut Vec<(u64, u64)>, number: u64) {
+    let room = ranges.len() < EXCEPTIONS;
     match ranges.last_mut() {
         Some((_, to)) if *to + 1 == number => *to = number,
-        _ if ranges.len() < EXCEPTIONS => ranges.push((number, number)),
+        _ if room => ranges.push((number, number)),
         _ => {}
     }
 }
