@@ -136,6 +136,28 @@ async fn after_the_server_was_killed_messages_flow_again() {
 }
 
 #[tokio::test]
+async fn what_had_arrived_before_the_connection_broke_is_handed_over() {
+    let mut server = Server::start("");
+    let mut wide = config(&server, "alpha");
+    wide.capacity = 10_000;
+    let (alpha, mut inbox) = up(wide).await;
+    for n in 0..1_000_u32 {
+        alpha
+            .publish(ALPHA.into(), n.to_be_bytes().to_vec().into())
+            .await
+            .unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.kill();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!alpha.connected());
+    for n in 0..1_000_u32 {
+        assert_eq!(next(&mut inbox).await, message(n.to_be_bytes().to_vec()));
+    }
+    assert_eq!(next(&mut inbox).await, Arrival::Disconnected);
+}
+
+#[tokio::test]
 async fn an_agent_starts_before_its_server() {
     let mut server = Server::start("");
     server.kill();
@@ -202,13 +224,14 @@ async fn a_flood_is_a_gap_and_the_connection_lives() {
     narrow.capacity = 16;
     let (_alpha, mut inbox) = up(narrow).await;
     let (beta, _beta_inbox) = up(config(&server, "beta")).await;
-    for _ in 0..20_000 {
-        beta.publish(ALPHA.into(), Bytes::from_static(b"flood"))
-            .await
-            .unwrap();
-    }
-    beta.drain().await.unwrap();
-    let (beta, _beta_inbox) = up(config(&server, "beta")).await;
+    let flood = tokio::spawn(async move {
+        for _ in 0..20_000 {
+            beta.publish(ALPHA.into(), Bytes::from_static(b"flood"))
+                .await
+                .unwrap();
+        }
+        beta
+    });
     let (mut came, mut lost, mut gaps) = (0_u64, 0_u64, 0);
     while let Ok(Some(arrival)) = timeout(Duration::from_secs(2), inbox.receive()).await {
         match arrival {
@@ -216,12 +239,14 @@ async fn a_flood_is_a_gap_and_the_connection_lives() {
             Arrival::Gap { at_least } => (lost, gaps) = (lost + at_least, gaps + 1),
             other => panic!("{other:?}"),
         }
+        tokio::time::sleep(Duration::from_micros(100)).await;
     }
+    let beta = flood.await.unwrap();
     assert!(
         lost > 0 && came + lost <= 20_000,
         "{came} came, {lost} reported lost"
     );
-    assert!(gaps < 20, "one gap a second is enough, not {gaps}");
+    assert!(gaps < 8, "one gap a second is enough, not {gaps}");
     beta.publish(ALPHA.into(), Bytes::from_static(b"after"))
         .await
         .unwrap();
