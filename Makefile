@@ -17,8 +17,8 @@ demo: ## build signet and watch two agents meet, exchange and prove it
 test: ## run every test (needs Rust; fetches a NATS server if there is none)
 	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \
 		&& cargo test --workspace --locked \
-		&& cargo test --locked -p signet-proto --features unify-preserve-order --test json \
-		&& cargo test --locked -p signet-proto --features unify-arbitrary-precision --test json
+		&& cargo test --locked -p signet-proto --features unify-preserve-order --test json --test json_attacks \
+		&& cargo test --locked -p signet-proto --features unify-arbitrary-precision --test json --test json_attacks
 
 lint: ## formatting, clippy, licences and sources, arrows, documentation
 	@.ci/run lint
