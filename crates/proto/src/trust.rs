@@ -75,6 +75,18 @@ pub enum BindError {
     Older(AgentId),
 }
 
+impl BindError {
+    /// The stable name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Myself(_) => "reflected",
+            Self::Taken(_) => "agent-id-taken",
+            Self::RootChanged(_) => "root-changed",
+            Self::Older(_) => "serial-rolled-back",
+        }
+    }
+}
+
 /// The bindings, in one owner's hands; [`TrustView`] is what others see of it.
 #[derive(Clone, Debug)]
 pub struct TrustStore {

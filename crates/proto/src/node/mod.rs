@@ -78,6 +78,17 @@ impl Judged {
         }
     }
 
+    /// An input that came by a subject that is not this agent's inbox (check V05).
+    pub fn misplaced(bytes: &[u8]) -> Self {
+        let unparsed = Unparsed {
+            reason: Reason::WrongSubject,
+            hash: Digest::of(&[bytes]),
+            claimed: Default::default(),
+        };
+        let kept = bytes.get(..bytes.len().min(crate::entry::RAW_KEPT)).unwrap_or_default();
+        Self { bytes: bytes.len() as u64, head: kept.to_vec(), result: Err(Refusal::Unparsed(unparsed)) }
+    }
+
     /// An input that was cut off at the transport's size cap (check V01): its length, its first
     /// bytes, and the hash of what was seen.
     pub fn oversized(length: u64, head: &[u8]) -> Self {
