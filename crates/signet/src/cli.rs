@@ -1,0 +1,71 @@
+//! The command line: one file a command, and what all of them share.
+
+mod failure;
+mod init;
+mod peer;
+mod schema;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use failure::{Exit, Failure};
+
+/// Reads the command line and runs what it asks for.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let home = cli.home;
+    let done = match cli.command {
+        Command::Init(args) => init::run(args, home),
+        Command::Peer(args) => peer::run(args, home),
+        Command::Schema(args) => schema::run(args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Agents that can prove who they are, and a log that can prove what they said.
+#[derive(Debug, Parser)]
+#[command(name = "signet", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+struct Cli {
+    /// The directory of the agent [default: $SIGNET_HOME, $XDG_DATA_HOME/signet or ~/.local/share/signet]
+    #[arg(long, global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make the keys, the certificate and the configuration of a new agent
+    Init(init::InitArgs),
+    /// The agents and people that this agent knows
+    Peer(peer::PeerArgs),
+    /// Print the JSON Schemas of the protocol
+    Schema(schema::SchemaArgs),
+}
+
+/// Writes to standard output. That nobody reads any more ends the program quietly.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write as _;
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(Failure::output)
+}
+
+const EXIT_CODES: &str = "\
+EXIT CODES:
+  0  done
+  1  refused, or tampered with
+  2  the command line is wrong
+  3  not reachable: the daemon or the peer does not answer
+
+Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.
+NO_COLOR=1 turns colours off.
+
+EXAMPLE:
+  signet init --agent agent-alice-001 --principal alice";

@@ -1,0 +1,191 @@
+//! `signet init`: a new agent, made whole or not at all.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use signet_proto::certificate::Certificate;
+use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::keys::fingerprint;
+use signet_proto::time::Timestamp;
+
+use super::{Exit, Failure, print};
+use crate::config::Config;
+use crate::home::Home;
+use crate::keystore::{self, NewAgent, Root};
+use crate::private;
+
+/// See `signet init --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct InitArgs {
+    /// The new agent's id: a-z, 0-9 and '-'
+    #[arg(long, value_name = "ID")]
+    agent: AgentId,
+    /// The id of the person it acts for
+    #[arg(long, value_name = "ID")]
+    principal: PrincipalId,
+    /// The person's existing root key, to make a second agent; it is used, not copied
+    #[arg(long, value_name = "FILE")]
+    root: Option<PathBuf>,
+    /// The successor of the root key [default: next-root.pem beside it]
+    #[arg(long, value_name = "FILE", requires = "root")]
+    next_root: Option<PathBuf>,
+}
+
+pub(super) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    refuse_if_used(&home)?;
+    let template = Config::template(&args.agent, &args.principal);
+    // What the finished home would be refused for, such as its path's length, is found here.
+    Config::parse(&template, &home, None)?;
+    let root = root_of(&args);
+    let own_root = matches!(root, Root::New);
+    let draft = DraftHome::new(&home)?;
+    private::create(&draft.home.config_file(), template.as_bytes())?;
+    let new = NewAgent {
+        agent: args.agent,
+        principal: args.principal,
+        root,
+    };
+    let certificate = keystore::create(&draft.home, new, now())?;
+    draft.finish(&home)?;
+    print(&summary(&home, &certificate, own_root))
+}
+
+fn root_of(args: &InitArgs) -> Root {
+    match &args.root {
+        None => Root::New,
+        Some(root) => Root::Existing {
+            next: args
+                .next_root
+                .clone()
+                .unwrap_or_else(|| root.with_file_name("next-root.pem")),
+            root: root.clone(),
+        },
+    }
+}
+
+fn refuse_if_used(home: &Home) -> Result<(), Failure> {
+    let is_free = match std::fs::read_dir(home.path()) {
+        Ok(mut files) => files.next().is_none(),
+        Err(error) => {
+            error.kind() == io::ErrorKind::NotFound && home.path().symlink_metadata().is_err()
+        }
+    };
+    if is_free { Ok(()) } else { Err(used(home)) }
+}
+
+fn used(home: &Home) -> Failure {
+    let what = format!(
+        "{} exists already, and nothing is overwritten",
+        home.path().display()
+    );
+    Failure::new(
+        Exit::Refused,
+        what,
+        "name another directory with --home; one agent, one home",
+    )
+}
+
+/// A home that is being made beside its final place, and removed again unless it is finished.
+struct DraftHome {
+    home: Home,
+    finished: bool,
+}
+
+impl DraftHome {
+    fn new(home: &Home) -> Result<Self, Failure> {
+        let name = home
+            .path()
+            .file_name()
+            .ok_or_else(|| used(home))?
+            .to_string_lossy();
+        let path = home
+            .path()
+            .with_file_name(format!(".{name}.init-{}", std::process::id()));
+        let mut builder = std::fs::DirBuilder::new();
+        builder.mode(0o700);
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        parent
+            .map_or(Ok(()), |parent| builder.recursive(true).create(parent))
+            .and_then(|()| builder.recursive(false).create(&path))
+            .map_err(|error| not_made(&path, &error))?;
+        Ok(Self {
+            home: Home::at(path),
+            finished: false,
+        })
+    }
+
+    /// Moves the home to its place, durably. A directory with anything in it is never replaced.
+    fn finish(mut self, home: &Home) -> Result<(), Failure> {
+        private::sync_directory_of(&self.home.config_file())?;
+        match std::fs::rename(self.home.path(), home.path()) {
+            Ok(()) => self.finished = true,
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                return Err(used(home));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(used(home)),
+            Err(error) => return Err(not_made(home.path(), &error)),
+        }
+        Ok(private::sync_directory_of(home.path())?)
+    }
+}
+
+impl Drop for DraftHome {
+    fn drop(&mut self) {
+        if !self.finished {
+            // The command fails already; what is left holds nothing that anybody uses.
+            let _ = std::fs::remove_dir_all(self.home.path());
+        }
+    }
+}
+
+fn not_made(path: &Path, error: &io::Error) -> Failure {
+    let what = format!("{} cannot be made: {error}", path.display());
+    Failure::new(
+        Exit::Refused,
+        what,
+        "name a directory with --home whose parent you may write to",
+    )
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
+    let path = home.path().display();
+    let root = if own_root {
+        "  keys/root.pem         the person's root key, not needed to run: move it, and\n  \
+           keys/next-root.pem    its successor, to a safe place off this machine\n"
+    } else {
+        ""
+    };
+    format!(
+        "{} of {} is made in {path}\n\n  \
+           config.toml           needs no editing\n  \
+           keys/signing.pem      signs its messages\n  \
+           keys/sealing.pem      opens what is sealed for it\n\
+         {root}  \
+           keys/certificate.json valid until {}\n\n\
+         The root key's fingerprint, to read out to the people you meet:\n  {}\n\n\
+         next: signet --home {path} peer export\n",
+        certificate.agent,
+        certificate.principal,
+        certificate.not_after,
+        fingerprint(&certificate.root),
+    )
+}
+
+const EXAMPLE: &str = "\
+EXAMPLE:
+  signet init --agent agent-alice-001 --principal alice --home alice
+  signet init --agent agent-alice-002 --principal alice --home alice-2 --root alice/keys/root.pem";

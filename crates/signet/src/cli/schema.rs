@@ -1,0 +1,30 @@
+//! `signet schema`.
+
+use clap::Args;
+use signet_proto::schema;
+
+use super::{Exit, Failure, print};
+
+/// See `signet schema --help`.
+#[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet schema message > message.schema.json")]
+pub(super) struct SchemaArgs {
+    /// Which schema; without it their names are listed
+    name: Option<String>,
+}
+
+pub(super) fn run(args: SchemaArgs) -> Result<(), Failure> {
+    let names: Vec<&str> = schema::ALL.iter().map(|(name, _)| *name).collect();
+    let Some(name) = args.name else {
+        return print(&format!("{}\n", names.join("\n")));
+    };
+    let unknown = || {
+        Failure::new(
+            Exit::Usage,
+            format!("no schema {name:?}"),
+            format!("one of: {}", names.join(", ")),
+        )
+    };
+    let text = schema::text(&name).ok_or_else(unknown)?;
+    print(text)
+}

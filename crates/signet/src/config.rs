@@ -1,0 +1,313 @@
+//! The configuration of one agent: `config.toml` in its home.
+//!
+//! Only `[agent] agent` and `principal` have no default, and `signet init` writes them; every other
+//! value may be left out. A key that is not known is refused, so that a misspelt one cannot be
+//! silently without effect.
+
+mod error;
+mod section;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use signet_proto::headers::{CapabilityName, Layers};
+use signet_proto::ids::{AgentId, PrincipalId};
+
+use crate::home::Home;
+use crate::private;
+
+pub use error::ConfigError;
+use section::{Document, Section};
+
+/// Everything that can be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `[agent]`: who this is.
+    pub agent: AgentConfig,
+    /// `[nats]`: how to reach the others.
+    pub nats: NatsConfig,
+    /// `[audit] dir` and the agent's id: the directory of its log.
+    pub audit_dir: PathBuf,
+    /// `[control] socket`: where the daemon listens for the command line.
+    pub control_socket: PathBuf,
+    /// `[[capability]]`: what this agent offers.
+    pub capabilities: Vec<CapabilityConfig>,
+    /// `[grant] tier`: the highest tier that pinned peers may send us, 1 or 2.
+    pub grant_tier: u8,
+}
+
+/// Who the agent is; the certificate has to say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// The agent's id.
+    pub agent: AgentId,
+    /// The person it acts for.
+    pub principal: PrincipalId,
+    /// The skill layers that it has loaded.
+    pub layers: Layers,
+}
+
+/// How to reach the NATS server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatsConfig {
+    /// Server URLs; the environment variable `NATS_URL` (separated by commas) comes first.
+    pub servers: Vec<String>,
+    /// How to log in.
+    pub login: NatsLogin,
+    /// A file of root certificates to trust instead of the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// The client's own certificate and its key.
+    pub tls_client: Option<(PathBuf, PathBuf)>,
+    /// Whether a server without TLS is refused.
+    pub tls_required: bool,
+}
+
+/// How to log in to the NATS server. The key of a login never signs messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NatsLogin {
+    /// Not at all.
+    #[default]
+    None,
+    /// With a credentials file.
+    Creds(PathBuf),
+    /// With a file that holds an nkey seed.
+    Nkey(PathBuf),
+    /// With a name, and a file that holds the password.
+    User {
+        /// The name.
+        user: String,
+        /// The file; [`private::read`] gives the password.
+        password_file: PathBuf,
+    },
+}
+
+/// One thing that the agent offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapabilityConfig {
+    /// Its name on the wire.
+    pub name: CapabilityName,
+    /// The highest tier of data that it deals with, 1 to 4.
+    pub tier: u8,
+}
+
+impl Config {
+    /// Reads the configuration of `home`, and looks at the modes of the secret files it names.
+    ///
+    /// # Errors
+    /// Names the key and the line at fault, or the file that others can read.
+    pub fn load(home: &Home) -> Result<Self, ConfigError> {
+        let path = home.config_file();
+        let text = read(&path)?;
+        let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
+        for secret in config.nats.secret_files() {
+            private::open(secret)?;
+        }
+        Ok(config)
+    }
+
+    /// Reads the text of a configuration; `nats_url` is the value of the environment variable.
+    ///
+    /// # Errors
+    /// Names the key and the line at fault.
+    pub fn parse(text: &str, home: &Home, nats_url: Option<&str>) -> Result<Self, ConfigError> {
+        let document = Document::parse(text)?;
+        let root = document.root(ROOT_KEYS)?;
+        let agent = AgentConfig::read(&root.section("agent", &["agent", "principal", "layers"])?)?;
+        let nats = NatsConfig::read(&root.section("nats", NATS_KEYS)?, home, nats_url)?;
+        let audit = root.section("audit", &["dir"])?;
+        let audit_dir = home
+            .join(audit.text("dir")?.unwrap_or("audit"))
+            .join(agent.agent.as_str());
+        let grant = root.section("grant", &["tier"])?;
+        Ok(Self {
+            control_socket: control_socket(&root.section("control", &["socket"])?, home)?,
+            capabilities: capabilities(&root)?,
+            grant_tier: grant.small("tier", 1..=2)?.unwrap_or(2),
+            audit_dir,
+            agent,
+            nats,
+        })
+    }
+
+    /// The configuration that `signet init` writes: what has no default, and the rest as comments.
+    pub fn template(agent: &AgentId, principal: &PrincipalId) -> String {
+        TEMPLATE
+            .replace("AGENT", agent.as_str())
+            .replace("PRINCIPAL", principal.as_str())
+    }
+}
+
+impl AgentConfig {
+    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            agent: section.required("agent")?,
+            principal: section.required("principal")?,
+            layers: section
+                .layers("layers")?
+                .unwrap_or(Layers::of(&[0, 1, 2, 3])),
+        })
+    }
+}
+
+impl NatsConfig {
+    fn read(section: &Section<'_>, home: &Home, url: Option<&str>) -> Result<Self, ConfigError> {
+        let tls = section.section("tls", &["ca", "cert", "key", "required"])?;
+        let tls_client = match (tls.file("cert", home)?, tls.file("key", home)?) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            (Some(_), None) => return Err(tls.bad("cert", "it needs `key` beside it")),
+            (None, Some(_)) => return Err(tls.bad("key", "it needs `cert` beside it")),
+        };
+        Ok(Self {
+            servers: servers(section, url)?,
+            login: NatsLogin::read(section, home)?,
+            tls_ca: tls.file("ca", home)?,
+            tls_required: tls.flag("required")?.unwrap_or(false),
+            tls_client,
+        })
+    }
+
+    fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        let login = match &self.login {
+            NatsLogin::None => None,
+            NatsLogin::Creds(file) | NatsLogin::Nkey(file) => Some(file),
+            NatsLogin::User { password_file, .. } => Some(password_file),
+        };
+        let key = self.tls_client.as_ref().map(|(_, key)| key);
+        login.into_iter().chain(key).map(PathBuf::as_path)
+    }
+}
+
+impl NatsLogin {
+    fn read(section: &Section<'_>, home: &Home) -> Result<Self, ConfigError> {
+        let file = |key| section.file(key, home);
+        let user = section.text("user")?.map(str::to_owned);
+        match (file("creds")?, file("nkey")?, user, file("password_file")?) {
+            (None, None, None, None) => Ok(Self::None),
+            (Some(creds), None, None, None) => Ok(Self::Creds(creds)),
+            (None, Some(nkey), None, None) => Ok(Self::Nkey(nkey)),
+            (None, None, Some(user), Some(password_file)) => Ok(Self::User {
+                user,
+                password_file,
+            }),
+            (None, None, Some(_), None) => {
+                Err(section.bad("user", "it needs `password_file` beside it"))
+            }
+            (None, None, None, Some(_)) => {
+                Err(section.bad("password_file", "it needs `user` beside it"))
+            }
+            (Some(_), ..) => Err(section.bad("creds", ONE_LOGIN)),
+            (None, Some(_), ..) => Err(section.bad("nkey", ONE_LOGIN)),
+        }
+    }
+}
+
+fn servers(section: &Section<'_>, url: Option<&str>) -> Result<Vec<String>, ConfigError> {
+    let written = section.texts("servers")?;
+    if let Some(urls) = url.filter(|urls| !urls.trim().is_empty()) {
+        return Ok(urls.split(',').map(|url| url.trim().to_owned()).collect());
+    }
+    let Some(servers) = written else {
+        return Ok(vec![DEFAULT_SERVER.to_owned()]);
+    };
+    let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
+    if servers.is_empty() || !servers.iter().all(known) {
+        return Err(section.bad(
+            "servers",
+            "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
+        ));
+    }
+    // Whoever may read the configuration may not therefore read the password.
+    if servers.iter().any(|server| server.contains('@')) {
+        return Err(section.bad(
+            "servers",
+            "put the login into `user` and `password_file`, not into the URL",
+        ));
+    }
+    Ok(servers)
+}
+
+fn control_socket(section: &Section<'_>, home: &Home) -> Result<PathBuf, ConfigError> {
+    let path = home.join(section.text("socket")?.unwrap_or("control.sock"));
+    let length = path.as_os_str().len();
+    if length > SUN_PATH_MAX {
+        return Err(ConfigError::SocketPath { path, length });
+    }
+    Ok(path)
+}
+
+fn capabilities(root: &Section<'_>) -> Result<Vec<CapabilityConfig>, ConfigError> {
+    let mut capabilities: Vec<CapabilityConfig> = Vec::new();
+    for section in root.sections("capability", &["name", "tier"])? {
+        let name: CapabilityName = section.required("name")?;
+        if capabilities.iter().any(|known| known.name == name) {
+            return Err(section.bad("name", "another [[capability]] has this name"));
+        }
+        capabilities.push(CapabilityConfig {
+            name,
+            tier: section.small("tier", 1..=4)?.unwrap_or(2),
+        });
+    }
+    Ok(capabilities)
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let failed = |source| ConfigError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let facts = std::fs::metadata(path).map_err(failed)?;
+    let mode = std::os::unix::fs::MetadataExt::mode(&facts) & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(ConfigError::Writable {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    std::fs::read_to_string(path).map_err(failed)
+}
+
+const ROOT_KEYS: &[&str] = &["agent", "nats", "audit", "control", "capability", "grant"];
+const NATS_KEYS: &[&str] = &["servers", "creds", "nkey", "user", "password_file", "tls"];
+const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
+const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
+/// `sun_path` of unix(7), without its final zero byte.
+const SUN_PATH_MAX: usize = 107;
+
+const TEMPLATE: &str = r#"# The configuration of one signet agent. What stands as a comment is the default.
+# Paths are relative to this directory.
+
+[agent]
+agent = "AGENT"
+principal = "PRINCIPAL"
+# layers = [0, 1, 2, 3]
+
+[nats]
+# servers = ["nats://127.0.0.1:4222"]    # the environment variable NATS_URL comes first
+# One login, or none; the files must be readable by you alone:
+# creds = "nats.creds"
+# nkey = "nats.nk"
+# user = "AGENT"
+# password_file = "nats.password"
+
+[nats.tls]
+# ca = "ca.pem"
+# cert = "client.pem"
+# key = "client-key.pem"
+# required = false
+
+[audit]
+# dir = "audit"                          # the log is in audit/AGENT/
+
+[control]
+# socket = "control.sock"
+
+[grant]
+# tier = 2                               # the most that pinned peers may send: 1 or 2
+
+# What this agent offers to its peers; as many as there are:
+# [[capability]]
+# name = "calendar.free-busy"
+# tier = 2
+"#;

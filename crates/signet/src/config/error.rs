@@ -1,0 +1,107 @@
+//! What can be wrong with a configuration.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::private::PrivateError;
+
+/// The configuration cannot be used. No text of it repeats a value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Not TOML.
+    #[error("config.toml line {line}: {message}")]
+    Syntax {
+        /// Counted from 1.
+        line: usize,
+        /// What the TOML parser says.
+        message: String,
+    },
+    /// A key that means nothing here.
+    #[error("config.toml line {line}: unknown key {key:?} in {place}")]
+    UnknownKey {
+        /// Counted from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The section it stands in.
+        place: String,
+        /// The most similar key that is known there.
+        nearest: Option<&'static str>,
+        /// Every key that is known there.
+        known: &'static [&'static str],
+    },
+    /// A value that does not fit its key.
+    #[error("config.toml line {line}: `{key}` in {place}: {fault}")]
+    BadValue {
+        /// Counted from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The section it stands in.
+        place: String,
+        /// What is wrong, and what would be right.
+        fault: String,
+    },
+    /// A key without a default is missing.
+    #[error("config.toml: `{key}` is missing in {place}")]
+    Missing {
+        /// The key.
+        key: String,
+        /// The section it belongs to.
+        place: String,
+    },
+    /// The control socket cannot be made there.
+    #[error("the control socket {} is {length} bytes long, and the system allows 107", path.display())]
+    SocketPath {
+        /// The socket.
+        path: PathBuf,
+        /// The length of its path in bytes.
+        length: usize,
+    },
+    /// Others could change what this agent does.
+    #[error("{} has mode {mode:04o}: others than its owner may change it", path.display())]
+    Writable {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A secret file that the configuration names.
+    #[error(transparent)]
+    Secret(#[from] PrivateError),
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ConfigError {
+    /// What to do about it.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Syntax { line, .. } | Self::BadValue { line, .. } => {
+                format!("correct line {line}")
+            }
+            Self::UnknownKey {
+                nearest: Some(nearest),
+                ..
+            } => format!("did you mean `{nearest}`?"),
+            Self::UnknownKey { known, .. } => format!("known here: {}", known.join(", ")),
+            Self::Missing { key, place } => format!("add `{key} = …` under {place}"),
+            Self::SocketPath { .. } => {
+                "use a shorter --home, or set `socket` in [control] to a shorter path".to_owned()
+            }
+            Self::Writable { path, .. } => format!("chmod 600 {}", path.display()),
+            Self::Secret(error) => error.next(),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "name the right path, or make a home with `signet init`".to_owned()
+            }
+            Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+const MINIMAL: &str = "[agent]\nagent = \"agent-alice-001\"\nprincipal = \"alice\"\n";
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, &Home::at("/home"), None)
+}
+
+/// The fault of `text` appended to a configuration of three lines.
+fn fault(text: &str) -> String {
+    let error = parse(&format!("{MINIMAL}{text}")).unwrap_err();
+    format!("{error}; {}", error.next())
+}
+
+#[test]
+fn two_ids_are_enough() {
+    let config = parse(MINIMAL).unwrap();
+    assert_eq!(config.agent.layers, Layers::of(&[0, 1, 2, 3]));
+    assert_eq!(config.nats.servers, ["nats://127.0.0.1:4222"]);
+    assert_eq!(config.nats.login, NatsLogin::None);
+    assert_eq!(config.audit_dir, Path::new("/home/audit/agent-alice-001"));
+    assert_eq!(config.control_socket, Path::new("/home/control.sock"));
+    assert_eq!(config.grant_tier, 2);
+    assert!(config.capabilities.is_empty());
+}
+
+#[test]
+fn the_template_is_the_default() {
+    let text = Config::template(
+        &"agent-alice-001".parse().unwrap(),
+        &"alice".parse().unwrap(),
+    );
+    assert_eq!(parse(&text).unwrap(), parse(MINIMAL).unwrap());
+}
+
+#[test]
+fn the_templates_comments_are_valid_when_uncommented() {
+    let text = Config::template(
+        &"agent-alice-001".parse().unwrap(),
+        &"alice".parse().unwrap(),
+    );
+    let active = |line: &str| match line.strip_prefix("# ") {
+        Some(rest) if rest.contains(" = ") || rest.starts_with("[[") => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    let one_login = |line: &&str| !line.contains("creds =") && !line.contains("nkey =");
+    let lines: Vec<String> = text.lines().filter(one_login).map(active).collect();
+    let config = parse(&lines.join("\n")).unwrap();
+    assert_eq!(config.capabilities[0].name.as_str(), "calendar.free-busy");
+    assert!(config.nats.tls_client.is_some());
+}
+
+#[test]
+fn everything_can_be_set() {
+    let config = parse(&format!(
+        "{MINIMAL}layers = [0, 1]\n[nats]\nservers = [\"tls://a:4222\", \"nats://b:4222\"]\nuser = \"u\"\n\
+         password_file = \"/run/p\"\ntls = {{ ca = \"ca.pem\", cert = \"c.pem\", key = \"k.pem\", required = true }}\n\
+         [audit]\ndir = \"/var/log/signet\"\n[control]\nsocket = \"/run/signet.sock\"\n[grant]\ntier = 1\n\
+         [[capability]]\nname = \"calendar.free-busy\"\n[[capability]]\nname = \"diary\"\ntier = 4\n"
+    ))
+    .unwrap();
+    assert_eq!(config.agent.layers, Layers::of(&[0, 1]));
+    assert_eq!(config.nats.servers, ["tls://a:4222", "nats://b:4222"]);
+    let login = NatsLogin::User {
+        user: "u".to_owned(),
+        password_file: "/run/p".into(),
+    };
+    assert_eq!(config.nats.login, login);
+    assert_eq!(
+        config.nats.tls_ca.as_deref(),
+        Some(Path::new("/home/ca.pem"))
+    );
+    assert!(config.nats.tls_required);
+    assert_eq!(
+        config.audit_dir,
+        Path::new("/var/log/signet/agent-alice-001")
+    );
+    assert_eq!(config.control_socket, Path::new("/run/signet.sock"));
+    assert_eq!(config.grant_tier, 1);
+    let tiers: Vec<u8> = config
+        .capabilities
+        .iter()
+        .map(|capability| capability.tier)
+        .collect();
+    assert_eq!(tiers, [2, 4]);
+}
+
+#[test]
+fn the_environment_comes_before_the_file() {
+    let text = format!("{MINIMAL}[nats]\nservers = [\"nats://file:4222\"]\n");
+    let home = Home::at("/home");
+    let config = Config::parse(&text, &home, Some("nats://one:4222, nats://two:4222")).unwrap();
+    assert_eq!(config.nats.servers, ["nats://one:4222", "nats://two:4222"]);
+    assert_eq!(
+        Config::parse(&text, &home, Some("")).unwrap().nats.servers,
+        ["nats://file:4222"]
+    );
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
+    let cases = [
+        (
+            "[nats]\nserver = [\"nats://x:1\"]\n",
+            5,
+            "\"server\" in [nats]",
+            "did you mean `servers`?",
+        ),
+        (
+            "[nats.tls]\nrequire = true\n",
+            5,
+            "\"require\" in [nats.tls]",
+            "did you mean `required`?",
+        ),
+        (
+            "[Audit]\ndir = \"a\"\n",
+            4,
+            "\"Audit\" in the file",
+            "did you mean `audit`?",
+        ),
+        (
+            "[[capability]]\nname = \"a\"\nteir = 2\n",
+            6,
+            "\"teir\" in [[capability]]",
+            "did you mean `tier`?",
+        ),
+        (
+            "[grant]\nzzzzzzzz = 2\n",
+            5,
+            "\"zzzzzzzz\" in [grant]",
+            "known here: tier",
+        ),
+    ];
+    for (text, line, what, next) in cases {
+        let said = fault(text);
+        assert!(
+            said.starts_with(&format!("config.toml line {line}: unknown key {what}")),
+            "{said}"
+        );
+        assert!(said.ends_with(next), "{said}");
+    }
+}
+
+#[test]
+fn a_bad_value_is_named_with_its_key_and_line() {
+    let cases = [
+        ("layers = [0, 16]\n", "line 4: `layers` in [agent]"),
+        ("layers = 3\n", "line 4: `layers` in [agent]"),
+        (
+            "\n[grant]\ntier = 3\n",
+            "line 6: `tier` in [grant]: a number from 1 to 2",
+        ),
+        ("[grant]\ntier = \"2\"\n", "line 5: `tier` in [grant]"),
+        (
+            "[[capability]]\nname = \"Not A Name\"\n",
+            "line 5: `name` in [[capability]]",
+        ),
+        (
+            "[[capability]]\nname = \"a\"\ntier = 5\n",
+            "line 6: `tier` in [[capability]]",
+        ),
+        (
+            "[[capability]]\nname = \"a\"\n[[capability]]\nname = \"a\"\n",
+            "line 7: `name` in [[capability]]",
+        ),
+        (
+            "capability = 1\n",
+            "line 4: unknown key \"capability\" in [agent]",
+        ),
+        (
+            "[nats]\nservers = \"nats://x:1\"\n",
+            "line 5: `servers` in [nats]",
+        ),
+        ("[nats]\nservers = []\n", "line 5: `servers` in [nats]"),
+        (
+            "[nats]\nservers = [\"http://x\"]\n",
+            "line 5: `servers` in [nats]",
+        ),
+        (
+            "[nats]\nuser = \"u\"\n",
+            "line 5: `user` in [nats]: it needs `password_file`",
+        ),
+        (
+            "[nats]\nnkey = \"n\"\ncreds = \"c\"\n",
+            "line 6: `creds` in [nats]: use only one",
+        ),
+        (
+            "[nats.tls]\ncert = \"c\"\n",
+            "line 5: `cert` in [nats.tls]: it needs `key`",
+        ),
+        (
+            "[nats.tls]\nrequired = 1\n",
+            "line 5: `required` in [nats.tls]",
+        ),
+        ("[audit]\ndir = \"\"\n", "line 5: `dir` in [audit]"),
+        ("[audit\n", "line 4: "),
+        ("[agent]\n", "line 4: "),
+    ];
+    for (text, start) in cases {
+        let said = fault(text);
+        assert!(said.starts_with(&format!("config.toml {start}")), "{said}");
+    }
+}
+
+#[test]
+fn a_missing_id_is_named() {
+    let error = parse("[agent]\nagent = \"a\"\n").unwrap_err();
+    assert!(
+        matches!(&error, ConfigError::Missing { key, .. } if key == "principal"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_password_in_a_url_is_refused_and_not_repeated() {
+    let said = fault("[nats]\nservers = [\"nats://alice:hunter2@x:4222\"]\n");
+    assert!(
+        said.contains("`password_file`") && !said.contains("hunter2"),
+        "{said}"
+    );
+    // The TOML parser's own report would quote the line.
+    let said = fault("[nats]\nservers = [\"nats://alice:hunter2@x:4222\n");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_socket_path_that_the_system_cannot_hold_is_refused() {
+    let fits = Home::at(format!("/{}", "d".repeat(107 - "//control.sock".len())));
+    assert_eq!(
+        Config::parse(MINIMAL, &fits, None)
+            .unwrap()
+            .control_socket
+            .as_os_str()
+            .len(),
+        107
+    );
+    let longer = Home::at(format!("/{}", "d".repeat(108 - "//control.sock".len())));
+    let error = Config::parse(MINIMAL, &longer, None).unwrap_err();
+    assert!(
+        matches!(error, ConfigError::SocketPath { length: 108, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_login_that_others_can_read_is_refused_with_the_command_to_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = Home::at(directory.path());
+    std::fs::write(
+        home.config_file(),
+        format!("{MINIMAL}[nats]\nnkey = \"nats.nk\"\n"),
+    )
+    .unwrap();
+    let seed = home.join("nats.nk");
+    std::fs::write(&seed, "SUSECRET").unwrap();
+    chmod(&seed, 0o644);
+    let error = Config::load(&home).unwrap_err();
+    assert_eq!(error.next(), format!("chmod 600 {}", seed.display()));
+    assert!(!format!("{error} {error:?}").contains("SUSECRET"));
+    chmod(&seed, 0o600);
+    Config::load(&home).unwrap();
+}
+
+#[test]
+fn a_configuration_that_others_can_change_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = Home::at(directory.path());
+    std::fs::write(home.config_file(), MINIMAL).unwrap();
+    chmod(&home.config_file(), 0o620);
+    let error = Config::load(&home).unwrap_err();
+    assert!(
+        matches!(error, ConfigError::Writable { mode: 0o620, .. }),
+        "{error}"
+    );
+}
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}

@@ -1,0 +1,13 @@
+//! signet, the shell: configuration, keys on disk, the control socket and the command line.
+//!
+//! It makes no trust decision: what a message means is for `signet-proto` to say.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod cli;
+pub mod config;
+pub mod home;
+
+pub mod keystore;
+pub mod lock;
+pub mod private;
