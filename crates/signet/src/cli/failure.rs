@@ -7,9 +7,12 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 use crate::config::ConfigError;
+use crate::control::ClientError;
+use crate::daemon::DaemonError;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
+use crate::memory::MemoryError;
 use crate::private::PrivateError;
 
 /// The exit codes beside 0. Code 2, a wrong command line, is also clap's own.
@@ -116,7 +119,26 @@ macro_rules! refused {
     )*};
 }
 
-refused!(ConfigError, KeystoreError, LockError, PrivateError);
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match &error {
+            ClientError::Refused(refusal) => {
+                let reason = refusal.data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str());
+                let what = reason.map_or(refusal.message.clone(), |reason| format!("{reason}: {}", refusal.message));
+                Self::new(Exit::Refused, what, "signet status shows peers and sessions")
+            }
+            _ => Self::new(Exit::NotReachable, &error, "start the daemon: signet run, with the same --home"),
+        }
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        Self::new(Exit::Refused, error, "mend what it names, then try again")
+    }
+}
+
+refused!(DaemonError, ConfigError, KeystoreError, LockError, PrivateError);
 
 #[cfg(test)]
 mod tests {

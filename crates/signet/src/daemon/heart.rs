@@ -24,7 +24,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const DRAIN: Duration = Duration::from_secs(6);
 
 /// The node and its ways out.
-pub struct Heart {
+pub(super) struct Heart {
     pub(super) node: Node,
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
@@ -36,21 +36,21 @@ pub struct Heart {
 
 impl Heart {
     /// A heart that writes to `journal`.
-    pub fn new(node: Node, journal: &Journal, nats: Nats) -> Self {
+    pub(super) fn new(node: Node, journal: &Journal, nats: Nats) -> Self {
         let (taken, handed) = mpsc::channel(64);
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self { node, nats, head, taken, handed, groups, stopped: false }
     }
 
     /// Performs again what the log shows unfinished.
-    pub async fn resume(&mut self) {
+    pub(super) async fn resume(&mut self) {
         let at = self.at();
         let outcome = self.node.resume(at);
         self.write(at.now, vec![outcome], Vec::new()).await;
     }
 
     /// Beats until `stop`, then drains what is under way.
-    pub async fn run(
+    pub(super) async fn run(
         &mut self,
         mut taken: mpsc::Receiver<Taken>,
         mut calls: mpsc::Receiver<Call>,

@@ -20,7 +20,7 @@ const KIB_UNDER_WAY: usize = 8 * 1024;
 
 /// What the intake hands to the heart.
 #[derive(Debug)]
-pub enum Taken {
+pub(super) enum Taken {
     /// Messages, being verified.
     Messages(JoinHandle<Vec<Judged>>, OwnedSemaphorePermit),
     /// Something happened to the connection.
@@ -28,7 +28,7 @@ pub enum Taken {
 }
 
 /// Starts the intake. It ends when the inbox does.
-pub fn start(inbox: Inbox, subject: String, view: watch::Receiver<TrustView>) -> mpsc::Receiver<Taken> {
+pub(super) fn start(inbox: Inbox, subject: String, view: watch::Receiver<TrustView>) -> mpsc::Receiver<Taken> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
     tokio::spawn(run(inbox, subject, view, taken));
     waiting

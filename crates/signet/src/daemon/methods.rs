@@ -18,7 +18,7 @@ use crate::render;
 use super::heart::Heart;
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
-pub const REFUSED: i64 = -32000;
+const REFUSED: i64 = -32000;
 /// The longest that a call may wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
