@@ -158,7 +158,8 @@ impl Heart {
                     return;
                 }
                 Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
-                Ok(Err(_)) | Err(_) => fate_value(message_id, &state),
+                Ok(Err(_)) => return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping")))),
+                Err(_) => fate_value(message_id, &state),
             };
             let _ = reply.send(Ok(value));
         });
