@@ -51,7 +51,7 @@ impl Iterator for Lines {
                 Some(Line::parse(raw).map_err(|source| self.raw.fault(source)))
             }
             Ok(RawLine::TooLong) => Some(Err(self.raw.too_long())),
-            Ok(RawLine::Torn | RawLine::End) => None,
+            Ok(RawLine::Torn(_) | RawLine::End) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -129,8 +129,8 @@ pub(crate) enum RawLine {
     Whole(Vec<u8>),
     /// A line over [`MAX_LINE`], skipped.
     TooLong,
-    /// Bytes after the last newline.
-    Torn,
+    /// That many bytes after the last newline.
+    Torn(u64),
     /// Nothing.
     End,
 }
@@ -155,7 +155,7 @@ impl RawLines {
         Ok(match raw.pop() {
             None => RawLine::End,
             Some(b'\n') => RawLine::Whole(raw),
-            Some(_) if raw.len() < MAX_LINE => RawLine::Torn,
+            Some(_) if raw.len() < MAX_LINE => RawLine::Torn(raw.len() as u64 + 1),
             Some(_) => {
                 self.skip_line()?;
                 RawLine::TooLong
