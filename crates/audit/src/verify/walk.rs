@@ -61,12 +61,20 @@ impl Walk {
             self.place = lines.number;
             match next {
                 RawLine::Whole(raw) => self.follow(raw),
-                RawLine::TooLong => self.skip(Digest([0; 32]), "the line is over 2 MiB, longer than a log writes"),
-                RawLine::Torn(bytes) if is_last => self.report.note(format!(
-                    "{}: {bytes} bytes after the last newline are no line yet: the log is being written, or a crash tore them",
-                    file.display()
-                )),
-                RawLine::Torn(_) => self.fault(None, "the file ends within a line, and yet another file follows"),
+                RawLine::TooLong => self.skip(
+                    Digest([0; 32]),
+                    "the line is over 2 MiB, longer than a log writes",
+                ),
+                RawLine::Torn(bytes) if is_last => {
+                    break self.report.note(format!(
+                        "{}: {bytes} bytes after the last newline are no line yet: the log is being written, or a crash tore them",
+                        file.display()
+                    ));
+                }
+                RawLine::Torn(_) => break self.fault(
+                    None,
+                    "behind this line the file ends within a line, and yet another file follows",
+                ),
                 RawLine::End => break,
             }
         }
