@@ -19,7 +19,9 @@ mod file;
 mod log;
 mod read;
 mod record;
+mod show;
 mod tail;
+mod verify;
 
 pub use chain::Head;
 pub use error::LogError;
@@ -27,3 +29,5 @@ pub use escape::printable;
 pub use log::Log;
 pub use read::{Lines, read, read_file};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
+pub use show::{Filter, UnknownVerdict, VerdictName, describe};
+pub use verify::{Fault, LogReport, Report, log_files, verify};
