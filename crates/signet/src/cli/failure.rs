@@ -5,9 +5,11 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use signet_proto::json::Value;
 
 use crate::config::ConfigError;
-use crate::home::NoHome;
+use crate::control::{ClientError, ServerError};
+use crate::home::{Home, NoHome};
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
 use crate::private::PrivateError;
@@ -47,6 +49,35 @@ impl Failure {
             exit,
             what: what.to_string(),
             next: next.to_string(),
+        }
+    }
+
+    /// Why the daemon of `home` did not do what it was asked.
+    pub fn client(home: &Home, error: &ClientError) -> Self {
+        let home = home.path().display();
+        match error {
+            ClientError::Refused(refusal) => {
+                let reason = refusal
+                    .data
+                    .as_ref()
+                    .and_then(|data| data.get("next"))
+                    .and_then(Value::as_str);
+                Self::new(
+                    Exit::Refused,
+                    refusal,
+                    reason.unwrap_or("signet status shows what the daemon knows"),
+                )
+            }
+            ClientError::NotReachable { .. } => Self::new(
+                Exit::NotReachable,
+                error,
+                format!("is the daemon running? signet run --home {home}"),
+            ),
+            _ => Self::new(
+                Exit::NotReachable,
+                error,
+                format!("look at the daemon: signet status --home {home}"),
+            ),
         }
     }
 
@@ -116,7 +147,13 @@ macro_rules! refused {
     )*};
 }
 
-refused!(ConfigError, KeystoreError, LockError, PrivateError);
+refused!(
+    ConfigError,
+    KeystoreError,
+    LockError,
+    PrivateError,
+    ServerError
+);
 
 #[cfg(test)]
 mod tests {

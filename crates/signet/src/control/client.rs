@@ -1,0 +1,206 @@
+//! The command line's end of the control socket: one call after the other, blocking.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::rpc::RpcError;
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+    timeout: Duration,
+    last_id: u64,
+    waiting: VecDeque<Notification>,
+}
+
+/// What the daemon tells without being asked again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notification {
+    /// What it is.
+    pub method: String,
+    /// The rest of it.
+    pub params: Value,
+}
+
+/// The daemon could not be asked, or answered with an error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Nobody listens.
+    #[error("no daemon answers at {}: {source}", path.display())]
+    NotReachable {
+        /// The control socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The daemon closed the connection.
+    #[error("the daemon closed the connection")]
+    Closed,
+    /// No answer in time.
+    #[error("the daemon did not answer within {} s", .0.as_secs_f32())]
+    TimedOut(Duration),
+    /// What came back is not JSON-RPC.
+    #[error("what answers there does not speak JSON-RPC")]
+    Malformed,
+    /// The daemon's own error.
+    #[error(transparent)]
+    Refused(RpcError),
+    /// The connection broke.
+    #[error("the connection to the daemon broke: {0}")]
+    Io(io::Error),
+}
+
+impl Client {
+    /// Connects to the daemon at `path`; `timeout` is for each call.
+    ///
+    /// # Errors
+    /// `NotReachable`.
+    pub fn connect(path: &Path, timeout: Duration) -> Result<Self, ClientError> {
+        let unreachable = |source| ClientError::NotReachable {
+            path: path.to_owned(),
+            source,
+        };
+        let stream = UnixStream::connect(path).map_err(unreachable)?;
+        stream
+            .set_write_timeout(Some(timeout.max(SHORTEST)))
+            .map_err(unreachable)?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+            timeout,
+            last_id: 0,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// Allows the calls from now on another time.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Asks the daemon and waits for its answer.
+    ///
+    /// # Errors
+    /// `Refused` with the daemon's own error; every other one says that there is no answer.
+    pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+        self.last_id += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
+        let sent = self
+            .stream
+            .get_mut()
+            .write_all(format!("{request}\n").as_bytes());
+        let deadline = Instant::now() + self.timeout;
+        // A daemon that has no room says so, and may close before it has read the request.
+        if let Err(error) = sent {
+            return self.answer(deadline).and(Err(self.broken(error)));
+        }
+        self.answer(deadline)
+    }
+
+    /// What the daemon tells from now on, until the connection ends. Waits without limit.
+    pub fn notifications(&mut self) -> impl Iterator<Item = Result<Notification, ClientError>> {
+        std::iter::from_fn(|| match self.next_notification() {
+            Err(ClientError::Closed) => None,
+            other => Some(other),
+        })
+    }
+
+    fn next_notification(&mut self) -> Result<Notification, ClientError> {
+        if let Some(notification) = self.waiting.pop_front() {
+            return Ok(notification);
+        }
+        loop {
+            let message = self.read(None)?;
+            if let Some(notification) = notification(&message) {
+                return Ok(notification);
+            }
+        }
+    }
+
+    fn answer(&mut self, deadline: Instant) -> Result<Value, ClientError> {
+        loop {
+            let mut message = self.read(Some(deadline))?;
+            if let Some(notification) = notification(&message) {
+                self.waiting.push_back(notification);
+                continue;
+            }
+            let is_mine = message
+                .get("id")
+                .is_some_and(|id| id.is_null() || *id == self.last_id);
+            match (is_mine, message.remove("result"), message.get("error")) {
+                (true, Some(result), None) => return Ok(result),
+                (true, None, Some(error)) => return Err(refusal(error)),
+                // The late answer to a call that was given up.
+                (false, ..) => {}
+                _ => return Err(ClientError::Malformed),
+            }
+        }
+    }
+
+    fn read(&mut self, deadline: Option<Instant>) -> Result<Map<String, Value>, ClientError> {
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(ClientError::TimedOut(self.timeout));
+            }
+            let timeout = left.map(|left| left.max(SHORTEST));
+            self.stream
+                .get_ref()
+                .set_read_timeout(timeout)
+                .map_err(ClientError::Io)?;
+            let room = ANSWER_MAX.saturating_sub(line.len() as u64);
+            match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
+                Ok(0) if room == 0 => return Err(ClientError::Malformed),
+                Ok(0) => return Err(ClientError::Closed),
+                Ok(_) => {}
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+        serde_json::from_slice(&line).map_err(|_| ClientError::Malformed)
+    }
+
+    fn broken(&self, error: io::Error) -> ClientError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ClientError::TimedOut(self.timeout)
+            }
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
+            _ => ClientError::Io(error),
+        }
+    }
+}
+
+fn notification(message: &Map<String, Value>) -> Option<Notification> {
+    let method = message.get("method")?.as_str()?.to_owned();
+    Some(Notification {
+        method,
+        params: message.get("params").cloned().unwrap_or_default(),
+    })
+}
+
+fn refusal(error: &Value) -> ClientError {
+    match (
+        error.get("code").and_then(Value::as_i64),
+        error.get("message").and_then(Value::as_str),
+    ) {
+        (Some(code), Some(message)) => ClientError::Refused(RpcError {
+            code,
+            message: message.to_owned(),
+            data: error.get("data").cloned(),
+        }),
+        _ => ClientError::Malformed,
+    }
+}
+
+/// A timeout of zero would mean none.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// An inbox full of the largest messages fits.
+const ANSWER_MAX: u64 = 64 << 20;

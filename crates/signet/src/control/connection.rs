@@ -1,0 +1,288 @@
+//! One client of the control socket, served by one task.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use signet_proto::json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
+
+/// What a client asks of the daemon.
+#[derive(Debug)]
+pub struct Call {
+    /// What is asked.
+    pub method: String,
+    /// An array or an object; `null` when the client sent none.
+    pub params: Value,
+    /// Takes the answer. It may come late; the client may be gone by then.
+    pub reply: oneshot::Sender<Result<Value, RpcError>>,
+    /// Tells the same client more, for as long as it stays.
+    pub notifier: Notifier,
+}
+
+/// Sends notifications to one client, and never waits for it.
+#[derive(Clone, Debug)]
+pub struct Notifier {
+    queue: mpsc::Sender<String>,
+    overflow: Arc<Notify>,
+}
+
+/// The client is gone, or was too slow and is being closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client is gone, or too slow to be told more; it can connect again")]
+pub struct ClientGone;
+
+impl Notifier {
+    /// Queues one notification. A client whose queue is full is closed: what it missed it can ask
+    /// for again.
+    ///
+    /// # Errors
+    /// When the client is gone or is closed now.
+    pub fn notify(&self, method: &str, params: &Value) -> Result<(), ClientGone> {
+        self.queue
+            .try_send(rpc::notification(method, params))
+            .map_err(|error| {
+                if matches!(error, mpsc::error::TrySendError::Full(_)) {
+                    self.overflow.notify_one();
+                }
+                ClientGone
+            })
+    }
+
+    /// Resolves when the client is gone.
+    pub async fn closed(&self) {
+        self.queue.closed().await;
+    }
+}
+
+/// How much one client may ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes of one line.
+    pub(super) line: usize,
+    /// Lines that wait for their answers.
+    pub(super) in_flight: usize,
+    /// Notifications that wait to be read.
+    pub(super) queue: usize,
+    /// For a client to take what is written to it.
+    pub(super) write: Duration,
+    /// For a client to send its first line.
+    pub(super) first_line: Duration,
+}
+
+/// Why a connection ended before the client closed it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    #[error("the client's line is too long")]
+    LongLine,
+    #[error("the client sent nothing")]
+    Silent,
+    #[error("the client does not read")]
+    NotReading,
+    #[error("the daemon takes no calls")]
+    NoDaemon,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Serves one client until it has gone and is answered, or `stop` is set and it is answered.
+pub(super) async fn serve(
+    stream: UnixStream,
+    calls: mpsc::Sender<Call>,
+    limits: Limits,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Ended> {
+    let (reader, writer) = stream.into_split();
+    let (queue, notes) = mpsc::channel(limits.queue);
+    let overflow = Arc::new(Notify::new());
+    let notifier = Notifier {
+        queue,
+        overflow: Arc::clone(&overflow),
+    };
+    let lines = Lines {
+        reader,
+        buffer: BytesMut::new(),
+        scanned: 0,
+        limit: limits.line,
+    };
+    let connection = Connection {
+        writer,
+        calls,
+        notifier,
+        limits,
+    };
+    tokio::select! {
+        ended = connection.converse(lines, notes, stop) => ended,
+        () = overflow.notified() => Err(Ended::NotReading),
+    }
+}
+
+struct Connection {
+    writer: OwnedWriteHalf,
+    calls: mpsc::Sender<Call>,
+    notifier: Notifier,
+    limits: Limits,
+}
+
+impl Connection {
+    async fn converse(
+        mut self,
+        mut lines: Lines,
+        mut notes: mpsc::Receiver<String>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Ended> {
+        let mut answers = FuturesUnordered::new();
+        let silence = sleep(self.limits.first_line);
+        tokio::pin!(silence);
+        let (mut listening, mut heard) = (true, false);
+        while listening || !answers.is_empty() {
+            tokio::select! {
+                line = lines.next(), if listening && answers.len() < self.limits.in_flight => match line {
+                    Ok(Some(line)) => {
+                        heard = true;
+                        answers.push(self.submit(&line).await?);
+                    }
+                    Ok(None) if self.is_hung_up().await => return Ok(()),
+                    Ok(None) => listening = false,
+                    Err(Ended::LongLine) => return self.refuse_long_line().await,
+                    Err(ended) => return Err(ended),
+                },
+                Some(answer) = answers.next() => self.write_some(answer).await?,
+                Some(note) = notes.recv() => self.write_some(Some(note)).await?,
+                _ = stop.changed(), if listening => listening = false,
+                () = &mut silence, if !heard => return Err(Ended::Silent),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the calls of one line over, in their order; the future gives the answer.
+    async fn submit(
+        &self,
+        line: &[u8],
+    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+        let (items, is_batch) = match rpc::parse(line) {
+            Ok(Incoming::One(item)) => (vec![item], false),
+            Ok(Incoming::Batch(items)) => (items, true),
+            Err(error) => (vec![Item::Faulty(Id::null(), error)], false),
+        };
+        let mut pending = Vec::with_capacity(items.len());
+        for item in items {
+            pending.push(self.submit_item(item).await?);
+        }
+        Ok(async move {
+            let answers: Vec<String> = join_all(pending).await.into_iter().flatten().collect();
+            if is_batch {
+                rpc::batch(&answers)
+            } else {
+                answers.into_iter().next()
+            }
+        })
+    }
+
+    async fn submit_item(
+        &self,
+        item: Item,
+    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+        let (id, pending) = match item {
+            Item::Ignored => (None, Pending::Known(RpcError::invalid_request())),
+            Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
+            Item::Request(Request { method, params, id }) => {
+                let (reply, answer) = oneshot::channel();
+                let call = Call {
+                    method,
+                    params,
+                    reply,
+                    notifier: self.notifier.clone(),
+                };
+                self.calls.send(call).await.map_err(|_| Ended::NoDaemon)?;
+                (id, Pending::Called(answer))
+            }
+        };
+        Ok(async move {
+            // A notification is not waited for.
+            let id = id?;
+            let result = match pending {
+                Pending::Known(error) => Err(error),
+                Pending::Called(answer) => {
+                    answer.await.unwrap_or_else(|_| Err(RpcError::internal()))
+                }
+            };
+            Some(rpc::answer(&id, &result))
+        })
+    }
+
+    async fn write_some(&mut self, line: Option<String>) -> Result<(), Ended> {
+        let Some(mut line) = line else { return Ok(()) };
+        line.push('\n');
+        match timeout(self.limits.write, self.writer.write_all(line.as_bytes())).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(Ended::NotReading),
+        }
+    }
+
+    async fn refuse_long_line(&mut self) -> Result<(), Ended> {
+        let fault = format!("send lines of at most {} bytes", self.limits.line);
+        let error = RpcError::invalid_request().with_data(fault);
+        self.write_some(Some(rpc::answer(&Id::null(), &Err(error))))
+            .await?;
+        Err(Ended::LongLine)
+    }
+
+    /// Whether the client has closed both directions, and not only said that it is done asking.
+    async fn is_hung_up(&self) -> bool {
+        self.writer
+            .ready(Interest::WRITABLE)
+            .await
+            .is_ok_and(|ready| ready.is_write_closed())
+    }
+}
+
+enum Pending {
+    Known(RpcError),
+    Called(oneshot::Receiver<Result<Value, RpcError>>),
+}
+
+/// The lines of a stream. The future of [`Lines::next`] may be dropped without losing anything.
+struct Lines {
+    reader: OwnedReadHalf,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line feed.
+    scanned: usize,
+    limit: usize,
+}
+
+impl Lines {
+    /// The next line without its line feed; `None` at the end. What has no line feed is no line.
+    async fn next(&mut self) -> Result<Option<BytesMut>, Ended> {
+        loop {
+            let fresh = self.buffer.iter().skip(self.scanned);
+            if let Some(offset) = fresh.clone().position(|byte| *byte == b'\n') {
+                let mut line = self.buffer.split_to(self.scanned + offset + 1);
+                self.scanned = 0;
+                line.truncate(line.len().saturating_sub(1));
+                return if line.len() > self.limit {
+                    Err(Ended::LongLine)
+                } else {
+                    Ok(Some(line))
+                };
+            }
+            self.scanned = self.buffer.len();
+            if self.scanned > self.limit {
+                return Err(Ended::LongLine);
+            }
+            if self.reader.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
