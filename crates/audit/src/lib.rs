@@ -25,7 +25,7 @@ mod verify;
 
 pub use chain::Head;
 pub use error::LogError;
-pub use escape::printable;
+pub use escape::{printable, visible};
 pub use log::Log;
 pub use read::{Lines, read, read_file};
 pub use record::{Line, MAX_LINE, Mark, RecordError};

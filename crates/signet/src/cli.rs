@@ -1,6 +1,7 @@
 //! The command line: one file a command, and what all of them share.
 
 mod ask;
+mod audit;
 mod failure;
 mod inbox;
 mod init;
@@ -24,6 +25,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
+        Command::Audit(args) => return audit::run(args),
         Command::Init(args) => init::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
@@ -69,6 +71,8 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log
     Status(status::StatusArgs),
+    /// Prove an audit log, or read it
+    Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol
     Schema(schema::SchemaArgs),
 }

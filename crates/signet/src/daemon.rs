@@ -80,10 +80,14 @@ impl DaemonError {
             Self::Private(error) => error.next(),
             Self::Control(error) => error.next(),
             Self::Memory(MemoryError::Keys(error)) => error.next(),
-            Self::Memory(MemoryError::Log(_)) => "signet audit verify says where the log stops fitting".to_owned(),
+            Self::Memory(MemoryError::Log(_)) => {
+                "signet audit verify says where the log stops fitting".to_owned()
+            }
             Self::Memory(_) => "mend what it names, then start again".to_owned(),
             Self::Nats(_) => "correct [nats] in config.toml".to_owned(),
-            Self::Log(_) => "see to the disk, then start again: the start repairs the log".to_owned(),
+            Self::Log(_) => {
+                "see to the disk, then start again: the start repairs the log".to_owned()
+            }
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
     }
@@ -148,19 +152,33 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
 
 fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
-    let mut nats =
-        NatsConfig::new(config.nats.servers.clone(), render::inbox_subject(agent), format!("_INBOX_{agent}"));
+    let mut nats = NatsConfig::new(
+        config.nats.servers.clone(),
+        render::inbox_subject(agent),
+        format!("_INBOX_{agent}"),
+    );
     nats.name = format!("signet {agent}");
     nats.login = match &config.nats.login {
         NatsLogin::None => Login::None,
         NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
         NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
-        NatsLogin::User { user, password_file } => {
+        NatsLogin::User {
+            user,
+            password_file,
+        } => {
             let password = private::read(password_file)?;
-            Login::UserPassword { user: user.clone(), password: Secret::from(password.trim_end().to_owned()) }
+            Login::UserPassword {
+                user: user.clone(),
+                password: Secret::from(password.trim_end().to_owned()),
+            }
         }
     };
     let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = Tls { required: config.nats.tls_required, ca: config.nats.tls_ca.clone(), cert, key };
+    nats.tls = Tls {
+        required: config.nats.tls_required,
+        ca: config.nats.tls_ca.clone(),
+        cert,
+        key,
+    };
     Ok(nats)
 }

@@ -180,7 +180,7 @@ fn a_root_key_that_cannot_be_used_leaves_nothing_behind() {
         let output = init(&home, "agent-alice-002", &["--root", bad.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(1));
         assert!(!err(&output).contains("SECRETSECRET"), "{}", err(&output));
-        assert_eq!(tree(directory.path()), [bad.clone()]);
+        assert_eq!(tree(directory.path()), std::slice::from_ref(&bad));
     }
     let missing = directory.path().join("missing.pem");
     let output = init(

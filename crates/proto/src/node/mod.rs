@@ -85,8 +85,14 @@ impl Judged {
             hash: Digest::of(&[bytes]),
             claimed: Default::default(),
         };
-        let kept = bytes.get(..bytes.len().min(crate::entry::RAW_KEPT)).unwrap_or_default();
-        Self { bytes: bytes.len() as u64, head: kept.to_vec(), result: Err(Refusal::Unparsed(unparsed)) }
+        let kept = bytes
+            .get(..bytes.len().min(crate::entry::RAW_KEPT))
+            .unwrap_or_default();
+        Self {
+            bytes: bytes.len() as u64,
+            head: kept.to_vec(),
+            result: Err(Refusal::Unparsed(unparsed)),
+        }
     }
 
     /// An input that was cut off at the transport's size cap (check V01): its length, its first

@@ -29,7 +29,11 @@ pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result
 pub(super) fn parse_json(text: &str) -> Result<Value, Failure> {
     json::parse(text.as_bytes(), Limits::MESSAGE).map_err(|error| {
         let next = "quote it for the shell, such as '{\"week\": \"2026-W07\"}'";
-        Failure::new(Exit::Usage, format!("the message is not JSON: {error}"), next)
+        Failure::new(
+            Exit::Usage,
+            format!("the message is not JSON: {error}"),
+            next,
+        )
     })
 }
 
@@ -40,7 +44,7 @@ pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
 
 /// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.
 pub(super) fn safe_json(value: &Value) -> String {
-    signet_audit::printable(&value.to_string()).into_owned()
+    signet_audit::visible(&value.to_string()).into_owned()
 }
 
 /// The text of a member, or a dash.

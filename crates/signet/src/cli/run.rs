@@ -21,7 +21,8 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     // The client library tells of every dropped message; a `gap` line does so once a second.
-    let filter = EnvFilter::try_from_env("SIGNET_LOG").unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
+    let filter = EnvFilter::try_from_env("SIGNET_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -31,8 +32,17 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         .init();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let workers = args.workers.map_or_else(|| cores.clamp(1, 8), usize::from);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Refused, error, "free memory or threads, then try again"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(
+            Exit::Refused,
+            error,
+            "free memory or threads, then try again",
+        )
+    })?;
     runtime.block_on(daemon::run(&home)).map_err(Failure::from)
 }
 

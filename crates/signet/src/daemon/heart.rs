@@ -39,7 +39,15 @@ impl Heart {
     pub(super) fn new(node: Node, journal: &Journal, nats: Nats) -> Self {
         let (taken, handed) = mpsc::channel(64);
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
-        Self { node, nats, head, taken, handed, groups, stopped: false }
+        Self {
+            node,
+            nats,
+            head,
+            taken,
+            handed,
+            groups,
+            stopped: false,
+        }
     }
 
     /// Performs again what the log shows unfinished.
@@ -75,15 +83,29 @@ impl Heart {
     }
 
     pub(super) fn at(&self) -> At {
-        At { now: clock::now(), head: self.head.borrow().map(|head| head.hash) }
+        At {
+            now: clock::now(),
+            head: self.head.borrow().map(|head| head.hash),
+        }
     }
 
     /// Hands outcomes to the journal: entries first, then what they allow.
-    pub(super) async fn write(&mut self, now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) {
-        let mut group = Group { now, entries: Vec::new(), deeds: before };
+    pub(super) async fn write(
+        &mut self,
+        now: Timestamp,
+        outcomes: Vec<Outcome>,
+        before: Vec<Deed>,
+    ) {
+        let mut group = Group {
+            now,
+            entries: Vec::new(),
+            deeds: before,
+        };
         for outcome in outcomes {
             group.entries.extend(outcome.entries);
-            group.deeds.extend(outcome.effects.into_iter().map(Deed::Effect));
+            group
+                .deeds
+                .extend(outcome.effects.into_iter().map(Deed::Effect));
         }
         if group.entries.is_empty() && group.deeds.is_empty() {
             return;
@@ -100,7 +122,10 @@ impl Heart {
             Taken::Messages(judged, permit) => {
                 let Ok(judged) = judged.await else { return };
                 let at = self.at();
-                let outcomes = judged.into_iter().map(|judged| self.node.handle_inbound(at, judged)).collect();
+                let outcomes = judged
+                    .into_iter()
+                    .map(|judged| self.node.handle_inbound(at, judged))
+                    .collect();
                 self.write(at.now, outcomes, Vec::new()).await;
                 drop(permit);
                 self.tick_if_due().await;
@@ -121,8 +146,13 @@ impl Heart {
                 return;
             }
             Arrival::Gap { at_least } => {
-                let cause = format!("slow consumer: at least {at_least} messages were dropped before they were read");
-                Outcome { entries: vec![Entry::Gap { cause }], effects: Vec::new() }
+                let cause = format!(
+                    "slow consumer: at least {at_least} messages were dropped before they were read"
+                );
+                Outcome {
+                    entries: vec![Entry::Gap { cause }],
+                    effects: Vec::new(),
+                }
             }
             Arrival::Refused { what } => {
                 warn!(%what, "the server refused");
@@ -142,7 +172,11 @@ impl Heart {
     }
 
     async fn tick_if_due(&mut self) {
-        if self.node.poll_timeout().is_some_and(|due| due <= clock::now()) {
+        if self
+            .node
+            .poll_timeout()
+            .is_some_and(|due| due <= clock::now())
+        {
             self.tick().await;
         }
     }
@@ -154,7 +188,10 @@ impl Heart {
     }
 
     fn sleep(&self) -> tokio::time::Sleep {
-        let due = self.node.poll_timeout().map_or(LONGEST_SLEEP, |due| due.since(clock::now()));
+        let due = self
+            .node
+            .poll_timeout()
+            .map_or(LONGEST_SLEEP, |due| due.since(clock::now()));
         // A millisecond at least: times are whole milliseconds, and a timer must not spin.
         tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }

@@ -98,7 +98,12 @@ const LISTING: usize = 1_000;
 impl Heart {
     /// Serves one call. A call that changes something is answered when that is durable.
     pub(super) async fn call(&mut self, call: Call) {
-        let Call { method, params, reply, notifier } = call;
+        let Call {
+            method,
+            params,
+            reply,
+            notifier,
+        } = call;
         let served = match method.as_str() {
             "send" => return self.send(params, reply).await,
             "reply" => return self.reply(params, reply).await,
@@ -107,7 +112,10 @@ impl Heart {
             "inbox.follow" => {
                 // The journal keeps the order: what is listed now and what arrives later fit together.
                 let listed = self.list(Value::Null);
-                let deeds = vec![Deed::Follow(notifier), Deed::Answer(reply, listed.unwrap_or_default())];
+                let deeds = vec![
+                    Deed::Follow(notifier),
+                    Deed::Answer(reply, listed.unwrap_or_default()),
+                ];
                 return self.write(self.at().now, Vec::new(), deeds).await;
             }
             "inbox.list" => self.list(params),
@@ -124,14 +132,17 @@ impl Heart {
         let at = self.at();
         let sent = parse_send(params).and_then(|(peer, sending, wait)| {
             let for_answer = !matches!(sending, Sending::Notification(_));
-            let (message_id, outcome) = self.node.handle_send(at, &peer, sending).map_err(refused)?;
+            let (message_id, outcome) =
+                self.node.handle_send(at, &peer, sending).map_err(refused)?;
             Ok((message_id, outcome, wait, for_answer))
         });
         let (message_id, outcome, wait, for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return drop(reply.send(Err(error))),
         };
-        let state = if outcome.effects.iter().any(super::heart::is_publish) && !waits_for_session(&outcome) {
+        let state = if outcome.effects.iter().any(super::heart::is_publish)
+            && !waits_for_session(&outcome)
+        {
             State::Published
         } else {
             State::Queued
@@ -141,24 +152,34 @@ impl Heart {
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
-        self.write(at.now, vec![outcome], vec![Deed::Wait(message_id, Waiter { fate, for_answer })]).await;
+        self.write(
+            at.now,
+            vec![outcome],
+            vec![Deed::Wait(message_id, Waiter { fate, for_answer })],
+        )
+        .await;
         let taken = self.taken.clone();
         tokio::spawn(async move {
             let value = match tokio::time::timeout(wait, fated).await {
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let message = accepted.message();
-                    let mut value = json!({"message-id": message_id.to_string(), "state": "answered"});
+                    let mut value =
+                        json!({"message-id": message_id.to_string(), "state": "answered"});
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), render::item(message));
                     }
                     if reply.send(Ok(value)).is_ok() {
                         let headers = &message.headers;
-                        let _ = taken.send((headers.agent_id.clone(), headers.message_id)).await;
+                        let _ = taken
+                            .send((headers.agent_id.clone(), headers.message_id))
+                            .await;
                     }
                     return;
                 }
                 Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
-                Ok(Err(_)) => return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping")))),
+                Ok(Err(_)) => {
+                    return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
+                }
                 Err(_) => fate_value(message_id, &state),
             };
             let _ = reply.send(Ok(value));
@@ -169,28 +190,56 @@ impl Heart {
         let at = self.at();
         let done = parse::<ReplyParams>(params).and_then(|params| {
             let request = named::<MessageId>("message-id", &params.message_id)?;
-            let from = params.from.as_deref().map(|from| named::<AgentId>("from", from)).transpose()?;
+            let from = params
+                .from
+                .as_deref()
+                .map(|from| named::<AgentId>("from", from))
+                .transpose()?;
             let answer = match (params.body, params.decline) {
-                (Some(body), None) => Ok(Content { body, summary: params.summary, ..Content::default() }),
+                (Some(body), None) => Ok(Content {
+                    body,
+                    summary: params.summary,
+                    ..Content::default()
+                }),
                 (None, Some(text)) => Err(text),
-                _ => return Err(RpcError::invalid_params("give body or decline, one of them")),
+                _ => {
+                    return Err(RpcError::invalid_params(
+                        "give body or decline, one of them",
+                    ));
+                }
             };
-            self.node.handle_reply(at, from.as_ref(), request, answer).map_err(refused)
+            self.node
+                .handle_reply(at, from.as_ref(), request, answer)
+                .map_err(refused)
         });
         match done {
             Ok((message_id, outcome)) => {
                 let value = json!({"message-id": message_id.to_string()});
-                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)]).await;
+                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
+                    .await;
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    async fn take_from_inbox(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn take_from_inbox(
+        &mut self,
+        params: Value,
+        reply: oneshot::Sender<Result<Value, RpcError>>,
+    ) {
         let at = self.at();
         let done = parse::<AcknowledgeParams>(params).and_then(|params| {
-            let name = |name: &Name| Ok((named("from", &name.from)?, named("message-id", &name.message_id)?));
-            let names = params.messages.iter().map(name).collect::<Result<Vec<_>, RpcError>>()?;
+            let name = |name: &Name| {
+                Ok((
+                    named("from", &name.from)?,
+                    named("message-id", &name.message_id)?,
+                ))
+            };
+            let names = params
+                .messages
+                .iter()
+                .map(name)
+                .collect::<Result<Vec<_>, RpcError>>()?;
             let outcome = self.node.handle_acknowledge(at, &names).map_err(refused)?;
             Ok((names.len(), outcome))
         });
@@ -206,30 +255,45 @@ impl Heart {
     async fn bind(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
         let at = self.at();
         let done = parse::<BindParams>(params).and_then(|params| {
-            let certificate = Certificate::parse(&params.certificate)
-                .map_err(|error| RpcError::new(REFUSED, error.to_string()).with_data(json!({"reason": "certificate-invalid"})))?;
-            let outcome = self.node.handle_bind(at, &certificate).map_err(bind_refused)?;
+            let certificate = Certificate::parse(&params.certificate).map_err(|error| {
+                RpcError::new(REFUSED, error.to_string())
+                    .with_data(json!({"reason": "certificate-invalid"}))
+            })?;
+            let outcome = self
+                .node
+                .handle_bind(at, &certificate)
+                .map_err(bind_refused)?;
             Ok((certificate, outcome))
         });
         match done {
             Ok((certificate, outcome)) => {
                 let value = bound(&certificate, !outcome.entries.is_empty());
-                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)]).await;
+                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
+                    .await;
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
     fn list(&self, params: Value) -> Result<Value, RpcError> {
-        let params = if params.is_null() { ListParams::default() } else { parse(params)? };
+        let params = if params.is_null() {
+            ListParams::default()
+        } else {
+            parse(params)?
+        };
         let limit = params.limit.unwrap_or(LISTING).min(LISTING);
-        let items = self.node.inbox().after(params.after).take(limit).map(|item| {
-            let mut value = render::item(&item.message);
-            if let Some(members) = value.as_object_mut() {
-                members.insert("number".into(), item.number.into());
-            }
-            value
-        });
+        let items = self
+            .node
+            .inbox()
+            .after(params.after)
+            .take(limit)
+            .map(|item| {
+                let mut value = render::item(&item.message);
+                if let Some(members) = value.as_object_mut() {
+                    members.insert("number".into(), item.number.into());
+                }
+                value
+            });
         Ok(json!({"messages": items.collect::<Vec<_>>(), "waiting": self.node.inbox().len()}))
     }
 
@@ -241,8 +305,16 @@ impl Heart {
 
     fn peer(&self, params: Value) -> Result<Value, RpcError> {
         let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
-        let peer = self.node.trust().peer(&agent).ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
-        Ok(render::peer(&agent, peer, &self.node.standing(&agent, self.at().now)))
+        let peer = self
+            .node
+            .trust()
+            .peer(&agent)
+            .ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
+        Ok(render::peer(
+            &agent,
+            peer,
+            &self.node.standing(&agent, self.at().now),
+        ))
     }
 
     fn status(&self) -> Value {
@@ -277,8 +349,16 @@ fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
     let content = Content {
         summary: params.summary,
         body: params.body,
-        capability: params.capability.as_deref().map(|name| named("capability", name)).transpose()?,
-        conversation_id: params.conversation_id.as_deref().map(|name| named("conversation-id", name)).transpose()?,
+        capability: params
+            .capability
+            .as_deref()
+            .map(|name| named("capability", name))
+            .transpose()?,
+        conversation_id: params
+            .conversation_id
+            .as_deref()
+            .map(|name| named("conversation-id", name))
+            .transpose()?,
         data_tier: params.data_tier,
         life: params.life.map(Duration::from_secs),
     };
@@ -289,7 +369,11 @@ fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
     };
     let wait = Duration::try_from_secs_f64(params.wait)
         .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))?;
-    Ok((named("peer", &params.peer)?, sending, wait.min(LONGEST_WAIT)))
+    Ok((
+        named("peer", &params.peer)?,
+        sending,
+        wait.min(LONGEST_WAIT),
+    ))
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
@@ -297,7 +381,8 @@ fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
 }
 
 fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {
-    text.parse().map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
+    text.parse()
+        .map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
 }
 
 fn refused(error: LocalError) -> RpcError {
