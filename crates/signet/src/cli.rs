@@ -2,6 +2,7 @@
 
 mod ask;
 mod audit;
+mod demo;
 mod failure;
 mod inbox;
 mod init;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Ping(args) => ping::run(args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
+        Command::Demo(args) => demo::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,6 +77,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol
     Schema(schema::SchemaArgs),
+    /// Watch a household meet, talk and withstand three attacks
+    Demo(demo::DemoArgs),
 }
 
 /// Writes to standard output. That nobody reads any more ends the program quietly.

@@ -76,3 +76,8 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
     }
     out
 }
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
