@@ -1,1 +1,29 @@
-//! To be written.
+//! signet-audit appends verdicts to the chained log and proves the log (docs/protocol.md, Audit log).
+//!
+//! ```text
+//! Entry ──append──▶ group ──commit (one write, fdatasync)──▶ inter-agent-YYYY-MM.jsonl
+//!                                                                 │ sha256 of each line
+//!                                        verify ◀── read ◀────────┘ stands as prev in the next
+//! ```
+//!
+//! `signet_proto::entry::Entry` knows the members of a line; this crate owns what is around them:
+//! `v`, `seq`, `ts`, `prev`, the chain, the months, the files and the escapes. It knows no transport,
+//! does not interpret bodies and reads no clock: the present is an argument.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+mod chain;
+mod error;
+mod escape;
+mod file;
+mod log;
+mod read;
+mod record;
+mod tail;
+
+pub use chain::Head;
+pub use error::LogError;
+pub use escape::printable;
+pub use log::Log;
+pub use read::{Lines, read, read_file};
+pub use record::{Line, MAX_LINE, Mark, RecordError};

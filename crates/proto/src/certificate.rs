@@ -94,7 +94,13 @@ impl CertificateRequest {
         members.insert("principal-id".into(), self.principal.as_str().into());
         members.insert("signing-key".into(), self.signing_key.to_string().into());
         members.insert("layers".into(), self.layers.to_value());
-        members.insert("versions".into(), self.versions.iter().map(|v| Value::from(v.to_string())).collect());
+        members.insert(
+            "versions".into(),
+            self.versions
+                .iter()
+                .map(|v| Value::from(v.to_string()))
+                .collect(),
+        );
         members.insert("serial".into(), self.serial.into());
         members.insert("not-before".into(), self.not_before.to_string().into());
         members.insert("not-after".into(), self.not_after.to_string().into());
@@ -110,10 +116,23 @@ impl Certificate {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value) -> Result<Self, CertificateError> {
-        let members = Members::of(value, &[
-            "type", "agent-id", "principal-id", "signing-key", "layers", "versions", "serial",
-            "not-before", "not-after", "root-key", "next-root", "signature",
-        ])?;
+        let members = Members::of(
+            value,
+            &[
+                "type",
+                "agent-id",
+                "principal-id",
+                "signing-key",
+                "layers",
+                "versions",
+                "serial",
+                "not-before",
+                "not-after",
+                "root-key",
+                "next-root",
+                "signature",
+            ],
+        )?;
         if members.text("type")? != "agent" {
             return Err(CertificateError::Member("type"));
         }
@@ -122,7 +141,10 @@ impl Certificate {
             agent: members.parsed("agent-id")?,
             principal: members.parsed("principal-id")?,
             signing_key: members.key("signing-key")?,
-            layers: members.value("layers")?.try_into().map_err(|_| CertificateError::Member("layers"))?,
+            layers: members
+                .value("layers")?
+                .try_into()
+                .map_err(|_| CertificateError::Member("layers"))?,
             versions: members.versions("versions")?,
             serial: members.serial("serial")?,
             not_before: members.parsed("not-before")?,
@@ -194,7 +216,17 @@ impl KeyStatement {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value, key: &VerifyKey) -> Result<Self, CertificateError> {
-        let members = Members::of(value, &["type", "agent-id", "sealing-key", "serial", "not-after", "signature"])?;
+        let members = Members::of(
+            value,
+            &[
+                "type",
+                "agent-id",
+                "sealing-key",
+                "serial",
+                "not-after",
+                "signature",
+            ],
+        )?;
         if members.text("type")? != "keys" {
             return Err(CertificateError::Member("type"));
         }
@@ -241,19 +273,28 @@ impl<'a> Members<'a> {
     }
 
     fn text(&self, name: &'static str) -> Result<&'a str, CertificateError> {
-        self.value(name)?.as_str().ok_or(CertificateError::Member(name))
+        self.value(name)?
+            .as_str()
+            .ok_or(CertificateError::Member(name))
     }
 
     fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, CertificateError> {
-        self.text(name)?.parse().map_err(|_| CertificateError::Member(name))
+        self.text(name)?
+            .parse()
+            .map_err(|_| CertificateError::Member(name))
     }
 
     fn key(&self, name: &'static str) -> Result<VerifyKey, CertificateError> {
-        self.text(name)?.parse().map_err(|error| CertificateError::Key(name, error))
+        self.text(name)?
+            .parse()
+            .map_err(|error| CertificateError::Key(name, error))
     }
 
     fn serial(&self, name: &'static str) -> Result<u64, CertificateError> {
-        self.value(name)?.as_u64().filter(|serial| *serial > 0).ok_or(CertificateError::Member(name))
+        self.value(name)?
+            .as_u64()
+            .filter(|serial| *serial > 0)
+            .ok_or(CertificateError::Member(name))
     }
 
     fn versions(&self, name: &'static str) -> Result<Vec<Version>, CertificateError> {
@@ -268,13 +309,22 @@ impl<'a> Members<'a> {
         let mut unsigned = self.0.clone();
         unsigned.remove("signature");
         let signed = canonical(&Value::Object(unsigned));
-        if key.verify(purpose, &[&signed], &signature) { Ok(()) } else { Err(CertificateError::Signature) }
+        if key.verify(purpose, &[&signed], &signature) {
+            Ok(())
+        } else {
+            Err(CertificateError::Signature)
+        }
     }
 }
 
 /// Trust-layer versions as they stand in certificates and flights: 1 to 16, strictly ascending.
 pub(crate) fn parse_versions(value: &Value) -> Option<Vec<Version>> {
-    let items = value.as_array().filter(|items| (1..=16).contains(&items.len()))?;
-    let versions: Vec<Version> = items.iter().map(|item| item.as_str()?.parse().ok()).collect::<Option<_>>()?;
+    let items = value
+        .as_array()
+        .filter(|items| (1..=16).contains(&items.len()))?;
+    let versions: Vec<Version> = items
+        .iter()
+        .map(|item| item.as_str()?.parse().ok())
+        .collect::<Option<_>>()?;
     versions.is_sorted_by(|a, b| a < b).then_some(versions)
 }

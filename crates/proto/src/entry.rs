@@ -199,7 +199,10 @@ impl Entry {
                 line.text("what", outcome.what.as_str());
                 line.number("try", u64::from(outcome.tries));
             }
-            Self::Clock { peer, difference_ms } => {
+            Self::Clock {
+                peer,
+                difference_ms,
+            } => {
                 line.text("peer", peer.as_str());
                 line.value("difference-ms", &Value::from(*difference_ms));
             }
@@ -221,7 +224,10 @@ impl Entry {
         Ok(Some(match members.text("kind")? {
             "message" => return Verdict::parse(line).map(|verdict| Some(Self::Message(verdict))),
             "genesis" => Self::Genesis(members.certificate()?),
-            "trust" => Self::Trust(TrustChange::parse(members.text("change")?)?, members.certificate()?),
+            "trust" => Self::Trust(
+                TrustChange::parse(members.text("change")?)?,
+                members.certificate()?,
+            ),
             "draft" => Self::Draft(DraftLine {
                 peer: members.parsed("peer")?,
                 message_id: members.parsed("message-id")?,
@@ -236,14 +242,19 @@ impl Entry {
             }),
             "clock" => Self::Clock {
                 peer: members.parsed("peer")?,
-                difference_ms: line.get("difference-ms").and_then(Value::as_i64).ok_or(EntryError("difference-ms"))?,
+                difference_ms: line
+                    .get("difference-ms")
+                    .and_then(Value::as_i64)
+                    .ok_or(EntryError("difference-ms"))?,
             },
             "flood" => Self::Flood(Flood {
                 count: members.number("count")?,
                 bytes: members.number("bytes")?,
                 hash: members.digest("sha256")?,
             }),
-            "gap" => Self::Gap { cause: members.text("cause")?.to_owned() },
+            "gap" => Self::Gap {
+                cause: members.text("cause")?.to_owned(),
+            },
             _ => return Ok(None),
         }))
     }
@@ -267,7 +278,14 @@ impl Verdict {
     }
 
     fn write(&self, line: &mut Line<'_>) {
-        line.text("dir", if self.direction == Direction::In { "in" } else { "out" });
+        line.text(
+            "dir",
+            if self.direction == Direction::In {
+                "in"
+            } else {
+                "out"
+            },
+        );
         line.text("verdict", self.ruling.as_str());
         line.maybe("reason", self.reason().map(Reason::name));
         let (peer, kind, tier, summary) = self.seen();
@@ -290,18 +308,42 @@ impl Verdict {
     }
 
     /// Peer, type, tier and summary. For unproven input these are claims; `verdict` tells.
-    fn seen(&self) -> (Option<AgentId>, Option<MessageType>, Option<u8>, Option<&str>) {
+    fn seen(
+        &self,
+    ) -> (
+        Option<AgentId>,
+        Option<MessageType>,
+        Option<u8>,
+        Option<&str>,
+    ) {
         match &self.evidence {
             Evidence::Whole(message) | Evidence::Headers(message) => {
                 let headers = &message.headers;
-                let peer = if self.direction == Direction::In { &headers.agent_id } else { &headers.recipient_id };
+                let peer = if self.direction == Direction::In {
+                    &headers.agent_id
+                } else {
+                    &headers.recipient_id
+                };
                 let summary = message.summary.as_deref().filter(|_| headers.data_tier < 3);
-                (Some(peer.clone()), Some(headers.message_type), Some(headers.data_tier), summary)
+                (
+                    Some(peer.clone()),
+                    Some(headers.message_type),
+                    Some(headers.data_tier),
+                    summary,
+                )
             }
             Evidence::Withheld(headers) => {
                 let headers = Members(headers);
-                let tier = headers.number("data-tier").ok().and_then(|tier| u8::try_from(tier).ok());
-                (headers.parsed("agent-id").ok(), headers.parsed("message-type").ok(), tier, None)
+                let tier = headers
+                    .number("data-tier")
+                    .ok()
+                    .and_then(|tier| u8::try_from(tier).ok());
+                (
+                    headers.parsed("agent-id").ok(),
+                    headers.parsed("message-type").ok(),
+                    tier,
+                    None,
+                )
             }
             Evidence::Copy(claimed) | Evidence::Raw(_, claimed) => {
                 (claimed.agent.clone(), claimed.message_type, None, None)
@@ -313,14 +355,19 @@ impl Verdict {
         let message = line.remove("message");
         let headers = line.remove("headers");
         let members = Members(&line);
-        let claimed = Claimed { agent: members.parsed("peer").ok(), message_type: members.parsed("type").ok() };
+        let claimed = Claimed {
+            agent: members.parsed("peer").ok(),
+            message_type: members.parsed("type").ok(),
+        };
         let evidence = match (message, headers, members.text("raw")) {
-            (Some(message), None, Err(_)) => {
-                Evidence::Whole(Arc::new(Message::from_value(message).map_err(|_| EntryError("message"))?))
-            }
+            (Some(message), None, Err(_)) => Evidence::Whole(Arc::new(
+                Message::from_value(message).map_err(|_| EntryError("message"))?,
+            )),
             (None, Some(Value::Object(headers)), Err(_)) => Evidence::Withheld(headers),
             (None, None, Ok(raw)) => {
-                let head = data_encoding::BASE64.decode(raw.as_bytes()).map_err(|_| EntryError("raw"))?;
+                let head = data_encoding::BASE64
+                    .decode(raw.as_bytes())
+                    .map_err(|_| EntryError("raw"))?;
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
@@ -355,7 +402,9 @@ impl Ruling {
             "accepted" => Ok(Self::Accepted),
             "sent" => Ok(Self::Sent),
             "rejected" => {
-                let reason = reason.and_then(Value::as_str).and_then(|name| name.parse().ok());
+                let reason = reason
+                    .and_then(Value::as_str)
+                    .and_then(|name| name.parse().ok());
                 reason.map(Self::Rejected).ok_or(EntryError("reason"))
             }
             _ => Err(EntryError("verdict")),
@@ -373,7 +422,10 @@ impl TrustChange {
     }
 
     fn parse(text: &str) -> Result<Self, EntryError> {
-        [Self::Bound, Self::Renewed].into_iter().find(|known| known.as_str() == text).ok_or(EntryError("change"))
+        [Self::Bound, Self::Renewed]
+            .into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or(EntryError("change"))
     }
 }
 
@@ -389,8 +441,15 @@ impl Did {
     }
 
     fn parse(text: &str) -> Result<Self, EntryError> {
-        let all = [Self::Acknowledged, Self::AnswerFailed, Self::DraftExpired, Self::DraftRefused];
-        all.into_iter().find(|known| known.as_str() == text).ok_or(EntryError("what"))
+        let all = [
+            Self::Acknowledged,
+            Self::AnswerFailed,
+            Self::DraftExpired,
+            Self::DraftRefused,
+        ];
+        all.into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or(EntryError("what"))
     }
 }
 
@@ -442,7 +501,10 @@ struct Members<'a>(&'a Map<String, Value>);
 
 impl<'a> Members<'a> {
     fn text(&self, name: &'static str) -> Result<&'a str, EntryError> {
-        self.0.get(name).and_then(Value::as_str).ok_or(EntryError(name))
+        self.0
+            .get(name)
+            .and_then(Value::as_str)
+            .ok_or(EntryError(name))
     }
 
     fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
@@ -450,7 +512,10 @@ impl<'a> Members<'a> {
     }
 
     fn number(&self, name: &'static str) -> Result<u64, EntryError> {
-        self.0.get(name).and_then(Value::as_u64).ok_or(EntryError(name))
+        self.0
+            .get(name)
+            .and_then(Value::as_u64)
+            .ok_or(EntryError(name))
     }
 
     fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {

@@ -49,8 +49,17 @@ pub enum Method {
 impl Method {
     /// Every method.
     pub const ALL: [Self; 11] = [
-        Self::Request, Self::Notification, Self::Handoff, Self::Receipt, Self::Revoke, Self::Pause,
-        Self::Resume, Self::Announce, Self::Verify, Self::Capability, Self::Trust,
+        Self::Request,
+        Self::Notification,
+        Self::Handoff,
+        Self::Receipt,
+        Self::Revoke,
+        Self::Pause,
+        Self::Resume,
+        Self::Announce,
+        Self::Verify,
+        Self::Capability,
+        Self::Trust,
     ];
 
     /// The name on the wire.
@@ -81,7 +90,10 @@ impl Method {
 
     /// Whether it is one of the four flights.
     pub const fn is_handshake(self) -> bool {
-        matches!(self, Self::Announce | Self::Verify | Self::Capability | Self::Trust)
+        matches!(
+            self,
+            Self::Announce | Self::Verify | Self::Capability | Self::Trust
+        )
     }
 
     /// Whether the call carries an `id` and wants an answer.
@@ -90,7 +102,10 @@ impl Method {
     }
 
     fn parse(text: &str) -> Result<Self, Reason> {
-        Self::ALL.into_iter().find(|method| method.as_str() == text).ok_or(Reason::MethodNotFound)
+        Self::ALL
+            .into_iter()
+            .find(|method| method.as_str() == text)
+            .ok_or(Reason::MethodNotFound)
     }
 }
 
@@ -183,11 +198,24 @@ impl Message {
         }
         parts.prove_id(&form, &headers)?;
         let signature = parts.signature()?;
-        let summary = parts.envelope.get("summary").and_then(Value::as_str).map(str::to_owned);
+        let summary = parts
+            .envelope
+            .get("summary")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let (canonical, span) = write_enveloped(&value, parts.path);
         let body = take_body(value);
         let hash = Digest::of(&[&canonical]);
-        Ok(Self { form, headers, summary, body, signature, canonical: canonical.into(), span, hash })
+        Ok(Self {
+            form,
+            headers,
+            summary,
+            body,
+            signature,
+            canonical: canonical.into(),
+            span,
+            hash,
+        })
     }
 }
 
@@ -203,7 +231,8 @@ impl Unverified {
     /// # Errors
     /// The first check that fails, with what the bytes *claim* as far as they could be read.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unparsed> {
-        let value = json::parse(bytes, Limits::MESSAGE).map_err(|error| Unparsed::new(bytes, error.into(), None))?;
+        let value = json::parse(bytes, Limits::MESSAGE)
+            .map_err(|error| Unparsed::new(bytes, error.into(), None))?;
         if value.is_array() {
             return Err(Unparsed::new(bytes, Reason::BatchUnsupported, None));
         }
@@ -213,7 +242,11 @@ impl Unverified {
         let claimed = Claimed::of(&value);
         match Message::from_value(value) {
             Ok(message) => Ok(Self { message }),
-            Err(reason) => Err(Unparsed { reason, hash: Digest::of(&[bytes]), claimed }),
+            Err(reason) => Err(Unparsed {
+                reason,
+                hash: Digest::of(&[bytes]),
+                claimed,
+            }),
         }
     }
 
@@ -244,7 +277,11 @@ pub struct Unparsed {
 
 impl Unparsed {
     fn new(bytes: &[u8], reason: Reason, value: Option<&Value>) -> Self {
-        Self { reason, hash: Digest::of(&[bytes]), claimed: value.map(Claimed::of).unwrap_or_default() }
+        Self {
+            reason,
+            hash: Digest::of(&[bytes]),
+            claimed: value.map(Claimed::of).unwrap_or_default(),
+        }
     }
 }
 
@@ -259,7 +296,9 @@ pub struct Claimed {
 
 impl Claimed {
     fn of(value: &Value) -> Self {
-        let Ok(parts) = Parts::of(value) else { return Self::default() };
+        let Ok(parts) = Parts::of(value) else {
+            return Self::default();
+        };
         let text = |name: &str| parts.headers.get(name).and_then(Value::as_str);
         Self {
             agent: text("agent-id").and_then(|text| text.parse().ok()),
@@ -293,19 +332,41 @@ impl<'a> Parts<'a> {
             &["error", "data"]
         };
         let object = |value: &'a Value, name: &&str| value.as_object()?.get(*name);
-        let envelope = path.iter().try_fold(value, object).and_then(Value::as_object).ok_or(Reason::InvalidShape)?;
-        let headers = envelope.get("headers").and_then(Value::as_object).ok_or(Reason::InvalidShape)?;
-        Ok(Self { top, path, envelope, headers })
+        let envelope = path
+            .iter()
+            .try_fold(value, object)
+            .and_then(Value::as_object)
+            .ok_or(Reason::InvalidShape)?;
+        let headers = envelope
+            .get("headers")
+            .and_then(Value::as_object)
+            .ok_or(Reason::InvalidShape)?;
+        Ok(Self {
+            top,
+            path,
+            envelope,
+            headers,
+        })
     }
 
     fn form(&self) -> Result<Form, Reason> {
         if let Some(method) = self.top.get("method").and_then(Value::as_str) {
             return Method::parse(method).map(Form::Call);
         }
-        let Some(error) = self.top.get("error").and_then(Value::as_object) else { return Ok(Form::Success) };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned).ok_or(Reason::InvalidShape);
+        let Some(error) = self.top.get("error").and_then(Value::as_object) else {
+            return Ok(Form::Success);
+        };
+        let text = |value: Option<&Value>| {
+            value
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or(Reason::InvalidShape)
+        };
         Ok(Form::Failure {
-            code: error.get("code").and_then(Value::as_i64).ok_or(Reason::InvalidShape)?,
+            code: error
+                .get("code")
+                .and_then(Value::as_i64)
+                .ok_or(Reason::InvalidShape)?,
             message: text(error.get("message"))?,
             reason: text(self.envelope.get("reason"))?,
         })
@@ -316,7 +377,9 @@ impl<'a> Parts<'a> {
         let expected = match form {
             Form::Call(method) if method.is_call() => Some(headers.message_id),
             Form::Call(_) => None,
-            Form::Success | Form::Failure { .. } => Some(headers.in_reply_to.ok_or(Reason::HeaderMissing)?),
+            Form::Success | Form::Failure { .. } => {
+                Some(headers.in_reply_to.ok_or(Reason::HeaderMissing)?)
+            }
         };
         let same = match (id, expected) {
             (Some(id), Some(expected)) => id.as_str() == Some(expected.to_string().as_str()),
@@ -324,24 +387,39 @@ impl<'a> Parts<'a> {
             // A call without `id` under a calling method, or an `id` on a notification.
             _ => return Err(Reason::MessageTypeMismatch),
         };
-        if same { Ok(()) } else { Err(Reason::IdMismatch) }
+        if same {
+            Ok(())
+        } else {
+            Err(Reason::IdMismatch)
+        }
     }
 
     fn signature(&self) -> Result<[u8; 64], Reason> {
-        let text = self.envelope.get("signature").and_then(Value::as_str).ok_or(Reason::InvalidShape)?;
+        let text = self
+            .envelope
+            .get("signature")
+            .and_then(Value::as_str)
+            .ok_or(Reason::InvalidShape)?;
         let bytes = decode_base64url(text).map_err(|_| Reason::InvalidShape)?;
         bytes.try_into().map_err(|_| Reason::InvalidShape)
     }
 }
 
 fn take_body(value: Value) -> Option<Value> {
-    let Value::Object(mut top) = value else { return None };
-    let envelope = match (top.remove("params").or_else(|| top.remove("result")), top.remove("error")) {
+    let Value::Object(mut top) = value else {
+        return None;
+    };
+    let envelope = match (
+        top.remove("params").or_else(|| top.remove("result")),
+        top.remove("error"),
+    ) {
         (Some(envelope), _) => envelope,
         (None, Some(Value::Object(mut error))) => error.remove("data")?,
         _ => return None,
     };
-    let Value::Object(mut envelope) = envelope else { return None };
+    let Value::Object(mut envelope) = envelope else {
+        return None;
+    };
     envelope.remove("body")
 }
 
@@ -357,7 +435,9 @@ fn write_enveloped(value: &Value, path: &[&str]) -> (Vec<u8>, Range<usize>) {
 }
 
 fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &mut Range<usize>) {
-    let (Some(path), Some(object)) = (path, value.as_object()) else { return json::write_canonical(value, out) };
+    let (Some(path), Some(object)) = (path, value.as_object()) else {
+        return json::write_canonical(value, out);
+    };
     let mut members: Vec<(&String, &Value)> = object.iter().collect();
     members.sort_unstable_by_key(|(name, _)| *name);
     out.push(b'{');
@@ -368,7 +448,10 @@ fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &m
         }
         json::write_string(name, out);
         out.push(b':');
-        let inner = path.split_first().filter(|(first, _)| *first == name).map(|(_, rest)| rest);
+        let inner = path
+            .split_first()
+            .filter(|(first, _)| *first == name)
+            .map(|(_, rest)| rest);
         write_level(member, inner, out, span);
         if path.is_empty() && name == "signature" {
             *span = start..out.len();
@@ -378,7 +461,12 @@ fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &m
 }
 
 /// The JSON of a message without its signature, ready to be signed.
-pub(crate) fn assemble(form: &Form, headers: &Headers, summary: Option<&str>, body: Option<Value>) -> Value {
+pub(crate) fn assemble(
+    form: &Form,
+    headers: &Headers,
+    summary: Option<&str>,
+    body: Option<Value>,
+) -> Value {
     let mut envelope = Map::new();
     envelope.insert("headers".into(), headers.to_value());
     if let Some(summary) = summary {
@@ -402,7 +490,11 @@ pub(crate) fn assemble(form: &Form, headers: &Headers, summary: Option<&str>, bo
             top.insert("id".into(), id(headers.in_reply_to));
             top.insert("result".into(), Value::Object(envelope));
         }
-        Form::Failure { code, message, reason } => {
+        Form::Failure {
+            code,
+            message,
+            reason,
+        } => {
             envelope.insert("reason".into(), reason.as_str().into());
             let mut error = Map::new();
             error.insert("code".into(), (*code).into());

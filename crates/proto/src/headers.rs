@@ -60,7 +60,11 @@ pub struct Layers(u16);
 impl Layers {
     /// The layers in `list`; numbers above 15 are left out.
     pub fn of(list: &[u8]) -> Self {
-        Self(list.iter().filter(|layer| **layer < 16).fold(0, |set, layer| set | 1 << layer))
+        Self(
+            list.iter()
+                .filter(|layer| **layer < 16)
+                .fold(0, |set, layer| set | 1 << layer),
+        )
     }
 
     /// Whether every layer of `self` is in `other`.
@@ -70,7 +74,10 @@ impl Layers {
 
     /// The layers as the wire writes them, ascending.
     pub fn to_value(self) -> Value {
-        (0..16_u8).filter(|layer| self.0 >> layer & 1 == 1).map(Value::from).collect()
+        (0..16_u8)
+            .filter(|layer| self.0 >> layer & 1 == 1)
+            .map(Value::from)
+            .collect()
     }
 }
 
@@ -81,7 +88,10 @@ impl TryFrom<&Value> for Layers {
         let items = value.as_array().ok_or(Reason::HeaderInvalid)?;
         let mut set = 0_u16;
         for item in items {
-            let layer = item.as_u64().filter(|layer| *layer < 16).ok_or(Reason::HeaderInvalid)?;
+            let layer = item
+                .as_u64()
+                .filter(|layer| *layer < 16)
+                .ok_or(Reason::HeaderInvalid)?;
             if set >> layer & 1 == 1 {
                 return Err(Reason::HeaderInvalid);
             }
@@ -106,10 +116,18 @@ impl FromStr for CapabilityName {
     type Err = Reason;
 
     fn from_str(text: &str) -> Result<Self, Reason> {
-        let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+        let inner = |byte: &u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+        };
         let first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let holds = text.len() <= 127 && text.as_bytes().first().is_some_and(first) && text.bytes().all(|b| inner(&b));
-        if holds { Ok(Self(text.to_owned())) } else { Err(Reason::HeaderInvalid) }
+        let holds = text.len() <= 127
+            && text.as_bytes().first().is_some_and(first)
+            && text.bytes().all(|b| inner(&b));
+        if holds {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Reason::HeaderInvalid)
+        }
     }
 }
 
@@ -134,9 +152,14 @@ impl FromStr for ConversationId {
     type Err = Reason;
 
     fn from_str(text: &str) -> Result<Self, Reason> {
-        let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
+        let known =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
         let holds = (1..=128).contains(&text.len()) && text.bytes().all(known);
-        if holds { Ok(Self(text.to_owned())) } else { Err(Reason::HeaderInvalid) }
+        if holds {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Reason::HeaderInvalid)
+        }
     }
 }
 
@@ -182,11 +205,26 @@ pub struct Headers {
 }
 
 const MANDATORY: [&str; 10] = [
-    "agent-id", "principal-id", "timestamp", "message-type", "trust-layer-version",
-    "skill-layers-loaded", "recipient-id", "message-id", "expires-at", "key-id",
+    "agent-id",
+    "principal-id",
+    "timestamp",
+    "message-type",
+    "trust-layer-version",
+    "skill-layers-loaded",
+    "recipient-id",
+    "message-id",
+    "expires-at",
+    "key-id",
 ];
 const OPTIONAL: [&str; 8] = [
-    "session", "sequence", "data-tier", "capability", "conversation-id", "in-reply-to", "audit-head", "hops",
+    "session",
+    "sequence",
+    "data-tier",
+    "capability",
+    "conversation-id",
+    "in-reply-to",
+    "audit-head",
+    "hops",
 ];
 const MAX_SEQUENCE: u64 = (1 << 53) - 1;
 
@@ -199,7 +237,10 @@ impl Headers {
         if MANDATORY.iter().any(|name| !members.contains_key(*name)) {
             return Err(Reason::HeaderMissing);
         }
-        if members.keys().any(|name| !MANDATORY.contains(&name.as_str()) && !OPTIONAL.contains(&name.as_str())) {
+        if members
+            .keys()
+            .any(|name| !MANDATORY.contains(&name.as_str()) && !OPTIONAL.contains(&name.as_str()))
+        {
             return Err(Reason::HeaderUnknown);
         }
         Ok(Self {
@@ -208,7 +249,10 @@ impl Headers {
             timestamp: parsed(members, "timestamp")?,
             message_type: parsed(members, "message-type")?,
             version: parsed(members, "trust-layer-version")?,
-            layers: members.get("skill-layers-loaded").ok_or(Reason::HeaderMissing)?.try_into()?,
+            layers: members
+                .get("skill-layers-loaded")
+                .ok_or(Reason::HeaderMissing)?
+                .try_into()?,
             recipient_id: parsed(members, "recipient-id")?,
             message_id: parsed(members, "message-id")?,
             expires_at: parsed(members, "expires-at")?,
@@ -238,13 +282,21 @@ impl Headers {
         put("message-id", self.message_id.to_string().into());
         put("expires-at", self.expires_at.to_string().into());
         put("key-id", self.key_id.to_string().into());
-        self.session.map(|session| put("session", session.to_string().into()));
-        self.sequence.map(|sequence| put("sequence", sequence.into()));
+        self.session
+            .map(|session| put("session", session.to_string().into()));
+        self.sequence
+            .map(|sequence| put("sequence", sequence.into()));
         (self.data_tier != 1).then(|| put("data-tier", self.data_tier.into()));
-        self.capability.as_ref().map(|name| put("capability", name.as_str().into()));
-        self.conversation_id.as_ref().map(|name| put("conversation-id", name.as_str().into()));
-        self.in_reply_to.map(|id| put("in-reply-to", id.to_string().into()));
-        self.audit_head.map(|hash| put("audit-head", hash.to_hex().into()));
+        self.capability
+            .as_ref()
+            .map(|name| put("capability", name.as_str().into()));
+        self.conversation_id
+            .as_ref()
+            .map(|name| put("conversation-id", name.as_str().into()));
+        self.in_reply_to
+            .map(|id| put("in-reply-to", id.to_string().into()));
+        self.audit_head
+            .map(|hash| put("audit-head", hash.to_hex().into()));
         (self.hops != 1).then(|| put("hops", self.hops.into()));
         Value::Object(members)
     }
@@ -255,14 +307,27 @@ fn parsed<T: FromStr>(members: &Map<String, Value>, name: &str) -> Result<T, Rea
 }
 
 fn optional<T: FromStr>(members: &Map<String, Value>, name: &str) -> Result<Option<T>, Reason> {
-    let Some(value) = members.get(name) else { return Ok(None) };
+    let Some(value) = members.get(name) else {
+        return Ok(None);
+    };
     let text = value.as_str().ok_or(Reason::HeaderInvalid)?;
     text.parse().map(Some).map_err(|_| Reason::HeaderInvalid)
 }
 
-fn integer(members: &Map<String, Value>, name: &str, least: u64, most: u64) -> Result<Option<u64>, Reason> {
-    let Some(value) = members.get(name) else { return Ok(None) };
-    value.as_u64().filter(|number| (least..=most).contains(number)).map(Some).ok_or(Reason::HeaderInvalid)
+fn integer(
+    members: &Map<String, Value>,
+    name: &str,
+    least: u64,
+    most: u64,
+) -> Result<Option<u64>, Reason> {
+    let Some(value) = members.get(name) else {
+        return Ok(None);
+    };
+    value
+        .as_u64()
+        .filter(|number| (least..=most).contains(number))
+        .map(Some)
+        .ok_or(Reason::HeaderInvalid)
 }
 
 fn small(members: &Map<String, Value>, name: &str, most: u64) -> Result<u8, Reason> {
@@ -271,10 +336,17 @@ fn small(members: &Map<String, Value>, name: &str, most: u64) -> Result<u8, Reas
 }
 
 fn head(value: &Value) -> Result<Digest, Reason> {
-    value.as_str().and_then(|text| Digest::from_hex(text).ok()).ok_or(Reason::HeaderInvalid)
+    value
+        .as_str()
+        .and_then(|text| Digest::from_hex(text).ok())
+        .ok_or(Reason::HeaderInvalid)
 }
 
 impl Version {
     /// The trust-layer version of this release.
-    pub const CURRENT: Self = Self { major: 1, minor: 0, patch: 0 };
+    pub const CURRENT: Self = Self {
+        major: 1,
+        minor: 0,
+        patch: 0,
+    };
 }

@@ -67,7 +67,9 @@ impl VerifyKey {
     /// Whether `signature` holds, strictly, over the purpose's label and then `parts`.
     pub fn verify(&self, purpose: Purpose, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
         let signed = labelled(purpose, parts);
-        self.key.verify_strict(&signed, &Signature::from_bytes(signature)).is_ok()
+        self.key
+            .verify_strict(&signed, &Signature::from_bytes(signature))
+            .is_ok()
     }
 }
 
@@ -83,7 +85,10 @@ impl TryFrom<[u8; 32]> for VerifyKey {
         if key.is_weak() {
             return Err(KeyError::LowOrder);
         }
-        Ok(Self { key, id: KeyId::of_key(&bytes) })
+        Ok(Self {
+            key,
+            id: KeyId::of_key(&bytes),
+        })
     }
 }
 
@@ -130,7 +135,9 @@ impl TryFrom<[u8; 32]> for SealKey {
     type Error = KeyError;
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let point = MontgomeryPoint(bytes).to_edwards(0).ok_or(KeyError::NotAPoint)?;
+        let point = MontgomeryPoint(bytes)
+            .to_edwards(0)
+            .ok_or(KeyError::NotAPoint)?;
         if point.to_montgomery().to_bytes() != bytes {
             return Err(KeyError::NotAPoint);
         }
@@ -201,7 +208,10 @@ impl fmt::Debug for SigningKey {
 pub fn fingerprint(key: &VerifyKey) -> String {
     let digest = Digest::of(&[b"signet/1 fingerprint\n", key.as_bytes()]);
     let words = bip39::Language::English.word_list();
-    let mut bits = digest.as_bytes().iter().flat_map(|byte| (0..8).rev().map(move |i| usize::from(byte >> i & 1)));
+    let mut bits = digest
+        .as_bytes()
+        .iter()
+        .flat_map(|byte| (0..8).rev().map(move |i| usize::from(byte >> i & 1)));
     let mut out = Vec::with_capacity(12);
     for _ in 0..12 {
         let index = bits.by_ref().take(11).fold(0, |sum, bit| sum * 2 + bit);
@@ -211,7 +221,9 @@ pub fn fingerprint(key: &VerifyKey) -> String {
 }
 
 fn labelled(purpose: Purpose, parts: &[&[u8]]) -> Vec<u8> {
-    let mut signed = Vec::with_capacity(purpose.label().len() + parts.iter().map(|part| part.len()).sum::<usize>());
+    let mut signed = Vec::with_capacity(
+        purpose.label().len() + parts.iter().map(|part| part.len()).sum::<usize>(),
+    );
     signed.extend_from_slice(purpose.label());
     for part in parts {
         signed.extend_from_slice(part);

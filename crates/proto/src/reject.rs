@@ -119,6 +119,10 @@ impl FromStr for Reason {
     type Err = UnknownReason;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|reason| reason.name() == text).ok_or(UnknownReason)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.name() == text)
+            .ok_or(UnknownReason)
     }
 }

@@ -18,13 +18,24 @@ macro_rules! sources {
 }
 
 sources!(
-    "common", "message", "announce", "verify", "capability", "trust", "receipt", "certificate", "keys",
-    "reason", "audit-line",
+    "common",
+    "message",
+    "announce",
+    "verify",
+    "capability",
+    "trust",
+    "receipt",
+    "certificate",
+    "keys",
+    "reason",
+    "audit-line",
 );
 
 /// The text of the schema `name`, as `signet schema` prints it.
 pub fn text(name: &str) -> Option<&'static str> {
-    ALL.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    ALL.iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
 }
 
 /// Fits a message, and the body of a flight or receipt, to its schema.
@@ -45,8 +56,14 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
         Some("agent.receipt") => &schemas.receipt,
         _ => return Ok(()),
     };
-    let fits = value.pointer("/params/body").is_some_and(|value| body.is_valid(value));
-    if fits { Ok(()) } else { Err(Reason::InvalidShape) }
+    let fits = value
+        .pointer("/params/body")
+        .is_some_and(|value| body.is_valid(value));
+    if fits {
+        Ok(())
+    } else {
+        Err(Reason::InvalidShape)
+    }
 }
 
 struct Schemas {
@@ -64,8 +81,17 @@ static SCHEMAS: LazyLock<Option<Schemas>> = LazyLock::new(compile);
 fn compile() -> Option<Schemas> {
     let source = |name: &str| json::parse(text(name)?.as_bytes(), Limits::LINE).ok();
     let common = source("common")?;
-    let registry = Registry::new().add("urn:signet:1:common", &common).ok()?.prepare().ok()?;
-    let validator = |name: &str| jsonschema::options().with_registry(&registry).build(&source(name)?).ok();
+    let registry = Registry::new()
+        .add("urn:signet:1:common", &common)
+        .ok()?
+        .prepare()
+        .ok()?;
+    let validator = |name: &str| {
+        jsonschema::options()
+            .with_registry(&registry)
+            .build(&source(name)?)
+            .ok()
+    };
     Some(Schemas {
         message: validator("message")?,
         announce: validator("announce")?,
@@ -91,7 +117,9 @@ fn name_fault(validator: &Validator, value: &Value) -> Reason {
     }
     match fault {
         Some(Fault::Headers) => header_fault(value),
-        Some(Fault::Method) if value.get("method").is_some_and(Value::is_string) => Reason::MethodNotFound,
+        Some(Fault::Method) if value.get("method").is_some_and(Value::is_string) => {
+            Reason::MethodNotFound
+        }
         _ => Reason::InvalidShape,
     }
 }
@@ -104,6 +132,11 @@ enum Fault {
 
 fn header_fault(value: &Value) -> Reason {
     let places = ["/params/headers", "/result/headers", "/error/data/headers"];
-    let headers = places.iter().find_map(|place| value.pointer(place)).and_then(Value::as_object);
-    headers.and_then(|headers| Headers::parse(headers).err()).unwrap_or(Reason::HeaderInvalid)
+    let headers = places
+        .iter()
+        .find_map(|place| value.pointer(place))
+        .and_then(Value::as_object);
+    headers
+        .and_then(|headers| Headers::parse(headers).err())
+        .unwrap_or(Reason::HeaderInvalid)
 }

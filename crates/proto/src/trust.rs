@@ -32,7 +32,10 @@ impl Peer {
 
     /// The certificate of the key `id`.
     pub fn certificate(&self, id: KeyId) -> Option<&Certificate> {
-        self.certificates.iter().rev().find(|certificate| certificate.signing_key.id() == id)
+        self.certificates
+            .iter()
+            .rev()
+            .find(|certificate| certificate.signing_key.id() == id)
     }
 
     /// Rises with every change of this peer's standing.
@@ -58,14 +61,30 @@ pub enum BindError {
     #[error("{0} is this agent itself; a peer has another agent-id")]
     Myself(AgentId),
     /// The agent-id belongs to another principal.
-    #[error("{0} is already bound to another principal's root key; compare both fingerprints with their owners")]
+    #[error(
+        "{0} is already bound to another principal's root key; compare both fingerprints with their owners"
+    )]
     Taken(AgentId),
     /// The principal is pinned with another root key.
-    #[error("{0} is already pinned with another root key; compare fingerprints with the person before anything else")]
+    #[error(
+        "{0} is already pinned with another root key; compare fingerprints with the person before anything else"
+    )]
     RootChanged(PrincipalId),
     /// A higher serial is known.
     #[error("a certificate of {0} with a higher serial is already known; ask for the newest")]
     Older(AgentId),
+}
+
+impl BindError {
+    /// The stable name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Myself(_) => "reflected",
+            Self::Taken(_) => "agent-id-taken",
+            Self::RootChanged(_) => "root-changed",
+            Self::Older(_) => "serial-rolled-back",
+        }
+    }
 }
 
 /// The bindings, in one owner's hands; [`TrustView`] is what others see of it.
@@ -84,7 +103,12 @@ pub struct TrustView {
 impl TrustStore {
     /// An empty store of the agent `me`.
     pub fn new(me: AgentId) -> Self {
-        Self { view: TrustView { me, peers: Arc::default() } }
+        Self {
+            view: TrustView {
+                me,
+                peers: Arc::default(),
+            },
+        }
     }
 
     /// What it holds now.
@@ -109,7 +133,9 @@ impl TrustStore {
             Standing::Bound(_) | Standing::Unbound => {}
             Standing::Older => return Err(BindError::Older(agent.clone())),
             Standing::Taken => return Err(BindError::Taken(agent.clone())),
-            Standing::RootChanged => return Err(BindError::RootChanged(certificate.principal.clone())),
+            Standing::RootChanged => {
+                return Err(BindError::RootChanged(certificate.principal.clone()));
+            }
         }
         self.change(agent, |peer| {
             peer.certificates.push(certificate.clone());
@@ -130,9 +156,13 @@ impl TrustStore {
 
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
         let peers = Arc::make_mut(&mut self.view.peers);
-        let peer = peers
-            .entry(agent.clone())
-            .or_insert_with(|| Arc::new(Peer { certificates: Vec::new(), epoch: 0, lowest_version: None }));
+        let peer = peers.entry(agent.clone()).or_insert_with(|| {
+            Arc::new(Peer {
+                certificates: Vec::new(),
+                epoch: 0,
+                lowest_version: None,
+            })
+        });
         let peer = Arc::make_mut(peer);
         change(peer);
         peer.epoch += 1;
@@ -160,7 +190,9 @@ impl TrustView {
 
     /// Every peer, by name.
     pub fn peers(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
-        self.peers.iter().map(|(agent, peer)| (agent, peer.as_ref()))
+        self.peers
+            .iter()
+            .map(|(agent, peer)| (agent, peer.as_ref()))
     }
 
     /// The bound peer that a flight's certificate speaks of (check V06).
@@ -174,7 +206,9 @@ impl TrustView {
             Standing::Older => Err(Reason::SerialRolledBack),
             Standing::Taken => Err(Reason::AgentIdTaken),
             Standing::RootChanged => Err(Reason::RootChanged),
-            Standing::Unbound if self.root_of(&certificate.principal).is_some() => Err(Reason::AgentUnknown),
+            Standing::Unbound if self.root_of(&certificate.principal).is_some() => {
+                Err(Reason::AgentUnknown)
+            }
             Standing::Unbound => Err(Reason::PrincipalUnknown),
         }
     }
@@ -184,7 +218,9 @@ impl TrustView {
         if pinned.is_some_and(|root| *root != certificate.root) {
             return Standing::RootChanged;
         }
-        let Some(peer) = self.peer(&certificate.agent) else { return Standing::Unbound };
+        let Some(peer) = self.peer(&certificate.agent) else {
+            return Standing::Unbound;
+        };
         if peer.root() != Some(&certificate.root) {
             return Standing::Taken;
         }
@@ -192,7 +228,11 @@ impl TrustView {
         // that the sender makes anew each time.
         let newest = peer.newest().map_or(0, |newest| newest.serial);
         let same = peer.newest() == Some(certificate);
-        if certificate.serial > newest || same { Standing::Bound(peer) } else { Standing::Older }
+        if certificate.serial > newest || same {
+            Standing::Bound(peer)
+        } else {
+            Standing::Older
+        }
     }
 
     fn root_of(&self, principal: &PrincipalId) -> Option<&VerifyKey> {

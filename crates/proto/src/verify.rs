@@ -45,8 +45,15 @@ impl Unverified {
     /// The first check that fails, with the message, which stays unproven.
     pub fn verify(self, view: &TrustView) -> Result<Verified, Unproven> {
         match prove(self.claims(), view) {
-            Ok((credentials, epoch)) => Ok(Verified { message: self.into_message(), credentials, epoch }),
-            Err(reason) => Err(Unproven { reason, message: Box::new(self.into_message()) }),
+            Ok((credentials, epoch)) => Ok(Verified {
+                message: self.into_message(),
+                credentials,
+                epoch,
+            }),
+            Err(reason) => Err(Unproven {
+                reason,
+                message: Box::new(self.into_message()),
+            }),
         }
     }
 }
@@ -85,7 +92,11 @@ fn prove(message: &Message, view: &TrustView) -> Result<(Option<Credentials>, u6
     if headers.agent_id == *view.me() {
         return Err(Reason::Reflected);
     }
-    if message.form.method().is_some_and(|method| method.is_handshake()) {
+    if message
+        .form
+        .method()
+        .is_some_and(|method| method.is_handshake())
+    {
         let (credentials, epoch) = certified_by_flight(message, view)?;
         prove_signature(message, &credentials.certificate.signing_key)?;
         return Ok((Some(credentials), epoch));
@@ -110,8 +121,11 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
         return Err(Reason::KeyUnknown);
     }
     prove_sender(message, &certificate)?;
-    let keys = KeyStatement::parse(member("keys").ok_or(Reason::KeysInvalid)?, &certificate.signing_key)
-        .map_err(|_| Reason::KeysInvalid)?;
+    let keys = KeyStatement::parse(
+        member("keys").ok_or(Reason::KeysInvalid)?,
+        &certificate.signing_key,
+    )
+    .map_err(|_| Reason::KeysInvalid)?;
     if keys.agent != certificate.agent || keys.not_after < message.headers.timestamp {
         return Err(Reason::KeysInvalid);
     }
@@ -133,6 +147,14 @@ fn prove_sender(message: &Message, certificate: &Certificate) -> Result<(), Reas
 }
 
 fn prove_signature(message: &Message, key: &VerifyKey) -> Result<(), Reason> {
-    let holds = key.verify(Purpose::Message, &message.signed_parts(), message.signature());
-    if holds { Ok(()) } else { Err(Reason::SignatureInvalid) }
+    let holds = key.verify(
+        Purpose::Message,
+        &message.signed_parts(),
+        message.signature(),
+    );
+    if holds {
+        Ok(())
+    } else {
+        Err(Reason::SignatureInvalid)
+    }
 }

@@ -1,9 +1,16 @@
 //! The command line: one file a command, and what all of them share.
 
+mod ask;
 mod failure;
+mod inbox;
 mod init;
 mod peer;
+mod ping;
+mod reply;
+mod run;
 mod schema;
+mod send;
+mod status;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +26,12 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Init(args) => init::run(args, home),
         Command::Peer(args) => peer::run(args, home),
+        Command::Run(args) => run::run(args, home),
+        Command::Send(args) => send::run(args, home),
+        Command::Inbox(args) => inbox::run(args, home),
+        Command::Reply(args) => reply::run(args, home),
+        Command::Ping(args) => ping::run(args, home),
+        Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
     };
     match done {
@@ -44,6 +57,18 @@ enum Command {
     Init(init::InitArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
+    /// Run the daemon of the agent
+    Run(run::RunArgs),
+    /// Send a message to a peer, and wait for what becomes of it
+    Send(send::SendArgs),
+    /// What arrived and waits
+    Inbox(inbox::InboxArgs),
+    /// Answer a request that waits in the inbox
+    Reply(reply::ReplyArgs),
+    /// Ask a peer's daemon for a sign of life
+    Ping(ping::PingArgs),
+    /// The daemon, its peers, its sessions, its log
+    Status(status::StatusArgs),
     /// Print the JSON Schemas of the protocol
     Schema(schema::SchemaArgs),
 }

@@ -1,14 +1,20 @@
-//! signet, the shell: configuration, keys on disk, the control socket and the command line.
+//! signet, the shell: configuration, state on disk, the event loop, the control socket and the
+//! command line.
 //!
 //! It makes no trust decision: what a message means is for `signet-proto` to say.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod control;
+pub mod daemon;
+pub mod effects;
 pub mod home;
-
 pub mod keystore;
 pub mod lock;
+pub mod memory;
 pub mod private;
+pub mod random;
+pub mod render;

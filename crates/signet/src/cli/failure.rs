@@ -5,13 +5,14 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use signet_proto::json::Value;
 
 use crate::config::ConfigError;
-use crate::control::{ClientError, ServerError};
-use crate::home::{Home, NoHome};
+use crate::control::ClientError;
+use crate::daemon::DaemonError;
+use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
+use crate::memory::MemoryError;
 use crate::private::PrivateError;
 
 /// The exit codes beside 0. Code 2, a wrong command line, is also clap's own.
@@ -49,35 +50,6 @@ impl Failure {
             exit,
             what: what.to_string(),
             next: next.to_string(),
-        }
-    }
-
-    /// Why the daemon of `home` did not do what it was asked.
-    pub fn client(home: &Home, error: &ClientError) -> Self {
-        let home = home.path().display();
-        match error {
-            ClientError::Refused(refusal) => {
-                let reason = refusal
-                    .data
-                    .as_ref()
-                    .and_then(|data| data.get("next"))
-                    .and_then(Value::as_str);
-                Self::new(
-                    Exit::Refused,
-                    refusal,
-                    reason.unwrap_or("signet status shows what the daemon knows"),
-                )
-            }
-            ClientError::NotReachable { .. } => Self::new(
-                Exit::NotReachable,
-                error,
-                format!("is the daemon running? signet run --home {home}"),
-            ),
-            _ => Self::new(
-                Exit::NotReachable,
-                error,
-                format!("look at the daemon: signet status --home {home}"),
-            ),
         }
     }
 
@@ -147,13 +119,26 @@ macro_rules! refused {
     )*};
 }
 
-refused!(
-    ConfigError,
-    KeystoreError,
-    LockError,
-    PrivateError,
-    ServerError
-);
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match &error {
+            ClientError::Refused(refusal) => {
+                let reason = refusal.data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str());
+                let what = reason.map_or(refusal.message.clone(), |reason| format!("{reason}: {}", refusal.message));
+                Self::new(Exit::Refused, what, "signet status shows peers and sessions")
+            }
+            _ => Self::new(Exit::NotReachable, &error, "start the daemon: signet run, with the same --home"),
+        }
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        Self::new(Exit::Refused, error, "mend what it names, then try again")
+    }
+}
+
+refused!(DaemonError, ConfigError, KeystoreError, LockError, PrivateError);
 
 #[cfg(test)]
 mod tests {

@@ -3,15 +3,14 @@
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::keys::fingerprint;
-use signet_proto::time::Timestamp;
 
 use super::{Exit, Failure, print};
+use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::{self, NewAgent, Root};
@@ -50,7 +49,7 @@ pub(super) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         principal: args.principal,
         root,
     };
-    let certificate = keystore::create(&draft.home, new, now())?;
+    let certificate = keystore::create(&draft.home, new, clock::now())?;
     draft.finish(&home)?;
     print(&summary(&home, &certificate, own_root))
 }
@@ -152,13 +151,6 @@ fn not_made(path: &Path, error: &io::Error) -> Failure {
         what,
         "name a directory with --home whose parent you may write to",
     )
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {

@@ -1,18 +1,31 @@
-//! `signet peer …`.
+//! `signet peer …`: whom this agent knows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use signet_proto::json::canonical;
+use serde_json::{Value, json};
+use signet_proto::certificate::Certificate;
+use signet_proto::ids::AgentId;
+use signet_proto::json::{self, Limits, canonical};
+use signet_proto::node::At;
 
-use super::{Failure, print};
+use super::ask::{print_json, text};
+use super::status::peer_line;
+use super::{Exit, Failure, print};
+use crate::clock;
 use crate::config::Config;
+use crate::control::{Client, ClientError};
+use crate::daemon::bound;
 use crate::home::Home;
 use crate::keystore::Keys;
+use crate::lock::HomeLock;
+use crate::memory::Memory;
+use crate::render;
 
 /// See `signet peer --help`.
 #[derive(Debug, Args)]
-#[command(after_help = "EXAMPLE:\n  signet peer export > alice.json")]
+#[command(after_help = "EXAMPLE:\n  signet peer export > alice.json\n  signet peer add bob.json")]
 pub(super) struct PeerArgs {
     #[command(subcommand)]
     command: PeerCommand,
@@ -20,6 +33,33 @@ pub(super) struct PeerArgs {
 
 #[derive(Debug, Subcommand)]
 enum PeerCommand {
+    /// Pin the person in a certificate and bind its agent-id to them
+    #[command(after_help = "EXAMPLE:\n  signet peer add bob.json")]
+    Add {
+        /// The certificate that the peer's person handed over
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print what was done as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The peers and how things stand with them
+    #[command(after_help = "EXAMPLE:\n  signet peer list")]
+    List {
+        /// Print them as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One peer, with the fingerprint of its person's root key
+    #[command(after_help = "EXAMPLE:\n  signet peer show agent-bob-001")]
+    Show {
+        /// The peer's agent-id
+        #[arg(value_name = "ID")]
+        id: AgentId,
+        /// Print it as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print this agent's certificate, to hand to others
     #[command(after_help = "EXAMPLE:\n  signet peer export > alice.json")]
     Export,
@@ -28,8 +68,80 @@ enum PeerCommand {
 pub(super) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     match args.command {
+        PeerCommand::Add { file, json } => add(&home, &file, json),
+        PeerCommand::List { json } => list(&home, json),
+        PeerCommand::Show { id, json } => show(&home, &id, json),
         PeerCommand::Export => export(&home),
     }
+}
+
+fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
+    let certificate = read_certificate(file)?;
+    let added = with_daemon(
+        home,
+        "peer.add",
+        &json!({"certificate": certificate.to_value()}),
+        |memory| {
+            let at = At { now: clock::now(), head: None };
+            let outcome = memory.node.handle_bind(at, &certificate).map_err(|error| {
+                let next = "signet peer list shows who is bound; the person decides";
+                Failure::new(Exit::Refused, format!("{}: {error}", error.name()), next)
+            })?;
+            for entry in &outcome.entries {
+                memory.log.append(at.now, entry).map_err(crate::memory::MemoryError::from)?;
+            }
+            memory.log.commit().map_err(crate::memory::MemoryError::from)?;
+            Ok(bound(&certificate, !outcome.entries.is_empty()))
+        },
+    )?;
+    if json {
+        return print_json(&added);
+    }
+    let changed = added.get("changed").and_then(Value::as_bool) == Some(true);
+    print(&format!(
+        "{} of {} is {}\n  fingerprint: {}\nCompare these words with {} in person or by telephone before you rely on them.\n",
+        text(&added, "peer"),
+        text(&added, "principal"),
+        if changed { "bound" } else { "known already" },
+        text(&added, "fingerprint"),
+        text(&added, "principal"),
+    ))
+}
+
+fn list(home: &Home, json: bool) -> Result<(), Failure> {
+    let peers = with_daemon(home, "peer.list", &json!({}), |memory| {
+        let now = clock::now();
+        let peer = |(agent, peer)| render::peer(agent, peer, &memory.node.standing(agent, now));
+        Ok(memory.node.trust().peers().map(peer).collect())
+    })?;
+    if json {
+        return print_json(&peers);
+    }
+    let peers = peers.as_array().cloned().unwrap_or_default();
+    if peers.is_empty() {
+        return print("no peers yet; signet peer add FILE\n");
+    }
+    print(&peers.iter().map(|peer| format!("{}\n", peer_line(peer))).collect::<String>())
+}
+
+fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
+    let peer = with_daemon(home, "peer.show", &json!({"peer": id.as_str()}), |memory| {
+        let peer = memory.node.trust().peer(id).ok_or_else(|| {
+            Failure::new(Exit::Refused, format!("peer-unknown: no peer {id}"), "signet peer list shows who is known")
+        })?;
+        Ok(render::peer(id, peer, &memory.node.standing(id, clock::now())))
+    })?;
+    if json {
+        return print_json(&peer);
+    }
+    let number = peer.get("serial").and_then(Value::as_u64).unwrap_or_default();
+    print(&format!(
+        "{}\n  fingerprint: {}\n  certificate: serial {number}, valid until {}, layers {}\n",
+        peer_line(&peer),
+        text(&peer, "fingerprint"),
+        text(&peer, "not-after"),
+        peer.get("layers").unwrap_or(&Value::Null),
+    ))
 }
 
 fn export(home: &Home) -> Result<(), Failure> {
@@ -37,4 +149,34 @@ fn export(home: &Home) -> Result<(), Failure> {
     let keys = Keys::open(home, &config.agent)?;
     let text = canonical(keys.certificate.to_value());
     print(&format!("{}\n", String::from_utf8_lossy(&text)))
+}
+
+/// Asks the daemon; where none runs, does it on the state itself, under the lock.
+fn with_daemon(
+    home: &Home,
+    method: &str,
+    params: &Value,
+    offline: impl FnOnce(&mut Memory) -> Result<Value, Failure>,
+) -> Result<Value, Failure> {
+    let config = Config::load(home)?;
+    match Client::connect(&config.control_socket, Duration::from_secs(30)) {
+        Ok(mut client) => Ok(client.call(method, params)?),
+        Err(ClientError::NotReachable { .. }) => {
+            let lock = HomeLock::acquire(home)?;
+            offline(&mut Memory::open(&lock, &config)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
+    let fault = |what: String| {
+        let what = format!("{}: {what}", file.display());
+        Failure::new(Exit::Refused, what, "ask the peer's person for `signet peer export` again")
+    };
+    let bytes = std::fs::read(file).map_err(|error| {
+        Failure::new(Exit::Usage, format!("{}: {error}", file.display()), "name the file that signet peer export made")
+    })?;
+    let value = json::parse(&bytes, Limits::MESSAGE).map_err(|error| fault(error.to_string()))?;
+    Certificate::parse(&value).map_err(|error| fault(error.to_string()))
 }

@@ -1,0 +1,68 @@
+//! What can go wrong with a log, by whose turn it is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::record::RecordError;
+
+/// The log cannot be opened, written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The system refused.
+    #[error(
+        "{path}: {source}; see to the disk and the owner of the audit directory, then start again"
+    )]
+    Io {
+        /// What was touched.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A line before the last does not fit the chain. This is never repaired.
+    #[error(
+        "{file}: {what}; the log was changed after it was written: run `signet audit verify {file}`"
+    )]
+    Broken {
+        /// Which file.
+        file: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// A line is not one of this log.
+    #[error("{file}, line {line}: {source}; run `signet audit verify {file}`")]
+    Record {
+        /// Which file.
+        file: PathBuf,
+        /// The number of the line in it, from 1.
+        line: u64,
+        /// What is wrong with it.
+        source: RecordError,
+    },
+    /// The line would exceed [`MAX_LINE`](crate::MAX_LINE). Nothing was added, and the log goes on.
+    #[error("the line would have {0} bytes, over 2 MiB; refuse the message as too-large")]
+    TooLong(usize),
+    /// A log starts with the certificate of its own agent.
+    #[error("a log starts with `genesis`, not with `{0}`; pass this agent's certificate")]
+    NotGenesis(&'static str),
+    /// An earlier write or fdatasync failed, and what the disk holds is unknown until a new start.
+    #[error(
+        "an earlier write to the log failed, so nothing more is written; see to the disk and start again"
+    )]
+    Stopped,
+}
+
+/// Puts the path to a system's answer.
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
+    |source| LogError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn broken(path: &Path, what: &str) -> LogError {
+    LogError::Broken {
+        file: path.to_owned(),
+        what: what.to_owned(),
+    }
+}

@@ -1,0 +1,265 @@
+//! The one writer of a log.
+
+use std::path::{Path, PathBuf};
+
+use signet_proto::entry::Entry;
+use signet_proto::ids::Digest;
+use signet_proto::time::Timestamp;
+
+use crate::chain::{Head, Tip};
+use crate::error::LogError;
+use crate::file::{self, Tape};
+use crate::record::{MAX_LINE, Mark, write_line};
+use crate::tail::examine;
+
+/// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
+///
+/// Lines are gathered by [`append`](Log::append) and made durable by [`commit`](Log::commit). That
+/// no second writer has the directory is for the caller to see to.
+#[derive(Debug)]
+pub struct Log {
+    dir: PathBuf,
+    month: String,
+    tape: Tape,
+    tip: Tip,
+    durable: Head,
+    group: Vec<u8>,
+    members: Vec<u8>,
+    stopped: bool,
+}
+
+impl Log {
+    /// Opens the log of `dir` for appending, and makes it if there is none: then `genesis` is its
+    /// first line.
+    ///
+    /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
+    /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
+    /// the newest file is read.
+    ///
+    /// # Errors
+    /// When the system refuses, or [`LogError::Broken`] when the chain does not hold before its last
+    /// line, which is never repaired.
+    pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+        if !matches!(genesis, Entry::Genesis(_)) {
+            return Err(LogError::NotGenesis(genesis.kind()));
+        }
+        file::make_dir(dir)?;
+        let mut log = match repair(dir)? {
+            Some(end) => Self::resume(dir, now, end)?,
+            None => Self::start(dir, now, genesis)?,
+        };
+        log.commit()?;
+        Ok(log)
+    }
+
+    /// Adds a line to the open group; it is not durable before the next [`commit`](Log::commit).
+    ///
+    /// Its `ts` is `now` or that of the line before, whichever is later. When that lies in a new
+    /// month, the old file is finished and committed and the new one begun.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`] leaves the log as it was; after any other error it is stopped.
+    pub fn append(&mut self, now: Timestamp, entry: &Entry) -> Result<(), LogError> {
+        let mut members = std::mem::take(&mut self.members);
+        members.clear();
+        entry.write(&mut members);
+        let appended = self.append_members(now, &members);
+        self.members = members;
+        appended
+    }
+
+    /// Writes the group in one write and waits for the disk; without a group it does nothing.
+    ///
+    /// # Errors
+    /// The system's refusal. Then the log is stopped: what the disk holds is unknown, and another
+    /// fdatasync would not tell (it reports an error once).
+    pub fn commit(&mut self) -> Result<Head, LogError> {
+        if self.stopped {
+            return Err(LogError::Stopped);
+        }
+        if !self.group.is_empty() {
+            self.stopped = true;
+            self.tape.write_durably(&self.group)?;
+            self.stopped = false;
+            self.group.clear();
+            self.durable = self.tip.head();
+        }
+        Ok(self.durable)
+    }
+
+    /// The last durable line.
+    #[must_use]
+    pub fn head(&self) -> Option<Head> {
+        (self.durable.seq > 0).then_some(self.durable)
+    }
+
+    fn start(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+        let month = whole_millis(now).month();
+        let path = dir.join(file::month_name(&month));
+        let tape = Tape::new(path.clone(), file::create(&path)?)?;
+        let mut log = Self::new(dir, month, tape, Tip::NONE);
+        log.append(now, genesis)?;
+        log.record_torn(now, 1)?;
+        Ok(log)
+    }
+
+    fn resume(dir: &Path, now: Timestamp, end: End) -> Result<Self, LogError> {
+        let month = file::month_of(&end.path).unwrap_or_default().to_owned();
+        let tape = Tape::new(end.path.clone(), file::open_append(&end.path)?)?;
+        let mut log = Self::new(dir, month, tape, end.tip);
+        if end.is_closed {
+            let ts = log.ts(now).max(first_of_next(&log.month));
+            log.begin_month(ts)?;
+        }
+        log.record_torn(now, end.tip.seq + 1)?;
+        Ok(log)
+    }
+
+    fn new(dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
+        let (group, members) = (Vec::new(), Vec::new());
+        Self {
+            dir: dir.to_owned(),
+            month,
+            tape,
+            tip,
+            durable: tip.head(),
+            group,
+            members,
+            stopped: false,
+        }
+    }
+
+    /// Records what was set aside where line `seq` belongs and has no line yet.
+    fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
+        for path in file::torn_files(&self.dir, seq)? {
+            let (bytes, hash) = file::measure(&path)?;
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            self.append_mark(
+                now,
+                &Mark::Recovery {
+                    file: name.unwrap_or_default(),
+                    bytes,
+                    hash,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn append_members(&mut self, now: Timestamp, members: &[u8]) -> Result<(), LogError> {
+        if self.stopped {
+            return Err(LogError::Stopped);
+        }
+        let ts = self.ts(now);
+        if ts.month() != self.month {
+            self.roll_over(ts)?;
+        }
+        self.push(ts, members)
+    }
+
+    fn append_mark(&mut self, now: Timestamp, mark: &Mark) -> Result<(), LogError> {
+        let mut members = Vec::new();
+        mark.write(&mut members);
+        self.append_members(now, &members)
+    }
+
+    /// `close` durable, then the new file, its name durable, and `open` as its first line.
+    fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
+        self.append_mark(self.tip.ts, &Mark::Close)?;
+        self.commit()?;
+        self.begin_month(ts)
+    }
+
+    fn begin_month(&mut self, ts: Timestamp) -> Result<(), LogError> {
+        let previous = file::month_name(&self.month);
+        let month = ts.month();
+        let path = self.dir.join(file::month_name(&month));
+        self.stopped = true;
+        self.tape = Tape::new(path.clone(), file::create(&path)?)?;
+        self.stopped = false;
+        self.month = month;
+        self.append_mark(
+            ts,
+            &Mark::Open {
+                previous,
+                hash: self.tip.hash,
+            },
+        )
+    }
+
+    fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
+        let start = self.group.len();
+        write_line(&self.tip, ts, members, &mut self.group);
+        let line = self.group.get(start..).unwrap_or_default();
+        if line.len() > MAX_LINE {
+            let len = line.len();
+            self.group.truncate(start);
+            return Err(LogError::TooLong(len));
+        }
+        self.tip = Tip {
+            seq: self.tip.seq + 1,
+            hash: Digest::of(&[line]),
+            ts,
+        };
+        self.group.push(b'\n');
+        Ok(())
+    }
+
+    fn ts(&self, now: Timestamp) -> Timestamp {
+        whole_millis(now).max(self.tip.ts)
+    }
+}
+
+/// Where a log that has lines goes on.
+struct End {
+    path: PathBuf,
+    tip: Tip,
+    is_closed: bool,
+}
+
+/// Finds the end of the log and sets aside what is torn behind it. `None` when there is no line.
+fn repair(dir: &Path) -> Result<Option<End>, LogError> {
+    let mut files = file::months(dir)?;
+    let mut torn = Vec::new();
+    let mut end = None;
+    while let Some(path) = files.pop() {
+        let tail = examine(&path, files.last())?;
+        torn.push((path.clone(), tail.end));
+        if let Some((tip, kind)) = tail.last {
+            end = Some(End {
+                path,
+                tip,
+                is_closed: kind == Mark::CLOSE,
+            });
+            break;
+        }
+    }
+    let seq = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
+    for (path, start) in &torn {
+        file::set_aside(path, *start, seq)?;
+    }
+    Ok(end)
+}
+
+/// A line is written with milliseconds, and its month follows from what is written.
+fn whole_millis(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.as_millis())
+}
+
+/// A file that is closed stays closed, also when the clock has gone back into its month.
+fn first_of_next(month: &str) -> Timestamp {
+    let (year, number) = month.split_at_checked(5).unwrap_or(("1970-", "01"));
+    let next = match (
+        year.trim_end_matches('-').parse::<u32>(),
+        number.parse::<u32>(),
+    ) {
+        (Ok(year), Ok(12)) => format!("{}-01", year + 1),
+        (Ok(year), Ok(number)) => format!("{year:04}-{:02}", number + 1),
+        _ => month.to_owned(),
+    };
+    format!("{next}-01T00:00:00.000Z")
+        .parse()
+        .unwrap_or(Timestamp::from_millis(0))
+}

@@ -1,0 +1,236 @@
+//! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
+
+use signet_proto::entry::{Entry, EntryError};
+use signet_proto::ids::Digest;
+use signet_proto::json::{self, JsonError, Limits, Map, Value, write_string};
+use signet_proto::time::Timestamp;
+
+use crate::chain::Tip;
+use crate::escape::write_escaped;
+
+/// The longest line, in bytes without its newline (docs/protocol.md, Audit log).
+pub const MAX_LINE: usize = Limits::LINE.bytes;
+
+/// One line of a log, read back.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Line {
+    /// Its number, across months, from 1.
+    pub seq: u64,
+    /// When it was written; never earlier than the line before.
+    pub ts: Timestamp,
+    /// SHA-256 of the raw bytes of the line before; zeros in the first.
+    pub prev: Digest,
+    /// What it is about.
+    pub kind: String,
+    /// SHA-256 of its own raw bytes without the newline.
+    pub hash: Digest,
+    /// What it remembers; `None` for the chain's own kinds.
+    pub entry: Option<Entry>,
+    /// What it says of the files; `None` for all other kinds.
+    pub mark: Option<Mark>,
+    /// Its raw bytes without the newline.
+    pub raw: Vec<u8>,
+}
+
+/// The kinds of the chain itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The first line of every file but the first.
+    Open {
+        /// The name of the file before.
+        previous: String,
+        /// The hash of its last line.
+        hash: Digest,
+    },
+    /// The last line of a finished file.
+    Close,
+    /// A torn tail was set aside.
+    Recovery {
+        /// The name of the file that holds it, beside the log.
+        file: String,
+        /// Its length.
+        bytes: u64,
+        /// Its SHA-256.
+        hash: Digest,
+    },
+}
+
+/// Bytes are not a line of a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Not JSON of the strict kind.
+    #[error("not a line of JSON: {0}")]
+    Json(#[from] JsonError),
+    /// A member of the frame is absent or malformed.
+    #[error("the line's `{0}` is absent or malformed")]
+    Member(&'static str),
+    /// `v`, `seq`, `ts`, `prev` and `kind` do not stand first, in this order and spelling.
+    #[error("the line does not start with v, seq, ts, prev and kind as a log writes them")]
+    Spelling,
+    /// The members of its kind are at fault.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// No version of signet that this one knows writes such lines.
+    #[error("the line's `kind` is unknown to this version of signet")]
+    Kind,
+}
+
+impl Line {
+    /// Reads one line, given without its newline.
+    ///
+    /// # Errors
+    /// Names the member at fault. Whether it fits the chain is not looked at.
+    pub fn parse(raw: Vec<u8>) -> Result<Self, RecordError> {
+        let (frame, members) = Frame::parse(&raw)?;
+        let mark = Mark::parse(&frame.kind, &members)?;
+        let entry = Entry::parse(members)?;
+        if entry.is_none() && mark.is_none() {
+            return Err(RecordError::Kind);
+        }
+        let Frame {
+            seq,
+            ts,
+            prev,
+            kind,
+        } = frame;
+        Ok(Self {
+            seq,
+            ts,
+            prev,
+            kind,
+            hash: Digest::of(&[&raw]),
+            entry,
+            mark,
+            raw,
+        })
+    }
+
+    /// The bytes that a log would write for what was read: anything else in a line is forged.
+    #[must_use]
+    pub fn rewrite(&self) -> Vec<u8> {
+        let mut members = Vec::with_capacity(self.raw.len());
+        match (&self.entry, &self.mark) {
+            (Some(entry), _) => entry.write(&mut members),
+            (None, Some(mark)) => mark.write(&mut members),
+            (None, None) => {}
+        }
+        let before = Tip {
+            seq: self.seq.saturating_sub(1),
+            hash: self.prev,
+            ts: self.ts,
+        };
+        let mut out = Vec::with_capacity(self.raw.len());
+        write_line(&before, self.ts, &members, &mut out);
+        out
+    }
+}
+
+impl Mark {
+    pub(crate) const OPEN: &'static str = "open";
+    pub(crate) const CLOSE: &'static str = "close";
+    pub(crate) const RECOVERY: &'static str = "recovery";
+
+    /// Writes `"kind":…` and the mark's members, without braces.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\"kind\":");
+        match self {
+            Self::Open { previous, hash } => {
+                out.extend_from_slice(b"\"open\",\"previous\":");
+                write_string(previous, out);
+                out.extend_from_slice(format!(",\"sha256\":\"{}\"", hash.to_hex()).as_bytes());
+            }
+            Self::Close => out.extend_from_slice(b"\"close\""),
+            Self::Recovery { file, bytes, hash } => {
+                out.extend_from_slice(b"\"recovery\",\"file\":");
+                write_string(file, out);
+                out.extend_from_slice(
+                    format!(",\"bytes\":{bytes},\"sha256\":\"{}\"", hash.to_hex()).as_bytes(),
+                );
+            }
+        }
+    }
+
+    fn parse(kind: &str, members: &Map<String, Value>) -> Result<Option<Self>, RecordError> {
+        Ok(match kind {
+            Self::OPEN => Some(Self::Open {
+                previous: text(members, "previous")?.to_owned(),
+                hash: digest(members, "sha256")?,
+            }),
+            Self::CLOSE => Some(Self::Close),
+            Self::RECOVERY => Some(Self::Recovery {
+                file: text(members, "file")?.to_owned(),
+                bytes: members
+                    .get("bytes")
+                    .and_then(Value::as_u64)
+                    .ok_or(RecordError::Member("bytes"))?,
+                hash: digest(members, "sha256")?,
+            }),
+            _ => None,
+        })
+    }
+}
+
+/// What every line has, whatever its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) seq: u64,
+    pub(crate) ts: Timestamp,
+    pub(crate) prev: Digest,
+    pub(crate) kind: String,
+}
+
+impl Frame {
+    /// Reads the frame and gives all members, the frame's among them.
+    pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
+        let Value::Object(members) = json::parse(raw, Limits::LINE)? else {
+            return Err(RecordError::Member("v"));
+        };
+        if members.get("v").and_then(Value::as_u64) != Some(1) {
+            return Err(RecordError::Member("v"));
+        }
+        let frame = Self {
+            seq: members
+                .get("seq")
+                .and_then(Value::as_u64)
+                .ok_or(RecordError::Member("seq"))?,
+            ts: text(&members, "ts")?
+                .parse()
+                .map_err(|_| RecordError::Member("ts"))?,
+            prev: digest(&members, "prev")?,
+            kind: text(&members, "kind")?.to_owned(),
+        };
+        let rest = raw.strip_prefix(preamble(frame.seq, frame.ts, &frame.prev).as_bytes());
+        match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
+            true => Ok((frame, members)),
+            false => Err(RecordError::Spelling),
+        }
+    }
+}
+
+/// Appends the line after `tip` to `out`, without its newline.
+pub(crate) fn write_line(tip: &Tip, ts: Timestamp, members: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(preamble(tip.seq + 1, ts, &tip.hash).as_bytes());
+    write_escaped(members, out);
+    out.push(b'}');
+}
+
+/// The start of a line, up to its kind.
+fn preamble(seq: u64, ts: Timestamp, prev: &Digest) -> String {
+    format!(
+        "{{\"v\":1,\"seq\":{seq},\"ts\":\"{ts}\",\"prev\":\"{}\",",
+        prev.to_hex()
+    )
+}
+
+fn text<'a>(members: &'a Map<String, Value>, name: &'static str) -> Result<&'a str, RecordError> {
+    members
+        .get(name)
+        .and_then(Value::as_str)
+        .ok_or(RecordError::Member(name))
+}
+
+fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, RecordError> {
+    Digest::from_hex(text(members, name)?).map_err(|_| RecordError::Member(name))
+}

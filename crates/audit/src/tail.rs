@@ -1,0 +1,191 @@
+//! Where a log ends: looked for from the back, so that a start costs the same however long it is.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::chain::Tip;
+use crate::error::{LogError, at, broken};
+use crate::record::{Frame, MAX_LINE, Mark};
+
+/// The end of one file.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    /// Bytes from here on are torn.
+    pub(crate) end: u64,
+    /// The last sound line; `None` when there is none.
+    pub(crate) last: Option<(Tip, String)>,
+}
+
+/// Finds the last sound line of `path`. Only what follows it may be torn: no newline, or one last
+/// line that does not parse or does not fit.
+///
+/// # Errors
+/// [`LogError::Broken`] when the line before the last does not fit either.
+pub(crate) fn examine(path: &Path, previous: Option<&PathBuf>) -> Result<Tail, LogError> {
+    let ends = Ends::open(path)?;
+    let whole = ends.after_last_newline()?;
+    for is_retry in [false, true] {
+        let end = if is_retry {
+            ends.start_of_line(whole)?.ok_or(Fault::Long)
+        } else {
+            Ok(whole)
+        };
+        let end = end.map_err(|fault| broken(path, fault.text()))?;
+        if end == 0 {
+            return Ok(Tail { end, last: None });
+        }
+        match ends.line(end, previous)? {
+            Ok((tip, kind)) => {
+                return Ok(Tail {
+                    end,
+                    last: Some((tip, kind)),
+                });
+            }
+            Err(fault) if is_retry => return Err(broken(path, fault.text())),
+            Err(_) => {}
+        }
+    }
+    Err(broken(path, Fault::Unfit.text()))
+}
+
+enum Fault {
+    Long,
+    Unreadable,
+    Unfit,
+}
+
+impl Fault {
+    fn text(&self) -> &'static str {
+        match self {
+            Self::Long => "a line near the end is longer than 2 MiB",
+            Self::Unreadable => "a line before the last cannot be read",
+            Self::Unfit => "a line before the last does not fit the line before it",
+        }
+    }
+}
+
+struct Ends<'a> {
+    path: &'a Path,
+    file: File,
+    len: u64,
+}
+
+impl<'a> Ends<'a> {
+    fn open(path: &'a Path) -> Result<Self, LogError> {
+        let file = File::open(path).map_err(at(path))?;
+        let len = file.metadata().map_err(at(path))?.len();
+        Ok(Self { path, file, len })
+    }
+
+    /// The line that ends before `end`, if it parses and fits what stands before it.
+    fn line(
+        &self,
+        end: u64,
+        previous: Option<&PathBuf>,
+    ) -> Result<Result<(Tip, String), Fault>, LogError> {
+        let Some((start, raw)) = self.line_ending_at(end)? else {
+            return Ok(Err(Fault::Long));
+        };
+        let Ok((frame, _)) = Frame::parse(&raw) else {
+            return Ok(Err(Fault::Unreadable));
+        };
+        let fits = match (self.before(start)?, previous) {
+            (Before::Line(tip, _), _) => tip.misfit(&frame).is_none() && frame.kind != Mark::OPEN,
+            (Before::Nothing, None) => {
+                frame.kind == Mark::OPEN || Tip::NONE.misfit(&frame).is_none()
+            }
+            (Before::Nothing, Some(previous)) => continues(&frame, previous)?,
+            (Before::Garbage, _) => false,
+        };
+        Ok(if fits {
+            Ok((Tip::of(&frame, &raw), frame.kind))
+        } else {
+            Err(Fault::Unfit)
+        })
+    }
+
+    fn before(&self, start: u64) -> Result<Before, LogError> {
+        if start == 0 {
+            return Ok(Before::Nothing);
+        }
+        let Some((_, raw)) = self.line_ending_at(start)? else {
+            return Ok(Before::Garbage);
+        };
+        Ok(match Frame::parse(&raw) {
+            Ok((frame, _)) => Before::Line(Tip::of(&frame, &raw), frame.kind),
+            Err(_) => Before::Garbage,
+        })
+    }
+
+    /// The offset after the last newline; 0 if there is none.
+    fn after_last_newline(&self) -> Result<u64, LogError> {
+        let mut end = self.len;
+        while end > 0 {
+            let start = end.saturating_sub(CHUNK);
+            let chunk = self.bytes(start, end)?;
+            if let Some(place) = chunk.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(start + place as u64 + 1);
+            }
+            end = start;
+        }
+        Ok(0)
+    }
+
+    fn start_of_line(&self, end: u64) -> Result<Option<u64>, LogError> {
+        if end == 0 {
+            return Ok(Some(0));
+        }
+        Ok(self.line_ending_at(end)?.map(|(start, _)| start))
+    }
+
+    /// The line whose newline stands at `end - 1`, and where it starts; `None` when it is too long.
+    fn line_ending_at(&self, end: u64) -> Result<Option<(u64, Vec<u8>)>, LogError> {
+        let newline = end.saturating_sub(1);
+        let mut reach = CHUNK;
+        loop {
+            let from = newline.saturating_sub(reach);
+            let mut bytes = self.bytes(from, newline)?;
+            if let Some(place) = bytes.iter().rposition(|byte| *byte == b'\n') {
+                let line = bytes.split_off(place + 1);
+                return Ok(Some((from + place as u64 + 1, line)));
+            }
+            if from == 0 {
+                return Ok(Some((0, bytes)));
+            }
+            if reach > MAX_LINE as u64 {
+                return Ok(None);
+            }
+            reach *= 8;
+        }
+    }
+
+    fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>, LogError> {
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(0)];
+        self.file
+            .read_exact_at(&mut bytes, start)
+            .map_err(at(self.path))?;
+        Ok(bytes)
+    }
+}
+
+enum Before {
+    Line(Tip, String),
+    Nothing,
+    Garbage,
+}
+
+/// Whether `frame` opens the file after `previous`, which must be closed.
+fn continues(frame: &Frame, previous: &Path) -> Result<bool, LogError> {
+    let ends = Ends::open(previous)?;
+    let end = ends.after_last_newline()?;
+    Ok(match ends.before(end)? {
+        Before::Line(tip, kind) if end == ends.len => {
+            kind == Mark::CLOSE && frame.kind == Mark::OPEN && tip.misfit(frame).is_none()
+        }
+        _ => false,
+    })
+}
+
+/// Read at once from the back; most lines are shorter.
+const CHUNK: u64 = 16 * 1024;

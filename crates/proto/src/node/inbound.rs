@@ -1,0 +1,473 @@
+//! What comes from the network: one input in, exactly one verdict out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::draft::{Draft, FLIGHT_LIFE, LONGEST_LIFE, Signed};
+use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use crate::envelope::{Claimed, Form, Message, Method};
+use crate::handshake::Handshake;
+use crate::json::{Map, Value};
+use crate::policy::authorize;
+use crate::receipt::Receipt;
+use crate::reject::Reason;
+use crate::session::Session;
+use crate::time::Timestamp;
+use crate::verify::{Unproven, Verified};
+
+use super::link::Link;
+use super::memory::{Changed, is_ping};
+use super::{Accepted, At, Effect, Judged, Node, Outcome, Refusal, State};
+
+/// How far a sender's clock may be ahead of ours.
+pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+/// How many handshakes may be half open at once.
+const HALF_OPEN_HANDSHAKES: usize = 64;
+/// After so many unreported numbers a receipt goes out at once.
+const RECEIPT_EVERY: u64 = 256;
+
+impl Node {
+    /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
+    pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
+        let verified = judged
+            .result
+            .and_then(|verified| self.current(verified).map_err(Refusal::Unproven));
+        match verified {
+            Ok(verified) => self.judge(at, judged.bytes, Arc::new(verified.into_message())),
+            Err(refusal) => self.refuse_stranger(at, judged.bytes, judged.head, &refusal),
+        }
+    }
+
+    fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
+        let ruling = match self.rule(at.now, &message) {
+            Ok(()) => Ruling::Accepted,
+            Err(reason) => Ruling::Rejected(reason),
+        };
+        let mut outcome = Outcome::default();
+        let entry = Outcome::verdict(bytes, &message, ruling);
+        // A stranger can replay what it overheard: such lines count against the strangers' budget.
+        if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
+            self.strangers.count(at.now, bytes, message.hash());
+        } else {
+            let changed = self.apply(at.now, &entry);
+            outcome.entries.push(entry);
+            let misfit = changed.misfit;
+            self.tell_established(at, changed, &mut outcome);
+            if misfit {
+                self.announce_if_idle(at, &message.headers.agent_id, &mut outcome);
+            }
+        }
+        match ruling {
+            Ruling::Accepted => self.follow_accepted(at, &message, &mut outcome),
+            Ruling::Rejected(reason) => self.follow_refused(at, &message, reason, &mut outcome),
+            Ruling::Sent => {}
+        }
+        outcome
+    }
+
+    /// Checks V08 to V12, in their order. Changes nothing.
+    fn rule(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
+        let headers = &message.headers;
+        let Some(link) = self.link(&headers.agent_id) else {
+            return Err(Reason::AgentUnknown);
+        };
+        let known = link.names.hash_of(headers.message_id);
+        if known == Some(message.hash()) || link.has_judged(message) {
+            return Err(Reason::Duplicate);
+        }
+        let method = message.form.method();
+        if method != Some(Method::Receipt) {
+            admit_time(now, message)?;
+        }
+        match method {
+            Some(Method::Revoke | Method::Pause | Method::Resume) => Err(Reason::MethodNotServed),
+            Some(method) if method.is_handshake() => {
+                self.rule_flight(link, message, known.is_some())
+            }
+            _ => self.rule_in_session(link, message, known.is_some()),
+        }
+    }
+
+    fn rule_flight(&self, link: &Link, flight: &Message, reused: bool) -> Result<(), Reason> {
+        if flight.headers.session.is_some() || flight.headers.sequence.is_some() {
+            return Err(Reason::HeaderInvalid);
+        }
+        if reused {
+            return Err(Reason::MessageIdReuse);
+        }
+        link.handshake.admit(flight, self.identity.agent())?;
+        let lowest = self
+            .trust()
+            .peer(&flight.headers.agent_id)
+            .and_then(|peer| peer.lowest_version());
+        if lowest.is_some_and(|lowest| flight.headers.version < lowest) {
+            return Err(Reason::VersionDowngrade);
+        }
+        if flight.form.method() != Some(Method::Announce) {
+            return Ok(());
+        }
+        if link
+            .heard_announce
+            .is_some_and(|heard| flight.headers.timestamp <= heard)
+        {
+            return Err(Reason::AnnounceStale);
+        }
+        let half_open = |link: &&Link| matches!(link.handshake, Handshake::AwaitCapability(_));
+        let busy = self.links.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
+        if busy && !half_open(&link) {
+            Err(Reason::HandshakeBusy)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn rule_in_session(&self, link: &Link, message: &Message, reused: bool) -> Result<(), Reason> {
+        let headers = &message.headers;
+        let id = headers.session.ok_or(Reason::HandshakeRequired)?;
+        let session = link.session(id).ok_or(Reason::SessionUnknown)?;
+        if message.form.method() == Some(Method::Receipt) {
+            return admit_receipt(message, session, reused);
+        }
+        if headers.timestamp > session.ends {
+            return Err(Reason::SessionEnded);
+        }
+        if headers.version != session.version {
+            return Err(Reason::VersionMismatch);
+        }
+        let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
+        session.window.admit(sequence, message.hash())?;
+        if reused {
+            return Err(Reason::MessageIdReuse);
+        }
+        if message.form.method() == Some(Method::Handoff) {
+            return Err(Reason::MethodNotServed);
+        }
+        self.rule_response(message)?;
+        authorize(message, &session.given)?;
+        let room = is_ping(message) || self.inbox.has_room(message.canonical().len());
+        if room { Ok(()) } else { Err(Reason::InboxFull) }
+    }
+
+    /// A response is taken only for an open request of ours, from the agent we asked, once.
+    fn rule_response(&self, message: &Message) -> Result<(), Reason> {
+        if message.form.method().is_some() {
+            return Ok(());
+        }
+        let headers = &message.headers;
+        let open = headers
+            .in_reply_to
+            .and_then(|request| self.open.get(&request));
+        match open.filter(|open| open.peer == headers.agent_id) {
+            None => Err(Reason::ResponseUnsolicited),
+            Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn follow_accepted(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        match &message.form {
+            Form::Call(method) if method.is_handshake() => {
+                self.follow_flight(at, *method, message, outcome)
+            }
+            Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
+            Form::Call(_) => outcome
+                .effects
+                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
+            Form::Success | Form::Failure { .. } => {
+                outcome
+                    .effects
+                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+            }
+        }
+        if let Some(id) = message.headers.session {
+            let unreported = self
+                .link(&peer)
+                .and_then(|link| link.session(id))
+                .map(|s| s.window.unreported());
+            if unreported.is_some_and(|unreported| unreported >= RECEIPT_EVERY) {
+                self.send_receipt(at, &peer, id, outcome);
+            }
+            self.release(at, &peer, outcome);
+        }
+    }
+
+    fn follow_refused(
+        &mut self,
+        at: At,
+        message: &Arc<Message>,
+        reason: Reason,
+        outcome: &mut Outcome,
+    ) {
+        match reason {
+            Reason::Duplicate => self.answer_copy(at, message, outcome),
+            Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
+            Reason::Expired | Reason::TimestampInFuture
+                if message.form == Form::Call(Method::Announce) =>
+            {
+                self.answer_late_announce(at, message, outcome);
+            }
+            Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
+            _ if message.form.method().is_some_and(Method::is_call) => {
+                let form = failure(reason);
+                let id = self.fresh_id(at.now);
+                // An error that finds no room in the outbox is in the next receipt all the same.
+                let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn answer_ping(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+        let mut body = Map::new();
+        body.insert("pong".into(), true.into());
+        body.insert("received".into(), at.now.to_string().into());
+        let id = self.fresh_id(at.now);
+        let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
+        if self.dispatch(at, draft, outcome).is_err() {
+            let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
+            self.apply(at.now, &entry);
+            outcome.entries.push(entry);
+        }
+    }
+
+    /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
+    fn answer_receipt(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let receipt = message.body.as_ref().and_then(Receipt::parse);
+        let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
+            return;
+        };
+        let Some(link) = self.link(&peer) else { return };
+        let floor = link.session(id).map(|session| session.ledger.floor());
+        let behind = floor.is_some_and(|floor| receipt.through + 1 < floor);
+        let lately = link
+            .receipted
+            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
+        if (behind || !receipt.except.is_empty()) && !lately {
+            self.send_receipt(at, &peer, id, outcome);
+        }
+    }
+
+    /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
+    /// peer our time; at most one in five minutes.
+    fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let link = self.link_mut(&peer);
+        let lately = link
+            .answered_late
+            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
+        if lately {
+            return;
+        }
+        link.answered_late = Some(at.now);
+        let difference_ms = message.headers.timestamp.as_millis() - at.now.as_millis();
+        outcome.entries.push(Entry::Clock {
+            peer: peer.clone(),
+            difference_ms,
+        });
+        self.announce_if_idle(at, &peer, outcome);
+    }
+
+    fn answer_unknown_session(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let Some(id) = message.headers.session else {
+            return;
+        };
+        let link = self.link_mut(&peer);
+        let old = link
+            .sessions
+            .last()
+            .is_some_and(|newest| message.headers.timestamp < newest.began);
+        if old || link.unknown_sessions.contains(&id) {
+            return;
+        }
+        link.unknown_sessions.push_back(id);
+        if link.unknown_sessions.len() > super::link::SESSIONS {
+            link.unknown_sessions.pop_front();
+        }
+        self.announce_if_idle(at, &peer, outcome);
+    }
+
+    /// A repeated flight is answered by the stored one, a repeated message by the next receipt; both
+    /// at most once a second, so that a replay is no amplifier.
+    fn answer_copy(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let link = self.link_mut(&peer);
+        if link
+            .repeated
+            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE)
+        {
+            return;
+        }
+        link.repeated = Some(at.now);
+        match message.form.method() {
+            Some(Method::Announce | Method::Verify | Method::Capability) => {
+                let of_session = link
+                    .sessions
+                    .iter()
+                    .find(|session| session.answers == message.hash());
+                let stored = link
+                    .handshake
+                    .answer_to(message.hash())
+                    .or(of_session.map(|session| &session.last_flight));
+                let stored = stored
+                    .filter(|flight| at.now < flight.headers.expires_at)
+                    .map(Arc::clone);
+                outcome
+                    .effects
+                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
+            }
+            Some(Method::Trust) => {
+                let newest = link.sessions.last().map(|session| session.id);
+                if let Some(id) = newest {
+                    self.send_receipt(at, &peer, id, outcome);
+                }
+            }
+            Some(Method::Receipt) => {}
+            _ => {
+                if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
+                    session.window.owe();
+                }
+            }
+        }
+    }
+
+    /// What others wait to hear of an entry's changes.
+    pub(super) fn tell(&mut self, changed: Changed, outcome: &mut Outcome) {
+        for settled in changed.settled {
+            let state = settled.refused.map_or(State::Received, State::Refused);
+            outcome.effects.push(settle(&settled.message, state));
+        }
+        for message in changed.abandoned {
+            outcome.effects.push(settle(&message, State::Unknown));
+        }
+    }
+
+    /// The message by the present trust store: judged again when its sender's standing has changed.
+    fn current(&self, verified: Verified) -> Result<Verified, Unproven> {
+        let epoch = self
+            .trust()
+            .peer(&verified.message().headers.agent_id)
+            .map_or(0, |peer| peer.epoch());
+        if epoch == verified.epoch() {
+            Ok(verified)
+        } else {
+            verified.into_unverified().verify(self.trust())
+        }
+    }
+
+    fn refuse_stranger(&mut self, at: At, bytes: u64, head: Vec<u8>, refusal: &Refusal) -> Outcome {
+        let (reason, hash, claimed) = match refusal {
+            Refusal::Unparsed(unparsed) => {
+                (unparsed.reason, unparsed.hash, unparsed.claimed.clone())
+            }
+            Refusal::Unproven(unproven) => {
+                let headers = &unproven.message.headers;
+                let message_type = Some(headers.message_type);
+                let claimed = Claimed {
+                    agent: Some(headers.agent_id.clone()),
+                    message_type,
+                };
+                (unproven.reason, unproven.message.hash(), claimed)
+            }
+        };
+        if !self.strangers.spend(at.now) {
+            self.strangers.count(at.now, bytes, hash);
+            return Outcome::default();
+        }
+        let ruling = Ruling::Rejected(reason);
+        let evidence = Evidence::Raw(head, claimed);
+        let verdict = Verdict {
+            direction: Direction::In,
+            ruling,
+            bytes,
+            hash,
+            evidence,
+        };
+        Outcome {
+            entries: vec![Entry::Message(verdict)],
+            effects: Vec::new(),
+        }
+    }
+}
+
+pub(super) fn settle(message: &Message, state: State) -> Effect {
+    let headers = &message.headers;
+    Effect::Settle {
+        peer: headers.recipient_id.clone(),
+        message_id: headers.message_id,
+        state,
+    }
+}
+
+fn failure(reason: Reason) -> Form {
+    Form::Failure {
+        code: reason.code(),
+        message: reason.text().to_owned(),
+        reason: reason.name().to_owned(),
+    }
+}
+
+fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {
+    let flight = message.form.method().is_some_and(Method::is_handshake);
+    match ruling {
+        Ruling::Rejected(Reason::Duplicate) => true,
+        Ruling::Rejected(_) => flight,
+        Ruling::Accepted | Ruling::Sent => false,
+    }
+}
+
+/// Check V09.
+fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+    let headers = &message.headers;
+    let flight = message.form.method().is_some_and(Method::is_handshake);
+    let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };
+    if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+        return Err(Reason::TimestampInFuture);
+    }
+    if headers.expires_at <= now {
+        return Err(Reason::Expired);
+    }
+    let fits = headers.timestamp < headers.expires_at
+        && headers.expires_at.since(headers.timestamp) <= longest;
+    if fits {
+        Ok(())
+    } else {
+        Err(Reason::LifetimeTooLong)
+    }
+}
+
+/// A receipt has a session and no number. It is taken for an ended session as well.
+fn admit_receipt(message: &Message, session: &Session, reused: bool) -> Result<(), Reason> {
+    if message.headers.sequence.is_some() {
+        return Err(Reason::HeaderInvalid);
+    }
+    if reused {
+        return Err(Reason::MessageIdReuse);
+    }
+    if message.headers.version != session.version {
+        return Err(Reason::VersionMismatch);
+    }
+    message
+        .body
+        .as_ref()
+        .and_then(Receipt::parse)
+        .map(|_| ())
+        .ok_or(Reason::InvalidShape)
+}
+
+impl Link {
+    fn has_judged(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        let window = headers
+            .session
+            .and_then(|id| self.session(id))
+            .map(|session| &session.window);
+        let verdict = window
+            .zip(headers.sequence)
+            .map(|(window, number)| window.admit(number, message.hash()));
+        verdict == Some(Err(Reason::Duplicate))
+    }
+}

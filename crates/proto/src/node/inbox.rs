@@ -1,0 +1,85 @@
+//! What waits for our agent: keyed (agent-id, message-id), delivered at least once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::envelope::Message;
+use crate::ids::{AgentId, MessageId};
+
+/// How many messages may wait.
+const MOST: usize = 10_000;
+/// How many bytes may wait.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// A message that waits, with the number of its arrival.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Rises with every arrival; stable until the daemon restarts.
+    pub number: u64,
+    /// The message.
+    pub message: Arc<Message>,
+}
+
+/// The inbox.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    items: BTreeMap<u64, Arc<Message>>,
+    names: BTreeMap<(AgentId, MessageId), u64>,
+    bytes: usize,
+    arrivals: u64,
+}
+
+impl Inbox {
+    /// Everything that waits, oldest first, from the arrival after `number` on.
+    pub fn after(&self, number: u64) -> impl Iterator<Item = Item> {
+        let later = self.items.range(number + 1..);
+        later.map(|(number, message)| Item {
+            number: *number,
+            message: Arc::clone(message),
+        })
+    }
+
+    /// The message that `peer` sent under `message_id`.
+    pub fn find(&self, peer: &AgentId, message_id: MessageId) -> Option<&Arc<Message>> {
+        self.items.get(self.names.get(&(peer.clone(), message_id))?)
+    }
+
+    /// The messages of that name: ids are each sender's own, so there may be more than one.
+    pub fn named(&self, message_id: MessageId) -> Vec<&Arc<Message>> {
+        self.items
+            .values()
+            .filter(|message| message.headers.message_id == message_id)
+            .collect()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.items.len() < MOST && self.bytes + bytes <= MOST_BYTES
+    }
+
+    pub(super) fn insert(&mut self, message: &Arc<Message>) {
+        self.arrivals += 1;
+        self.bytes += message.canonical().len();
+        let name = (message.headers.agent_id.clone(), message.headers.message_id);
+        self.names.insert(name, self.arrivals);
+        self.items.insert(self.arrivals, Arc::clone(message));
+    }
+
+    pub(super) fn remove(&mut self, peer: &AgentId, message_id: MessageId) {
+        let Some(number) = self.names.remove(&(peer.clone(), message_id)) else {
+            return;
+        };
+        if let Some(message) = self.items.remove(&number) {
+            self.bytes = self.bytes.saturating_sub(message.canonical().len());
+        }
+    }
+}

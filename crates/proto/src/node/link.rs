@@ -1,0 +1,159 @@
+//! All that lies between us and one peer.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::draft::Draft;
+use crate::handshake::{Handshake, Role};
+use crate::ids::{Digest, MessageId, SessionId};
+use crate::session::{Session, WINDOW_LIFE};
+use crate::time::Timestamp;
+
+use super::Standing;
+
+/// How many sessions with one peer are kept; the oldest goes first.
+pub(super) const SESSIONS: usize = 8;
+/// How many drafts may wait for one peer.
+pub(super) const DRAFTS: usize = 1_024;
+/// How many message-ids of one peer are remembered; beyond that the oldest is forgotten, and the
+/// sequence window alone keeps its copy out.
+const NAMES: usize = 200_000;
+/// How long a message-id is remembered after the message expired.
+const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How much later than the initiator the responder renews.
+const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
+
+/// The way to and from one peer.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    pub(super) handshake: Handshake,
+    pub(super) sessions: Vec<Session>,
+    pub(super) drafts: VecDeque<Waiting>,
+    pub(super) names: Names,
+    pub(super) announced: Option<Timestamp>,
+    pub(super) heard_announce: Option<Timestamp>,
+    pub(super) next_announce: Option<Timestamp>,
+    pub(super) silence: Duration,
+    pub(super) receipted: Option<Timestamp>,
+    pub(super) unknown_sessions: VecDeque<SessionId>,
+    pub(super) answered_late: Option<Timestamp>,
+    pub(super) repeated: Option<Timestamp>,
+}
+
+/// A draft and when its life ends.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) draft: Draft,
+    pub(super) until: Timestamp,
+}
+
+impl Link {
+    pub(super) fn session(&self, id: SessionId) -> Option<&Session> {
+        self.sessions.iter().find(|session| session.id == id)
+    }
+
+    pub(super) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        self.sessions.iter_mut().find(|session| session.id == id)
+    }
+
+    /// The newest session that a new message may use.
+    pub(super) fn sendable(&self, now: Timestamp) -> Option<&Session> {
+        self.sessions
+            .iter()
+            .rev()
+            .find(|session| session.is_open_for_sending(now))
+    }
+
+    /// Adds a session, and drops the oldest over the limit and those whose windows have ended.
+    pub(super) fn add(&mut self, session: Session, now: Timestamp) {
+        self.sessions
+            .retain(|old| now <= old.ends.saturating_add(WINDOW_LIFE));
+        self.sessions.push(session);
+        while self.sessions.len() > SESSIONS {
+            self.sessions.remove(0);
+        }
+    }
+
+    /// The newest of our sessions, as flights 1 and 2 name them.
+    pub(super) fn held(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.iter().rev().take(8).map(|session| session.id)
+    }
+
+    /// When to announce by ourselves: for what waits, or to renew. `None` while a handshake is under
+    /// way, and when nothing calls for one.
+    pub(super) fn seeks_session_at(&self) -> Option<Timestamp> {
+        if !self.handshake.is_idle() {
+            return None;
+        }
+        let from = match self.sessions.last() {
+            Some(session) if session.retry.is_some() => session
+                .retry
+                .filter(|_| !self.drafts.is_empty())?
+                .stale_at(),
+            Some(session) if session.confirmed && !session.closed => {
+                // The initiator renews first, so that both rarely announce at once.
+                let patience = if session.role == Role::Initiator {
+                    Duration::ZERO
+                } else {
+                    RESPONDER_PATIENCE
+                };
+                let renewal = session.renewal().saturating_add(patience);
+                let planned = self.next_announce.unwrap_or(renewal).max(renewal);
+                if planned > session.ends && self.drafts.is_empty() {
+                    return None;
+                }
+                renewal
+            }
+            _ if self.drafts.is_empty() => return None,
+            _ => Timestamp::from_millis(0),
+        };
+        Some(self.next_announce.unwrap_or(from).max(from))
+    }
+
+    pub(super) fn standing(&self, now: Timestamp) -> Standing {
+        let session = self.sendable(now);
+        Standing {
+            session: session.map(|session| session.id),
+            ends: session.map(|session| session.ends),
+            handshake: !self.handshake.is_idle(),
+            drafts: self.drafts.len(),
+            unconfirmed: self
+                .sessions
+                .iter()
+                .map(|session| session.ledger.waiting())
+                .sum(),
+        }
+    }
+}
+
+/// The message-ids that a peer has used.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    hashes: HashMap<MessageId, Digest>,
+    order: VecDeque<(Timestamp, MessageId)>,
+}
+
+impl Names {
+    pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
+        self.hashes.get(&name).copied()
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        name: MessageId,
+        hash: Digest,
+        expires: Timestamp,
+        now: Timestamp,
+    ) {
+        if self.hashes.insert(name, hash).is_none() {
+            self.order
+                .push_back((expires.saturating_add(NAME_LIFE), name));
+        }
+        while self.order.len() > NAMES || self.order.front().is_some_and(|(until, _)| *until < now)
+        {
+            if let Some((_, oldest)) = self.order.pop_front() {
+                self.hashes.remove(&oldest);
+            }
+        }
+    }
+}

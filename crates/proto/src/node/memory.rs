@@ -1,0 +1,331 @@
+//! The one place where lasting state changes: by entries, live and from the log alike.
+
+use std::sync::Arc;
+
+use crate::draft::Draft;
+use crate::entry::{Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, Verdict};
+use crate::envelope::{Form, Message, Method};
+use crate::handshake::{Established, Retry, Role};
+use crate::headers::Headers;
+use crate::ids::{AgentId, Digest, SessionId};
+use crate::policy::PING;
+use crate::receipt::Receipt;
+use crate::reject::Reason;
+use crate::session::{Ledger, Session, Settled, Window};
+use crate::time::Timestamp;
+
+use super::link::Waiting;
+use super::{Node, OpenRequest};
+
+/// A request stays open this long after it expires, for an answer that was on its way.
+const OPEN_AFTER: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+
+/// What an entry changed that somebody waits to hear of.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    pub(super) established: Option<Box<Established>>,
+    pub(super) settled: Vec<Settled>,
+    pub(super) abandoned: Vec<Arc<Message>>,
+    pub(super) misfit: bool,
+}
+
+impl Node {
+    /// Tells the node again what it once said: one line of its log, in order.
+    pub fn recall(&mut self, ts: Timestamp, entry: &Entry) {
+        self.apply(ts, entry);
+    }
+
+    pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
+        match entry {
+            Entry::Message(verdict) => return self.apply_message(now, verdict),
+            Entry::Trust(_, certificate) => {
+                // A binding that contradicts another was never written; a log that holds one is
+                // refused by `audit verify`, and here the first one stands.
+                let _ = self.trust.bind(certificate);
+                self.link_mut(&certificate.agent);
+            }
+            Entry::Draft(line) => self.apply_draft(now, line),
+            Entry::Outcome(line) => self.apply_outcome(line),
+            Entry::Genesis(_) | Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
+        }
+        Changed::default()
+    }
+
+    fn apply_message(&mut self, now: Timestamp, verdict: &Verdict) -> Changed {
+        match (verdict.direction, verdict.ruling, &verdict.evidence) {
+            (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
+                return self.apply_accepted(now, message);
+            }
+            (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
+                return self.apply_sent(now, message);
+            }
+            (
+                Direction::In,
+                Ruling::Rejected(reason),
+                Evidence::Whole(message) | Evidence::Headers(message),
+            ) => {
+                self.apply_refused(
+                    now,
+                    &message.headers,
+                    message.form.method(),
+                    verdict.hash,
+                    reason,
+                );
+            }
+            (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers)) => {
+                if let Ok(headers) = Headers::parse(headers) {
+                    self.apply_refused(now, &headers, None, verdict.hash, reason);
+                }
+            }
+            _ => {}
+        }
+        Changed::default()
+    }
+
+    fn apply_accepted(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+        let headers = &message.headers;
+        let peer = headers.agent_id.clone();
+        let link = self.link_mut(&peer);
+        link.names
+            .insert(headers.message_id, message.hash(), headers.expires_at, now);
+        match message.form.method() {
+            Some(method) if method.is_handshake() => {
+                if method == Method::Announce {
+                    link.heard_announce = Some(headers.timestamp);
+                }
+                let established = link.handshake.take(message, now);
+                return self.establish(&peer, established, now);
+            }
+            Some(Method::Receipt) => return self.apply_receipt(&peer, message),
+            _ => {}
+        }
+        if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
+            confirm(session);
+            session
+                .window
+                .record(headers.sequence.unwrap_or_default(), message.hash(), None);
+        }
+        match &message.form {
+            Form::Success | Form::Failure { .. } => self.apply_answer(message),
+            Form::Call(Method::Request) if is_ping(message) => {
+                self.pings.insert(headers.message_id, Arc::clone(message));
+            }
+            Form::Call(_) => self.inbox.insert(message),
+        }
+        Changed::default()
+    }
+
+    fn apply_answer(&mut self, message: &Arc<Message>) {
+        let Some(request) = message.headers.in_reply_to else {
+            return;
+        };
+        if let Some(open) = self.open.remove(&request) {
+            for session in &mut self.link_mut(&open.peer).sessions {
+                session.ledger.answered(request);
+            }
+        }
+        self.inbox.insert(message);
+    }
+
+    fn apply_refused(
+        &mut self,
+        now: Timestamp,
+        headers: &Headers,
+        method: Option<Method>,
+        hash: Digest,
+        reason: Reason,
+    ) {
+        // A refused flight is not "judged": its copy is judged anew, under the strangers' budget.
+        if method.is_some_and(Method::is_handshake) {
+            return;
+        }
+        let link = self.link_mut(&headers.agent_id);
+        if link.names.hash_of(headers.message_id).is_none() {
+            link.names
+                .insert(headers.message_id, hash, headers.expires_at, now);
+        }
+        let (Some(id), Some(sequence)) = (headers.session, headers.sequence) else {
+            return;
+        };
+        let Some(session) = link.session_mut(id) else {
+            return;
+        };
+        match session.window.admit(sequence, hash) {
+            Ok(()) => {
+                confirm(session);
+                session.window.record(sequence, hash, Some(reason));
+            }
+            Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
+            Err(_) => {}
+        }
+    }
+
+    fn apply_sent(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+        let headers = &message.headers;
+        let peer = headers.recipient_id.clone();
+        let link = self.link_mut(&peer);
+        match message.form.method() {
+            Some(method) if method.is_handshake() => {
+                if method == Method::Announce {
+                    link.announced = Some(headers.timestamp);
+                }
+                let established = link.handshake.sent(message, now);
+                return self.establish(&peer, established, now);
+            }
+            Some(Method::Receipt) => {
+                link.receipted = Some(headers.timestamp);
+                if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
+                    session.window.reported();
+                }
+                return Changed::default();
+            }
+            _ => {}
+        }
+        link.drafts
+            .retain(|waiting| waiting.draft.message_id != headers.message_id);
+        if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
+            session.ledger.record(
+                headers.sequence.unwrap_or_default(),
+                Arc::clone(message),
+                now,
+            );
+        }
+        self.note_request_or_answer(&message.form, headers);
+        Changed::default()
+    }
+
+    fn note_request_or_answer(&mut self, form: &Form, headers: &Headers) {
+        if form.method().is_some_and(Method::is_call) {
+            let closes = headers.expires_at.saturating_add(OPEN_AFTER);
+            let open = OpenRequest {
+                peer: headers.recipient_id.clone(),
+                tier: headers.data_tier,
+                closes,
+            };
+            self.open.insert(headers.message_id, open);
+        }
+        if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
+            self.inbox.remove(&headers.recipient_id, request);
+            self.pings.remove(&request);
+        }
+    }
+
+    fn apply_receipt(&mut self, peer: &AgentId, message: &Message) -> Changed {
+        let signed_at = message.headers.timestamp;
+        let receipt = message.body.as_ref().and_then(Receipt::parse);
+        let session = message
+            .headers
+            .session
+            .and_then(|id| self.link_mut(peer).session_mut(id));
+        let (Some(receipt), Some(session)) = (receipt, session) else {
+            return Changed::default();
+        };
+        confirm(session);
+        if !session.ledger.fits(&receipt, signed_at) {
+            session.closed = true;
+            return Changed {
+                abandoned: session.ledger.abandon(),
+                misfit: true,
+                ..Changed::default()
+            };
+        }
+        session.window.take_floor(receipt.floor, &receipt.given_up);
+        Changed {
+            settled: session.ledger.settle(&receipt, signed_at),
+            ..Changed::default()
+        }
+    }
+
+    fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
+        let life = std::time::Duration::from_secs(line.life);
+        let Ok(draft) = Draft::parse(line.message.clone(), life) else {
+            return;
+        };
+        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
+            self.inbox.remove(&draft.recipient, request);
+            self.pings.remove(&request);
+        }
+        let until = now.saturating_add(life);
+        self.link_mut(&line.peer)
+            .drafts
+            .push_back(Waiting { draft, until });
+    }
+
+    fn apply_outcome(&mut self, line: &OutcomeLine) {
+        match line.what {
+            Did::Acknowledged => self.inbox.remove(&line.peer, line.message_id),
+            Did::AnswerFailed => {
+                self.pings.remove(&line.message_id);
+            }
+            Did::DraftExpired | Did::DraftRefused => {
+                self.link_mut(&line.peer)
+                    .drafts
+                    .retain(|waiting| waiting.draft.message_id != line.message_id);
+            }
+        }
+    }
+
+    /// Takes the session that a handshake ended in, and closes those that the peer no longer holds.
+    fn establish(
+        &mut self,
+        peer: &AgentId,
+        established: Option<Established>,
+        now: Timestamp,
+    ) -> Changed {
+        let Some(established) = established else {
+            return Changed::default();
+        };
+        self.trust
+            .raise_lowest_version(peer, established.lowest_version);
+        let link = self.link_mut(peer);
+        let mut abandoned = Vec::new();
+        for session in &mut link.sessions {
+            if !established.named.contains(&session.id) && !session.closed {
+                session.closed = true;
+                abandoned.append(&mut session.ledger.abandon());
+            }
+        }
+        link.add(session_of(&established, now), now);
+        link.next_announce = None;
+        link.silence = std::time::Duration::ZERO;
+        Changed {
+            established: Some(Box::new(established)),
+            abandoned,
+            ..Changed::default()
+        }
+    }
+}
+
+pub(super) fn is_ping(message: &Message) -> bool {
+    message
+        .headers
+        .capability
+        .as_ref()
+        .is_some_and(|name| name.as_str() == PING)
+}
+
+fn session_of(established: &Established, now: Timestamp) -> Session {
+    let initiator = established.role == Role::Initiator;
+    Session {
+        id: SessionId(established.id.0),
+        role: established.role,
+        version: established.version,
+        began: established.began,
+        ends: established.ends,
+        given: established.given.clone(),
+        received: established.received.clone(),
+        confirmed: initiator,
+        closed: false,
+        window: Window::default(),
+        ledger: Ledger::default(),
+        last_flight: Arc::clone(&established.last_flight),
+        answers: established.answers,
+        retry: (!initiator).then(|| Retry::from(now)),
+    }
+}
+
+/// The peer spoke in the session, so it has it; flight 4 need not be sent again.
+fn confirm(session: &mut Session) {
+    session.confirmed = true;
+    session.retry = None;
+}

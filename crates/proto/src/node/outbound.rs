@@ -1,0 +1,402 @@
+//! What our own side asks for: send, reply, acknowledge, know a peer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::certificate::Certificate;
+use crate::draft::{Draft, LIFE, Stamp};
+use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
+use crate::envelope::{Form, Message, Method};
+use crate::headers::{CapabilityName, ConversationId};
+use crate::ids::{AgentId, MessageId, SessionId};
+use crate::json::Value;
+use crate::policy::{MAX_HOPS, PING};
+use crate::reject::Reason;
+use crate::trust::BindError;
+
+use super::link::DRAFTS;
+use super::{At, Effect, Node, Outcome, State};
+
+/// How many requests of ours may be open at once.
+const OPEN_REQUESTS: usize = 10_000;
+
+/// What our agent wants to say.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// One line for people.
+    pub summary: Option<String>,
+    /// Any JSON.
+    pub body: Value,
+    /// What is asked for.
+    pub capability: Option<CapabilityName>,
+    /// What it belongs to.
+    pub conversation_id: Option<ConversationId>,
+    /// 1 or 2; 1 when absent.
+    pub data_tier: Option<u8>,
+    /// How long it may wait and live; 72 hours when absent.
+    pub life: Option<Duration>,
+}
+
+/// A new message of ours.
+#[derive(Clone, Debug)]
+pub enum Sending {
+    /// Wants an answer.
+    Request(Content),
+    /// Wants none.
+    Notification(Content),
+    /// Asks the peer's daemon itself for a sign of life.
+    Ping,
+}
+
+/// Our own side asked for something that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// No such peer.
+    #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
+    PeerUnknown(AgentId),
+    /// Too much waits for this peer.
+    #[error("outbox-full: too many messages wait for {0}; wait until it is reachable")]
+    OutboxFull(AgentId),
+    /// Too many requests of ours are open.
+    #[error("too many requests wait for answers; wait for some, or send notifications")]
+    TooManyRequests,
+    /// The message itself is at fault.
+    #[error("{}: {}", .0.name(), .0.text())]
+    Message(Reason),
+    /// Nothing of that name waits in the inbox.
+    #[error("no request {0} waits in the inbox; `signet inbox` lists what does")]
+    NotWaiting(MessageId),
+    /// Two peers used the same message-id.
+    #[error("{0} names messages of more than one peer; say which with --from")]
+    Ambiguous(MessageId),
+    /// It is not a request.
+    #[error("{0} wants no answer; only requests do")]
+    NoRequest(MessageId),
+}
+
+impl Node {
+    /// Sends a new message, or lets it wait for a session. Returns its name.
+    ///
+    /// # Errors
+    /// When the peer is unknown, too much waits, or the message itself is at fault.
+    pub fn handle_send(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        sending: Sending,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        if self.trust().peer(peer).is_none() {
+            return Err(LocalError::PeerUnknown(peer.clone()));
+        }
+        let message_id = self.fresh_id(at.now);
+        let (method, content) = match sending {
+            Sending::Request(content) => (Method::Request, content),
+            Sending::Notification(content) => (Method::Notification, content),
+            Sending::Ping => (
+                Method::Request,
+                Content {
+                    capability: PING.parse().ok(),
+                    ..Content::default()
+                },
+            ),
+        };
+        if method == Method::Request && self.open.len() >= OPEN_REQUESTS {
+            return Err(LocalError::TooManyRequests);
+        }
+        let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
+        draft.summary = content.summary;
+        draft.capability = content.capability;
+        draft.conversation_id = content.conversation_id;
+        draft.data_tier = content.data_tier.unwrap_or(1);
+        draft.life = content.life.unwrap_or(LIFE);
+        let mut outcome = Outcome::default();
+        self.dispatch(at, draft, &mut outcome)?;
+        Ok((message_id, outcome))
+    }
+
+    /// Answers a request that waits in the inbox: with a body, or with a text that declines it.
+    ///
+    /// # Errors
+    /// When no such request waits, or the answer itself is at fault.
+    pub fn handle_reply(
+        &mut self,
+        at: At,
+        from: Option<&AgentId>,
+        request: MessageId,
+        answer: Result<Content, String>,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let waiting = self.inbox.named(request);
+        let mut waiting = waiting
+            .into_iter()
+            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
+        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
+            let none = self.inbox.named(request).is_empty();
+            return Err(if none {
+                LocalError::NotWaiting(request)
+            } else {
+                LocalError::Ambiguous(request)
+            });
+        };
+        if message.form != Form::Call(Method::Request) {
+            return Err(LocalError::NoRequest(request));
+        }
+        let id = self.fresh_id(at.now);
+        let draft = match answer {
+            Ok(content) => {
+                let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
+                draft.summary = content.summary;
+                draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
+                draft
+            }
+            Err(text) => {
+                let (code, reason) = (Reason::Declined.code(), Reason::Declined.name().to_owned());
+                Draft::answer(
+                    Form::Failure {
+                        code,
+                        message: text,
+                        reason,
+                    },
+                    &message,
+                    id,
+                    None,
+                )
+            }
+        };
+        let mut outcome = Outcome::default();
+        self.dispatch(at, draft, &mut outcome)?;
+        Ok((id, outcome))
+    }
+
+    /// Takes messages out of the inbox: our agent has them.
+    ///
+    /// # Errors
+    /// When one of them does not wait there; then none is taken.
+    pub fn handle_acknowledge(
+        &mut self,
+        at: At,
+        taken: &[(AgentId, MessageId)],
+    ) -> Result<Outcome, LocalError> {
+        let missing = taken
+            .iter()
+            .find(|(peer, id)| self.inbox.find(peer, *id).is_none());
+        if let Some((_, id)) = missing {
+            return Err(LocalError::NotWaiting(*id));
+        }
+        let mut outcome = Outcome::default();
+        for (peer, message_id) in taken {
+            let what = Did::Acknowledged;
+            let line = OutcomeLine {
+                peer: peer.clone(),
+                message_id: *message_id,
+                what,
+                tries: 1,
+            };
+            let entry = Entry::Outcome(line);
+            self.apply(at.now, &entry);
+            outcome.entries.push(entry);
+        }
+        Ok(outcome)
+    }
+
+    /// Pins the principal in a certificate and binds its agent-id.
+    ///
+    /// # Errors
+    /// When the binding contradicts one that stands.
+    pub fn handle_bind(&mut self, at: At, certificate: &Certificate) -> Result<Outcome, BindError> {
+        let mut outcome = Outcome::default();
+        if self.trust.clone().bind(certificate)? {
+            let entry = Entry::Trust(TrustChange::Bound, certificate.clone());
+            self.apply(at.now, &entry);
+            outcome.entries.push(entry);
+            outcome.effects.push(Effect::Trust(self.trust().clone()));
+        }
+        Ok(outcome)
+    }
+
+    /// Signs and sends in the newest session, or writes a draft and announces.
+    pub(super) fn dispatch(
+        &mut self,
+        at: At,
+        draft: Draft,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        if draft.hops > MAX_HOPS {
+            return Err(LocalError::Message(Reason::HopsExceeded));
+        }
+        if draft.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+            return Err(LocalError::Message(Reason::SealRequired));
+        }
+        let peer = draft.recipient.clone();
+        match self.slot(at, &peer) {
+            Some(stamp) => {
+                let signed = draft
+                    .sign(&self.identity, stamp)
+                    .map_err(LocalError::Message)?;
+                self.write_sent(at, signed, outcome);
+            }
+            None => self.write_draft(at, draft, outcome)?,
+        }
+        Ok(())
+    }
+
+    /// Sends what waited, as far as there is room.
+    pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        while let Some(waiting) = self
+            .link(peer)
+            .and_then(|link| link.drafts.front())
+            .cloned()
+        {
+            let Some(stamp) = self.slot(at, peer) else {
+                return;
+            };
+            let mut draft = waiting.draft;
+            draft.life = waiting.until.since(at.now);
+            let message_id = draft.message_id;
+            if draft.life.is_zero() {
+                self.end_draft(
+                    at,
+                    peer,
+                    message_id,
+                    Did::DraftExpired,
+                    State::Expired,
+                    outcome,
+                );
+                continue;
+            }
+            match draft.sign(&self.identity, stamp) {
+                Ok(signed) => self.write_sent(at, signed, outcome),
+                Err(reason) => {
+                    let state = State::Refused(reason.name().to_owned());
+                    self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
+                }
+            }
+        }
+    }
+
+    pub(super) fn end_draft(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        what: Did,
+        state: State,
+        outcome: &mut Outcome,
+    ) {
+        let entry = Entry::Outcome(OutcomeLine {
+            peer: peer.clone(),
+            message_id,
+            what,
+            tries: 1,
+        });
+        self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        outcome.effects.push(Effect::Settle {
+            peer: peer.clone(),
+            message_id,
+            state,
+        });
+    }
+
+    /// Tells the peer what we have of a session. It has no number and waits for nothing.
+    pub(super) fn send_receipt(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        id: SessionId,
+        outcome: &mut Outcome,
+    ) {
+        let Some(link) = self.link(peer) else { return };
+        let Some(session) = link.session(id) else {
+            return;
+        };
+        let mut receipt = session.window.receipt();
+        let (floor, given_up) = session.ledger.word();
+        receipt.floor = Some(floor);
+        receipt.given_up = given_up;
+        let after = |last: crate::time::Timestamp| {
+            at.now.max(last.saturating_add(Duration::from_millis(1)))
+        };
+        let stamp = Stamp {
+            now: link.receipted.map_or(at.now, after),
+            session: Some(id),
+            sequence: None,
+            audit_head: at.head,
+            version: session.version,
+        };
+        let message_id = self.fresh_id(at.now);
+        let draft = Draft::call(
+            Method::Receipt,
+            peer.clone(),
+            message_id,
+            receipt.to_value(),
+        );
+        if let Ok(signed) = draft.sign(&self.identity, stamp) {
+            self.write_sent(at, signed, outcome);
+        }
+    }
+
+    fn slot(&self, at: At, peer: &AgentId) -> Option<Stamp> {
+        let session = self.link(peer)?.sendable(at.now)?;
+        let sequence = session.ledger.next()?;
+        Some(Stamp {
+            now: at.now,
+            session: Some(session.id),
+            sequence: Some(sequence),
+            audit_head: at.head,
+            version: session.version,
+        })
+    }
+
+    fn write_draft(
+        &mut self,
+        at: At,
+        draft: Draft,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        let peer = draft.recipient.clone();
+        if self
+            .link(&peer)
+            .is_some_and(|link| link.drafts.len() >= DRAFTS)
+        {
+            return Err(LocalError::OutboxFull(peer));
+        }
+        let version = self.identity.certificate.lowest_version();
+        let trial = Stamp {
+            now: at.now,
+            session: None,
+            sequence: None,
+            audit_head: at.head,
+            version,
+        };
+        draft
+            .clone()
+            .sign(&self.identity, trial)
+            .map_err(LocalError::Message)?;
+        let entry = Entry::Draft(DraftLine {
+            peer: peer.clone(),
+            message_id: draft.message_id,
+            life: draft.life.as_secs().max(1),
+            message: draft.to_value(&self.identity, at.now),
+        });
+        self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        if self
+            .link(&peer)
+            .is_some_and(|link| link.sendable(at.now).is_none())
+        {
+            self.announce_if_idle(at, &peer, outcome);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {
+    let (peer, message_id) = (message.headers.agent_id.clone(), message.headers.message_id);
+    Entry::Outcome(OutcomeLine {
+        peer,
+        message_id,
+        what,
+        tries: 1,
+    })
+}

@@ -1,0 +1,215 @@
+//! What time brings: resends, receipts, renewals, ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::draft::Signed;
+use crate::entry::{Did, Entry};
+use crate::handshake::{Handshake, Overdue};
+use crate::ids::AgentId;
+use crate::time::Timestamp;
+
+use super::inbound::settle;
+use super::link::Link;
+use super::{At, Effect, Node, Outcome, State};
+
+/// At most one receipt a session in this time, and one answer to copies.
+pub(super) const RECEIPT_PACE: Duration = Duration::from_secs(1);
+/// A silent peer is announced to from this often …
+const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
+/// … down to this often.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
+
+impl Node {
+    /// Everything that is due at `at.now`.
+    pub fn handle_timeout(&mut self, at: At) -> Outcome {
+        let mut outcome = Outcome::default();
+        outcome
+            .entries
+            .extend(self.strangers.overdue(at.now).map(Entry::Flood));
+        self.open.retain(|_, open| at.now < open.closes);
+        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        for peer in peers {
+            self.resend_flights(at, &peer, &mut outcome);
+            self.resend_messages(at, &peer, &mut outcome);
+            self.end_drafts(at, &peer, &mut outcome);
+            self.send_receipts(at, &peer, &mut outcome);
+            self.seek_session(at, &peer, &mut outcome);
+        }
+        outcome
+    }
+
+    /// The next time at which [`Node::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let links = self.links.values().filter_map(Link::due).min();
+        links.into_iter().chain(self.strangers.due()).min()
+    }
+
+    /// The log has been told again: half-open handshakes are forgotten, what was accepted and not
+    /// answered is answered, and each session's peer hears how far we are.
+    pub fn resume(&mut self, at: At) -> Outcome {
+        let mut outcome = Outcome::default();
+        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        for peer in &peers {
+            let link = self.link_mut(peer);
+            link.handshake = Handshake::Idle;
+            let open: Vec<_> = link
+                .sessions
+                .iter()
+                .filter(|session| session.is_open_for_sending(at.now))
+                .map(|session| session.id)
+                .collect();
+            for id in open {
+                self.send_receipt(at, peer, id, &mut outcome);
+            }
+        }
+        let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
+        for ping in pings {
+            self.answer_ping(at, &ping, &mut outcome);
+        }
+        outcome
+    }
+
+    /// The transport is connected, at start or again: peers that something waits for are announced
+    /// to at once.
+    pub fn handle_connected(&mut self, at: At) -> Outcome {
+        for link in self.links.values_mut() {
+            link.next_announce = None;
+            link.silence = Duration::ZERO;
+        }
+        self.handle_timeout(at)
+    }
+
+    /// A clean stop: what was counted is written.
+    pub fn handle_stop(&mut self) -> Outcome {
+        Outcome {
+            entries: self
+                .strangers
+                .flush()
+                .map(Entry::Flood)
+                .into_iter()
+                .collect(),
+            effects: Vec::new(),
+        }
+    }
+
+    fn resend_flights(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let link = self.link_mut(peer);
+        match link.handshake.overdue(at.now) {
+            Overdue::Nothing => {}
+            Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
+            Overdue::Over => {
+                // A silent peer is tried again ever more rarely; one that fell silent between flight
+                // 2 and 4 has perhaps restarted, and is tried again at once.
+                if matches!(link.handshake, Handshake::AwaitVerify(_)) {
+                    link.silence = (link.silence * 2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
+                    link.next_announce = Some(at.now.saturating_add(link.silence));
+                }
+                link.handshake = Handshake::Idle;
+            }
+        }
+        for session in &mut link.sessions {
+            let Some(retry) = session.retry.as_mut() else {
+                continue;
+            };
+            if retry.is_over(at.now) {
+                session.retry = None;
+            } else if retry.strike(at.now) {
+                outcome
+                    .effects
+                    .push(Effect::Publish(Signed::again(Arc::clone(
+                        &session.last_flight,
+                    ))));
+            }
+        }
+    }
+
+    fn resend_messages(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        for session in &mut self.link_mut(peer).sessions {
+            let (resend, expired) = session.ledger.overdue(at.now);
+            outcome.effects.extend(
+                resend
+                    .into_iter()
+                    .map(|message| Effect::Publish(Signed::again(message))),
+            );
+            outcome.effects.extend(
+                expired
+                    .iter()
+                    .map(|message| settle(message, State::Expired)),
+            );
+            if !expired.is_empty() {
+                session.window.owe();
+            }
+        }
+    }
+
+    fn end_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let Some(link) = self.link(peer) else { return };
+        let over = link.drafts.iter().filter(|waiting| waiting.until <= at.now);
+        let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
+        for message_id in over {
+            self.end_draft(
+                at,
+                peer,
+                message_id,
+                Did::DraftExpired,
+                State::Expired,
+                outcome,
+            );
+        }
+        self.release(at, peer, outcome);
+    }
+
+    fn send_receipts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let Some(link) = self.link(peer) else { return };
+        if link.receipt_due().is_none_or(|due| at.now < due) {
+            return;
+        }
+        let owed = link
+            .sessions
+            .iter()
+            .filter(|session| session.window.unreported() > 0);
+        let owed: Vec<_> = owed.map(|session| session.id).collect();
+        for id in owed {
+            self.send_receipt(at, peer, id, outcome);
+        }
+    }
+
+    fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let Some(link) = self.link(peer) else { return };
+        if link.seeks_session_at().is_some_and(|due| due <= at.now) {
+            self.announce(at, peer, outcome);
+        }
+    }
+}
+
+impl Link {
+    fn due(&self) -> Option<Timestamp> {
+        let sessions = self.sessions.iter().flat_map(|session| {
+            [session.retry.map(|retry| retry.due()), session.ledger.due()]
+                .into_iter()
+                .flatten()
+        });
+        let drafts = self.drafts.iter().map(|waiting| waiting.until);
+        let fixed = [
+            self.handshake.due(),
+            self.receipt_due(),
+            self.seeks_session_at(),
+        ];
+        sessions
+            .chain(drafts)
+            .chain(fixed.into_iter().flatten())
+            .min()
+    }
+
+    fn receipt_due(&self) -> Option<Timestamp> {
+        let owed = self
+            .sessions
+            .iter()
+            .any(|session| session.window.unreported() > 0);
+        let earliest = self.receipted.map_or(Timestamp::from_millis(0), |last| {
+            last.saturating_add(RECEIPT_PACE)
+        });
+        owed.then_some(earliest)
+    }
+}

@@ -1,0 +1,220 @@
+//! A household in one process: nodes with virtual time and a network that the test owns.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::draft::{Identity, Signed};
+use signet_proto::entry::Entry;
+use signet_proto::headers::Layers;
+use signet_proto::ids::{AgentId, Digest, Version};
+use signet_proto::keys::{SealKey, SigningKey};
+use signet_proto::node::{At, Effect, Judged, Node, Outcome};
+use signet_proto::policy::Policy;
+use signet_proto::time::Timestamp;
+use zeroize::Zeroizing;
+
+/// 2026-02-08T17:00:00Z.
+pub const START: i64 = 1_770_570_000_000;
+
+pub fn at(ms: i64) -> At {
+    At {
+        now: Timestamp::from_millis(START + ms),
+        head: Some(Digest([7; 32])),
+    }
+}
+
+pub fn key(name: &str) -> SigningKey {
+    SigningKey::from_seed(&Zeroizing::new(Digest::of(&[name.as_bytes()]).0)).unwrap()
+}
+
+/// What a person and an agent of theirs need; the same names give the same keys.
+pub fn identity(agent: &str, principal: &str) -> Identity {
+    identity_with(agent, principal, 1, |_| {})
+}
+
+pub fn identity_with(
+    agent: &str,
+    principal: &str,
+    serial: u64,
+    change: impl FnOnce(&mut CertificateRequest),
+) -> Identity {
+    let root = key(&format!("root of {principal}"));
+    let signing = key(&format!("signing key {serial} of {agent}"));
+    let mut request = CertificateRequest {
+        agent: agent.parse().unwrap(),
+        principal: principal.parse().unwrap(),
+        signing_key: signing.public().clone(),
+        layers: Layers::of(&[0, 1, 2, 3]),
+        versions: vec![Version::CURRENT],
+        serial,
+        not_before: Timestamp::from_millis(START - 3_600_000),
+        not_after: Timestamp::from_millis(START)
+            .saturating_add(Duration::from_secs(365 * 24 * 3600)),
+        next_root: Digest::of(&[key(&format!("next root of {principal}"))
+            .public()
+            .as_bytes()]),
+    };
+    change(&mut request);
+    let agent = request.agent.clone();
+    let certificate = request.sign(&root).unwrap();
+    let sealing = SealKey::of_secret(&Digest::of(&[b"sealing", agent.as_str().as_bytes()]).0);
+    let until = Timestamp::from_millis(START).saturating_add(KEYS_LIFE);
+    let keys = KeyStatement::sign(&agent, sealing, 1, until, &signing).unwrap();
+    Identity {
+        certificate,
+        keys,
+        signing,
+        layers: Layers::of(&[0, 1, 2, 3]),
+    }
+}
+
+/// One agent: its node, and the log that it would have.
+pub struct Agent {
+    pub node: Node,
+    pub log: Vec<(Timestamp, Entry)>,
+    make: Box<dyn Fn() -> (Identity, Policy)>,
+    restarts: u8,
+}
+
+impl Agent {
+    pub fn new(agent: &str, principal: &str) -> Self {
+        let (agent, principal) = (agent.to_owned(), principal.to_owned());
+        Self::with(move || (identity(&agent, &principal), Policy::default()))
+    }
+
+    pub fn with(make: impl Fn() -> (Identity, Policy) + 'static) -> Self {
+        let (identity, policy) = make();
+        let seed = Digest::of(&[identity.agent().as_str().as_bytes()]).0;
+        Self {
+            node: Node::new(identity, policy, seed),
+            log: Vec::new(),
+            make: Box::new(make),
+            restarts: 0,
+        }
+    }
+
+    pub fn id(&self) -> AgentId {
+        self.node.identity().agent().clone()
+    }
+
+    pub fn certificate(&self) -> Certificate {
+        self.node.identity().certificate.clone()
+    }
+
+    pub fn knows(&mut self, other: &Self) {
+        let outcome = self.node.handle_bind(at(0), &other.certificate()).unwrap();
+        self.keep(at(0), outcome);
+    }
+
+    /// Writes the entries down and hands the effects back.
+    pub fn keep(&mut self, at: At, outcome: Outcome) -> Vec<Effect> {
+        self.log
+            .extend(outcome.entries.into_iter().map(|entry| (at.now, entry)));
+        outcome.effects
+    }
+
+    /// One input from the network.
+    pub fn hear(&mut self, at: At, bytes: &[u8]) -> Vec<Effect> {
+        let judged = Judged::of(bytes, self.node.trust());
+        let outcome = self.node.handle_inbound(at, judged);
+        self.keep(at, outcome)
+    }
+
+    pub fn tick(&mut self, at: At) -> Vec<Effect> {
+        let outcome = self.node.handle_timeout(at);
+        self.keep(at, outcome)
+    }
+
+    /// kill -9 and a start: all that is left is the log, read back from its text.
+    pub fn restart(&mut self, at: At) -> Vec<Effect> {
+        let (identity, policy) = (self.make)();
+        self.restarts += 1;
+        let seed = Digest::of(&[identity.agent().as_str().as_bytes(), &[self.restarts]]).0;
+        self.node = Node::new(identity, policy, seed);
+        for (ts, entry) in &self.log {
+            self.node.recall(*ts, &reread(entry));
+        }
+        let outcome = self.node.resume(at);
+        self.keep(at, outcome)
+    }
+
+    /// The reasons of everything refused so far, in order.
+    pub fn refusals(&self) -> Vec<&'static str> {
+        self.log
+            .iter()
+            .filter_map(|(_, entry)| match entry {
+                Entry::Message(verdict) => verdict.reason().map(|reason| reason.name()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// An entry written as a log line and read again.
+pub fn reread(entry: &Entry) -> Entry {
+    let mut line = b"{".to_vec();
+    entry.write(&mut line);
+    line.push(b'}');
+    let value = signet_proto::json::parse(&line, signet_proto::json::Limits::LINE).unwrap();
+    let serde_json::Value::Object(members) = value else {
+        panic!("a line is an object")
+    };
+    Entry::parse(members).unwrap().unwrap()
+}
+
+/// The bytes among effects, with their recipients.
+pub fn published(effects: &[Effect]) -> Vec<(AgentId, Arc<[u8]>)> {
+    let of = |signed: &Signed| (signed.recipient().clone(), Arc::clone(signed.bytes()));
+    effects
+        .iter()
+        .filter_map(|effect| {
+            if let Effect::Publish(signed) = effect {
+                Some(of(signed))
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+/// Delivers everything between the agents, in order and at one time, until nothing is under way.
+/// Gives back all effects but the publishing ones.
+pub fn settle(now: At, agents: &mut [&mut Agent], effects: Vec<Effect>) -> Vec<Effect> {
+    let mut other = Vec::new();
+    let mut queue: std::collections::VecDeque<Effect> = effects.into();
+    while let Some(effect) = queue.pop_front() {
+        let Effect::Publish(signed) = effect else {
+            other.push(effect);
+            continue;
+        };
+        if let Some(agent) = agents
+            .iter_mut()
+            .find(|agent| agent.id() == *signed.recipient())
+        {
+            queue.extend(agent.hear(now, signed.bytes()));
+        }
+    }
+    other
+}
+
+/// Alice's and Bob's agents, who know each other.
+pub fn alice_and_bob() -> (Agent, Agent) {
+    let (mut alice, mut bob) = (
+        Agent::new("agent-alice", "alice"),
+        Agent::new("agent-bob", "bob"),
+    );
+    alice.knows(&bob);
+    bob.knows(&alice);
+    (alice, bob)
+}

@@ -1,0 +1,49 @@
+//! Asking the running daemon.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use signet_proto::json::{self, Limits};
+
+use super::{Exit, Failure, print};
+use crate::config::Config;
+use crate::control::Client;
+use crate::home::Home;
+
+/// How long the daemon may take for what is its own to do: a slow disk is slow.
+const PROMPT: Duration = Duration::from_secs(30);
+
+/// A connection to the daemon of `home`; each call may wait `wait` for others besides.
+pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, Failure> {
+    let config = Config::load(&Home::find(home)?)?;
+    Ok(Client::connect(&config.control_socket, PROMPT + wait)?)
+}
+
+/// One call.
+pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result<Value, Failure> {
+    Ok(connect(home, Duration::ZERO)?.call(method, params)?)
+}
+
+/// JSON that a person wrote on the command line, by the rules of the wire.
+pub(super) fn parse_json(text: &str) -> Result<Value, Failure> {
+    json::parse(text.as_bytes(), Limits::MESSAGE).map_err(|error| {
+        let next = "quote it for the shell, such as '{\"week\": \"2026-W07\"}'";
+        Failure::new(Exit::Usage, format!("the message is not JSON: {error}"), next)
+    })
+}
+
+/// One JSON document on one line.
+pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{}\n", safe_json(value)))
+}
+
+/// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.
+pub(super) fn safe_json(value: &Value) -> String {
+    signet_audit::printable(&value.to_string()).into_owned()
+}
+
+/// The text of a member, or a dash.
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or("-")
+}

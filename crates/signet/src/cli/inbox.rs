@@ -1,0 +1,83 @@
+//! `signet inbox`: what arrived and waits.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use signet_audit::printable;
+
+use super::ask::{connect, print_json, safe_json, text};
+use super::{Failure, print};
+use crate::control::Client;
+
+/// See `signet inbox --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct InboxArgs {
+    /// Go on with what arrives, until interrupted
+    #[arg(long)]
+    follow: bool,
+    /// Take out of the inbox what wants no answer, once it is printed
+    #[arg(long)]
+    take: bool,
+    /// Print each message as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let mut client = connect(home.clone(), Duration::ZERO)?;
+    let listed = client.call(if args.follow { "inbox.follow" } else { "inbox.list" }, &json!({}))?;
+    let mut page = listed;
+    let mut seen = 0;
+    loop {
+        let messages = page.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let Some(last) = messages.last() else { break };
+        seen = last.get("number").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        for message in &messages {
+            show(&args, &mut client, message)?;
+        }
+        page = client.call("inbox.list", &json!({"after": seen}))?;
+    }
+    if !args.follow {
+        return if seen == 0 && !args.json { print("nothing waits\n") } else { Ok(()) };
+    }
+    // Taking needs a connection of its own: this one only listens from here on.
+    let mut taking = connect(home, Duration::ZERO)?;
+    for arrived in client.notifications() {
+        show(&args, &mut taking, &arrived?.params)?;
+    }
+    Ok(())
+}
+
+fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Failure> {
+    if args.json { print_json(message)? } else { print(&line(message))? }
+    if args.take && text(message, "type") != "request" {
+        let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
+        client.call("inbox.acknowledge", &json!({"messages": [name]}))?;
+    }
+    Ok(())
+}
+
+fn line(message: &Value) -> String {
+    let what = match (message.get("error"), message.get("body")) {
+        (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
+        (None, body) => safe_json(body.unwrap_or(&Value::Null)),
+    };
+    let summary = message.get("summary").and_then(Value::as_str).map(|summary| format!("\"{summary}\"  "));
+    let line = format!(
+        "{}  {:<12}  {}  {}{}",
+        text(message, "message-id"),
+        text(message, "type"),
+        text(message, "from"),
+        summary.unwrap_or_default(),
+        what,
+    );
+    format!("{}\n", printable(&line))
+}
+
+const EXAMPLE: &str = "\
+EXAMPLE:
+  signet inbox
+  signet inbox --follow --take --json | jq .body";

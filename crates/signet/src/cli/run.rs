@@ -1,0 +1,44 @@
+//! `signet run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tracing_subscriber::EnvFilter;
+
+use super::{Exit, Failure};
+use crate::daemon;
+use crate::home::Home;
+
+/// See `signet run --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct RunArgs {
+    /// How many threads verify signatures [default: one a core, at most 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    workers: Option<u8>,
+}
+
+pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    // The client library tells of every dropped message; a `gap` line does so once a second.
+    let filter = EnvFilter::try_from_env("SIGNET_LOG").unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        // The terminal may be gone; that is no reason to say so there.
+        .log_internal_errors(false)
+        .init();
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let workers = args.workers.map_or_else(|| cores.clamp(1, 8), usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Refused, error, "free memory or threads, then try again"))?;
+    runtime.block_on(daemon::run(&home)).map_err(Failure::from)
+}
+
+const EXAMPLE: &str = "\
+The daemon stops cleanly on SIGTERM and Ctrl-C, and stays when its terminal closes.
+SIGNET_LOG sets what it tells on standard error: error, warn, info (default), debug.
+
+EXAMPLE:
+  signet run --home alice";

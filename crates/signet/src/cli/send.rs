@@ -1,0 +1,121 @@
+//! `signet send`: through the running daemon to a peer, and back.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{ArgGroup, Args};
+use serde_json::{Map, Value};
+
+use super::ask::{connect, parse_json, print_json, safe_json, text};
+use super::{Exit, Failure, print};
+
+/// See `signet send --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+#[command(group(ArgGroup::new("what").required(true).args(["request", "notify"])))]
+pub(super) struct SendArgs {
+    /// The peer's agent-id
+    #[arg(value_name = "PEER")]
+    peer: String,
+    /// Ask for an answer
+    #[arg(long, value_name = "JSON")]
+    request: Option<String>,
+    /// Tell, and want no answer
+    #[arg(long, value_name = "JSON")]
+    notify: Option<String>,
+    /// One line for the people who read the log
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+    /// The capability that is asked for
+    #[arg(long, value_name = "NAME")]
+    capability: Option<String>,
+    /// The conversation that it belongs to
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// The data tier: 1 public, 2 household
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
+    tier: Option<u8>,
+    /// How long to wait for the answer or the receipt; 0 for not at all
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    wait: f64,
+    /// Print all that is known of it as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let (kind, body) = match (&args.request, &args.notify) {
+        (Some(body), _) => ("request", body),
+        (None, Some(body)) => ("notification", body),
+        (None, None) => return Err(Failure::new(Exit::Usage, "nothing to send", "give --request or --notify")),
+    };
+    let mut params = Map::new();
+    let mut put = |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
+    put("peer", Some(args.peer.as_str().into()));
+    put("kind", Some(kind.into()));
+    put("body", Some(parse_json(body)?));
+    put("summary", args.summary.as_deref().map(Into::into));
+    put("capability", args.capability.as_deref().map(Into::into));
+    put("conversation-id", args.conversation.as_deref().map(Into::into));
+    put("data-tier", args.tier.map(Into::into));
+    put("wait", Some(args.wait.into()));
+    let wait = Duration::try_from_secs_f64(args.wait)
+        .map_err(|_| Failure::new(Exit::Usage, "--wait is not a number of seconds", "give for example --wait 10"))?;
+    let mut client = connect(home, wait)?;
+    let start = Instant::now();
+    let sent = client.call("send", &Value::Object(params))?;
+    tell(&args, &sent, start.elapsed())
+}
+
+fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
+    if args.json {
+        print_json(sent)?;
+    }
+    let id = text(sent, "message-id");
+    match (text(sent, "state"), sent.get("answer")) {
+        ("answered", Some(answer)) => tell_answer(args, answer, took),
+        ("refused", _) => {
+            let what = format!("{}: {} refused {id}", text(sent, "reason"), args.peer);
+            Err(Failure::new(Exit::Refused, what, "docs/protocol.md lists the reasons and what to do"))
+        }
+        ("received", _) if args.json => Ok(()),
+        ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
+        (state @ ("queued" | "published"), _) if args.wait == 0.0 && !args.json => print(&format!("{state}: {id}\n")),
+        ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
+        ("queued", _) => {
+            let what = format!("no-session: {} has not answered within {} s; {id} waits for it", args.peer, args.wait);
+            Err(Failure::new(Exit::NotReachable, what, "signet status shows what waits; it goes out by itself"))
+        }
+        ("published", _) => {
+            let what = format!("no-answer: nothing came from {} within {} s; {id} was sent", args.peer, args.wait);
+            Err(Failure::new(Exit::NotReachable, what, "a late answer stands in signet inbox"))
+        }
+        (state, _) => {
+            let what = format!("{state}: {id} to {}", args.peer);
+            Err(Failure::new(Exit::NotReachable, what, "send it again, as a new message"))
+        }
+    }
+}
+
+fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
+    if let Some(error) = answer.get("error") {
+        let what = format!("{}: {}", text(error, "reason"), text(error, "message"));
+        return Err(Failure::new(Exit::Refused, what, format!("ask {}'s person, or send something else", args.peer)));
+    }
+    if args.json {
+        return Ok(());
+    }
+    let from = format!("{} of {}", text(answer, "from"), text(answer, "principal"));
+    anstream::eprintln!("answered by {from}, signature verified, {:.1} ms", took.as_secs_f64() * 1e3);
+    print(&format!("{}\n", safe_json(answer.get("body").unwrap_or(&Value::Null))))
+}
+
+const EXAMPLE: &str = "\
+EXIT CODES:
+  0  answered, or received for a notification
+  1  refused, by the reason that is printed
+  3  no answer or receipt in time; a late answer comes into the inbox
+
+EXAMPLE:
+  signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary 'Asks for free evenings'
+  signet send agent-bob-001 --notify '{\"dinner\": \"19:30\"}' --wait 10";

@@ -1,0 +1,166 @@
+//! The daemon of one agent: the way of a message, wired.
+//!
+//! ```text
+//! NATS ─▶ intake (verify workers) ─▶ heart (Node) ─▶ journal (fdatasync) ─▶ effects ─▶ NATS
+//!                                      ▲                                      │
+//!                     control socket ──┘◀─────────────────────────────────────┘
+//! ```
+
+mod heart;
+mod intake;
+pub mod journal;
+mod methods;
+
+pub use methods::bound;
+
+use std::time::Duration;
+
+use signet_audit::LogError;
+use signet_transport::{Config as NatsConfig, Login, Nats, Secret, Tls};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{info, warn};
+
+use crate::config::{Config, ConfigError, NatsLogin};
+use crate::control::{Server, ServerError};
+use crate::effects::Effects;
+use crate::home::Home;
+use crate::lock::{HomeLock, LockError};
+use crate::memory::{Memory, MemoryError};
+use crate::private::{self, PrivateError};
+use crate::render;
+
+use heart::Heart;
+use journal::Journal;
+
+/// How long the service manager waits for the first connection before it hears of readiness anyway:
+/// an agent starts without its server.
+const FIRST_CONNECTION: Duration = Duration::from_secs(5);
+/// How many groups of deeds may wait to be performed.
+const DEEDS: usize = 64;
+/// How many calls of the control socket may wait.
+const CALLS: usize = 64;
+
+/// The daemon could not start, or could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DaemonError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Another daemon runs here.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Keys or log.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// A file of the NATS login.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
+    /// How to reach the NATS server.
+    #[error(transparent)]
+    Nats(#[from] signet_transport::Error),
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ServerError),
+    /// A write to the log failed: nothing was answered since, and nothing will be.
+    #[error("the log: {0}")]
+    Log(#[from] LogError),
+    /// The system.
+    #[error("the system refused: {0}")]
+    System(#[from] std::io::Error),
+}
+
+impl DaemonError {
+    /// What to do about it.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Config(error) => error.next(),
+            Self::Lock(error) => error.next(),
+            Self::Private(error) => error.next(),
+            Self::Control(error) => error.next(),
+            Self::Memory(MemoryError::Keys(error)) => error.next(),
+            Self::Memory(MemoryError::Log(_)) => "signet audit verify says where the log stops fitting".to_owned(),
+            Self::Memory(_) => "mend what it names, then start again".to_owned(),
+            Self::Nats(_) => "correct [nats] in config.toml".to_owned(),
+            Self::Log(_) => "see to the disk, then start again: the start repairs the log".to_owned(),
+            Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
+        }
+    }
+}
+
+/// Runs the daemon of `home` until SIGTERM or SIGINT.
+///
+/// # Errors
+/// What stood in the way of the start, or the write to the log that failed.
+pub async fn run(home: &Home) -> Result<(), DaemonError> {
+    // The terminal that started the daemon may close; the daemon stays.
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move { while hangup.recv().await.is_some() {} });
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    let config = Config::load(home)?;
+    let lock = HomeLock::acquire(home)?;
+    let memory = Memory::open(&lock, &config)?;
+    let agent = config.agent.agent.clone();
+    let (view, views) = watch::channel(memory.node.trust().clone());
+    let (nats, inbox) = Nats::connect(transport(&config)?).await?;
+    let (deeds, allowed) = mpsc::channel(DEEDS);
+    let journal = Journal::start(memory.log, deeds)?;
+    let effects = tokio::spawn(Effects::new(nats.clone(), view).run(allowed));
+    let taken = intake::start(inbox, render::inbox_subject(&agent), views);
+    let (calls, called) = mpsc::channel(CALLS);
+    let server = Server::bind(&config.control_socket, &lock)?;
+    let (stopping, stopped) = oneshot::channel::<()>();
+    let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
+    let mut heart = Heart::new(memory.node, &journal, nats.clone());
+    heart.resume().await;
+
+    let ready = nats.clone();
+    tokio::spawn(async move {
+        if let Err(error) = ready.ready(FIRST_CONNECTION).await {
+            warn!(%error, "no NATS server yet; trying on");
+        }
+        // Without a service manager there is nobody to tell.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    });
+    info!(%agent, socket = %config.control_socket.display(), "running");
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    heart.run(taken, called, stop).await;
+    drop(heart);
+    let written = journal.close().await;
+    // The journal has closed the deeds, so this ends when the last one is performed.
+    let _ = effects.await;
+    let _ = nats.flush().await;
+    let _ = stopping.send(());
+    let _ = served.await;
+    drop(lock);
+    written?;
+    info!(%agent, "stopped");
+    Ok(())
+}
+
+fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
+    let agent = &config.agent.agent;
+    let mut nats =
+        NatsConfig::new(config.nats.servers.clone(), render::inbox_subject(agent), format!("_INBOX_{agent}"));
+    nats.name = format!("signet {agent}");
+    nats.login = match &config.nats.login {
+        NatsLogin::None => Login::None,
+        NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
+        NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
+        NatsLogin::User { user, password_file } => {
+            let password = private::read(password_file)?;
+            Login::UserPassword { user: user.clone(), password: Secret::from(password.trim_end().to_owned()) }
+        }
+    };
+    let (cert, key) = config.nats.tls_client.clone().unzip();
+    nats.tls = Tls { required: config.nats.tls_required, ca: config.nats.tls_ca.clone(), cert, key };
+    Ok(nats)
+}

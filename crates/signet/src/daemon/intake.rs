@@ -1,0 +1,108 @@
+//! From the transport to verified inputs: workers parse and verify in parallel, and hand over in
+//! the order of arrival.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use signet_proto::node::Judged;
+use signet_proto::trust::TrustView;
+use signet_transport::{Arrival, Inbox};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// How many arrivals one worker takes at once.
+const CHUNK: usize = 64;
+/// How many chunks may be under way.
+const CHUNKS: usize = 8;
+/// How many bytes may be under way, in KiB: whoever sends large messages waits, and nobody's memory
+/// pays for it.
+const KIB_UNDER_WAY: usize = 8 * 1024;
+
+/// What the intake hands to the heart.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// Messages, being verified.
+    Messages(JoinHandle<Vec<Judged>>, OwnedSemaphorePermit),
+    /// Something happened to the connection.
+    Event(Arrival),
+}
+
+/// Starts the intake. It ends when the inbox does.
+pub(super) fn start(inbox: Inbox, subject: String, view: watch::Receiver<TrustView>) -> mpsc::Receiver<Taken> {
+    let (taken, waiting) = mpsc::channel(CHUNKS);
+    tokio::spawn(run(inbox, subject, view, taken));
+    waiting
+}
+
+async fn run(mut inbox: Inbox, subject: String, view: watch::Receiver<TrustView>, taken: mpsc::Sender<Taken>) {
+    let under_way = Arc::new(Semaphore::new(KIB_UNDER_WAY));
+    let mut arrivals = Vec::with_capacity(CHUNK);
+    while inbox.receive_many(&mut arrivals, CHUNK).await > 0 {
+        let mut chunk = Vec::with_capacity(arrivals.len());
+        for arrival in arrivals.drain(..) {
+            match Raw::of(arrival, &subject) {
+                Ok(raw) => chunk.push(raw),
+                Err(event) => {
+                    let messages = std::mem::take(&mut chunk);
+                    let sent = hand_over(messages, &view, &under_way, &taken).await;
+                    if !sent || taken.send(Taken::Event(event)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+        if !hand_over(chunk, &view, &under_way, &taken).await {
+            return;
+        }
+    }
+}
+
+async fn hand_over(
+    chunk: Vec<Raw>,
+    view: &watch::Receiver<TrustView>,
+    under_way: &Arc<Semaphore>,
+    taken: &mpsc::Sender<Taken>,
+) -> bool {
+    if chunk.is_empty() {
+        return true;
+    }
+    let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
+    let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
+    let Ok(permit) = Arc::clone(under_way).acquire_many_owned(kib).await else { return false };
+    let view = view.borrow().clone();
+    let judged = tokio::spawn(async move { chunk.into_iter().map(|raw| raw.judge(&view)).collect() });
+    taken.send(Taken::Messages(judged, permit)).await.is_ok()
+}
+
+/// One input as the transport gave it.
+struct Raw {
+    bytes: Bytes,
+    kind: Kind,
+}
+
+enum Kind {
+    Whole,
+    Misplaced,
+    Oversized(u64),
+}
+
+impl Raw {
+    fn of(arrival: Arrival, expected: &str) -> Result<Self, Arrival> {
+        match arrival {
+            Arrival::Message { bytes, subject } if subject == expected => Ok(Self { bytes, kind: Kind::Whole }),
+            Arrival::Message { bytes, .. } => Ok(Self { bytes, kind: Kind::Misplaced }),
+            Arrival::Oversized { length, head } => {
+                Ok(Self { bytes: head, kind: Kind::Oversized(u64::try_from(length).unwrap_or(u64::MAX)) })
+            }
+            event => Err(event),
+        }
+    }
+
+    fn judge(self, view: &TrustView) -> Judged {
+        match self.kind {
+            Kind::Whole => Judged::of(&self.bytes, view),
+            Kind::Misplaced => Judged::misplaced(&self.bytes),
+            Kind::Oversized(length) => Judged::oversized(length, &self.bytes),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What happens outside once the log remembers it: publish, answer, deliver, notify.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Accepted, Effect, State};
+use signet_proto::trust::TrustView;
+use signet_transport::Nats;
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{debug, info, warn};
+
+use crate::control::{Notifier, RpcError};
+use crate::render;
+
+/// How often waiters whose caller has gone are swept out.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// One thing to do, in the order in which the log allows it.
+#[derive(Debug)]
+pub enum Deed {
+    /// The node's.
+    Effect(Effect),
+    /// A call on the control socket is answered: its entries are durable.
+    Answer(oneshot::Sender<Result<Value, RpcError>>, Value),
+    /// A call waits for what becomes of a message of ours.
+    Wait(MessageId, Waiter),
+    /// A connection wants every message that arrives, from the next on.
+    Follow(Notifier),
+}
+
+/// Somebody who waits for what becomes of a message of ours.
+#[derive(Debug)]
+pub struct Waiter {
+    /// Where to tell.
+    pub fate: oneshot::Sender<Fate>,
+    /// Whether a receipt is not yet the end: a request waits for its answer.
+    pub for_answer: bool,
+}
+
+/// What became of a message of ours.
+#[derive(Debug)]
+pub enum Fate {
+    /// It was answered.
+    Answered(Accepted),
+    /// It ended otherwise, or was received.
+    Settled(State),
+}
+
+/// Performs deeds until the journal closes.
+pub struct Effects {
+    nats: Nats,
+    view: watch::Sender<TrustView>,
+    waiting: HashMap<MessageId, Waiter>,
+    followers: Vec<Notifier>,
+}
+
+impl Effects {
+    /// Publishes through `nats`; workers verify by what `view` last saw.
+    pub fn new(nats: Nats, view: watch::Sender<TrustView>) -> Self {
+        Self { nats, view, waiting: HashMap::new(), followers: Vec::new() }
+    }
+
+    /// Performs what the journal allows, in its order.
+    pub async fn run(mut self, mut deeds: mpsc::Receiver<Vec<Deed>>) {
+        let mut sweep = tokio::time::interval(SWEEP);
+        loop {
+            tokio::select! {
+                group = deeds.recv() => match group {
+                    Some(group) => for deed in group {
+                        self.perform(deed).await;
+                    },
+                    None => return,
+                },
+                _ = sweep.tick() => {
+                    self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
+                    self.followers.retain(|follower| follower.closed().now_or_never().is_none());
+                }
+            }
+        }
+    }
+
+    async fn perform(&mut self, deed: Deed) {
+        match deed {
+            Deed::Effect(effect) => self.perform_effect(effect).await,
+            // The caller may have gone; what it asked for is done all the same.
+            Deed::Answer(reply, value) => drop(reply.send(Ok(value))),
+            Deed::Wait(message_id, waiter) => {
+                self.waiting.insert(message_id, waiter);
+            }
+            Deed::Follow(follower) => self.followers.push(follower),
+        }
+    }
+
+    async fn perform_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Publish(signed) => {
+                let bytes = Bytes::from_owner(std::sync::Arc::clone(signed.bytes()));
+                self.publish(signed.recipient(), bytes).await;
+            }
+            Effect::Deliver(accepted) => self.deliver(&accepted),
+            Effect::Answer(accepted) => self.answer(accepted),
+            Effect::Settle { peer, message_id, state } => self.settle(&peer, message_id, state),
+            Effect::Established(peer) => info!(%peer, "session established"),
+            Effect::Trust(view) => {
+                self.view.send_replace(view);
+            }
+            other => debug!(?other, "an effect without a deed"),
+        }
+    }
+
+    /// What is not published now is in the ledger or the handshake, and goes out again from there.
+    async fn publish(&self, recipient: &AgentId, bytes: Bytes) {
+        if let Err(error) = self.nats.publish(render::inbox_subject(recipient), bytes).await {
+            debug!(%recipient, %error, "not published; it is sent again later");
+        }
+    }
+
+    fn deliver(&mut self, accepted: &Accepted) {
+        if self.followers.is_empty() {
+            return;
+        }
+        let item = render::item(accepted.message());
+        // A follower that does not keep up is cut off; its messages wait in the inbox.
+        self.followers.retain(|follower| follower.notify("inbox.message", &item).is_ok());
+    }
+
+    fn answer(&mut self, accepted: Accepted) {
+        let request = accepted.message().headers.in_reply_to;
+        let waiter = request.and_then(|request| self.waiting.remove(&request));
+        match waiter {
+            Some(waiter) => {
+                if let Err(Fate::Answered(accepted)) = waiter.fate.send(Fate::Answered(accepted)) {
+                    self.deliver(&accepted);
+                }
+            }
+            None => self.deliver(&accepted),
+        }
+    }
+
+    fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+        if let State::Refused(reason) = &state {
+            warn!(%peer, %message_id, reason, "a message of ours was refused");
+        }
+        let goes_on = |waiter: &Waiter| waiter.for_answer && state == State::Received;
+        if self.waiting.get(&message_id).is_none_or(goes_on) {
+            return;
+        }
+        if let Some(waiter) = self.waiting.remove(&message_id) {
+            // Whoever waited may have given up meanwhile.
+            let _ = waiter.fate.send(Fate::Settled(state));
+        }
+    }
+}

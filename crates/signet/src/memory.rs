@@ -1,0 +1,84 @@
+//! One agent's state, told again from its log: the log is the truth.
+
+use signet_audit::{Log, LogError};
+use signet_proto::draft::Identity;
+use signet_proto::entry::Entry;
+use signet_proto::ids::AgentId;
+use signet_proto::node::Node;
+use signet_proto::policy::{Capability, Policy};
+
+use crate::clock;
+use crate::config::Config;
+use crate::keystore::{Keys, KeystoreError};
+use crate::lock::HomeLock;
+use crate::random;
+
+/// A node that remembers everything, and the log it goes on in.
+#[derive(Debug)]
+pub struct Memory {
+    /// The node.
+    pub node: Node,
+    /// Its log.
+    pub log: Log,
+}
+
+/// The state cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The keys.
+    #[error(transparent)]
+    Keys(#[from] KeystoreError),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    Random(#[from] std::io::Error),
+    /// The log in this directory is another agent's.
+    #[error("the log is that of {found}, not of {expected}; set [audit] dir to a directory of its own")]
+    OtherAgent {
+        /// Whose log it is.
+        found: AgentId,
+        /// Whose home it is.
+        expected: AgentId,
+    },
+}
+
+impl Memory {
+    /// Opens keys and log of a locked home, and tells the node its whole past.
+    ///
+    /// # Errors
+    /// What stands in the way, and what to do about it.
+    pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
+        let now = clock::now();
+        let mut keys = Keys::open(lock.home(), &config.agent)?;
+        keys.renew_statement(lock, now)?;
+        let log = Log::open(&config.audit_dir, now, &Entry::Genesis(keys.certificate.clone()))?;
+        let identity = Identity {
+            certificate: keys.certificate,
+            keys: keys.statement,
+            signing: keys.signing,
+            layers: config.agent.layers,
+        };
+        let mut node = Node::new(identity, policy(config), random::bytes()?);
+        for line in signet_audit::read(&config.audit_dir)? {
+            let line = line?;
+            if let Some(Entry::Genesis(certificate)) = &line.entry
+                && certificate.agent != config.agent.agent
+            {
+                let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
+                return Err(MemoryError::OtherAgent { found, expected });
+            }
+            if let Some(entry) = &line.entry {
+                node.recall(line.ts, entry);
+            }
+        }
+        Ok(Self { node, log })
+    }
+}
+
+fn policy(config: &Config) -> Policy {
+    let capability = |known: &crate::config::CapabilityConfig| Capability { name: known.name.clone(), tier: known.tier };
+    Policy { capabilities: config.capabilities.iter().map(capability).collect(), tier: config.grant_tier }
+}

@@ -1,0 +1,57 @@
+//! Messages and peers as the control socket and the command line show them.
+
+use serde_json::{Map, Value, json};
+use signet_proto::envelope::{Form, Message};
+use signet_proto::ids::AgentId;
+use signet_proto::keys::fingerprint;
+use signet_proto::node::Standing;
+use signet_proto::trust::Peer;
+
+/// The subject of an agent's inbox.
+pub fn inbox_subject(agent: &AgentId) -> String {
+    format!("agent.{agent}.inbox")
+}
+
+/// One message as an agent reads it.
+pub fn item(message: &Message) -> Value {
+    let headers = &message.headers;
+    let mut item = Map::new();
+    let mut put = |name: &str, value: Option<Value>| value.map(|value| item.insert(name.to_owned(), value));
+    put("from", Some(headers.agent_id.as_str().into()));
+    put("principal", Some(headers.principal_id.as_str().into()));
+    put("message-id", Some(headers.message_id.to_string().into()));
+    put("type", Some(headers.message_type.as_str().into()));
+    put("timestamp", Some(headers.timestamp.to_string().into()));
+    put("expires-at", Some(headers.expires_at.to_string().into()));
+    put("data-tier", Some(headers.data_tier.into()));
+    put("hops", Some(headers.hops.into()));
+    put("capability", headers.capability.as_ref().map(|name| name.as_str().into()));
+    put("conversation-id", headers.conversation_id.as_ref().map(|name| name.as_str().into()));
+    put("in-reply-to", headers.in_reply_to.map(|id| id.to_string().into()));
+    put("summary", message.summary.as_deref().map(Into::into));
+    put("body", message.body.clone());
+    if let Form::Failure { code, message, reason } = &message.form {
+        put("error", Some(json!({"code": code, "message": message, "reason": reason})));
+    }
+    Value::Object(item)
+}
+
+/// One peer as a person wants to see it.
+pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
+    let mut out = json!({
+        "peer": agent.as_str(),
+        "session": standing.session.map(|id| id.to_string()),
+        "session-ends": standing.ends.map(|ends| ends.to_string()),
+        "handshake": standing.handshake,
+        "waiting": standing.drafts,
+        "unconfirmed": standing.unconfirmed,
+    });
+    if let (Some(newest), Some(members)) = (peer.newest(), out.as_object_mut()) {
+        members.insert("principal".into(), newest.principal.as_str().into());
+        members.insert("fingerprint".into(), fingerprint(&newest.root).into());
+        members.insert("serial".into(), newest.serial.into());
+        members.insert("not-after".into(), newest.not_after.to_string().into());
+        members.insert("layers".into(), newest.layers.to_value());
+    }
+    out
+}

@@ -1,0 +1,291 @@
+//! How to reach and enter the NATS server.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_nats::ConnectOptions;
+
+use crate::Error;
+
+/// Everything a connection needs. [`Config::new`] fills in the defaults.
+#[derive(Clone)]
+pub struct Config {
+    /// `nats://host:port` or `tls://host:port`, tried in turn. Credentials do not belong here.
+    pub servers: Vec<String>,
+    /// The one subject that is subscribed.
+    pub inbox: String,
+    /// Where answers to this connection alone may go, such as `_INBOX_alpha`: under a shared `_INBOX` one
+    /// agent can read another's mail.
+    pub reply_prefix: String,
+    /// The name that the server's monitoring shows.
+    pub name: String,
+    /// The most bytes of one message, either way. What is longer arrives as `Arrival::Oversized`.
+    pub max_bytes: usize,
+    /// How many messages may wait in the subscription. Beyond it the client library drops, and an
+    /// `Arrival::Gap` says so.
+    pub capacity: usize,
+    /// How this agent proves to the server who it is.
+    pub login: Login,
+    /// Encryption of the connection.
+    pub tls: Tls,
+}
+
+impl Config {
+    /// A configuration without login or TLS, for messages of at most 240 KiB (`docs/protocol.md`, strict
+    /// JSON) and 256 waiting ones.
+    pub fn new(
+        servers: Vec<String>,
+        inbox: impl Into<String>,
+        reply_prefix: impl Into<String>,
+    ) -> Self {
+        Self {
+            servers,
+            inbox: inbox.into(),
+            reply_prefix: reply_prefix.into(),
+            name: "signet".to_owned(),
+            max_bytes: 240 * 1024,
+            capacity: 256,
+            login: Login::None,
+            tls: Tls::default(),
+        }
+    }
+
+    /// The client library's options. Secrets are read here, anew for every connection, so that a changed
+    /// login takes effect without a restart.
+    pub(crate) fn options(&self) -> Result<ConnectOptions, Error> {
+        self.parse_servers()?;
+        let options = ConnectOptions::new()
+            .name(&self.name)
+            .custom_inbox_prefix(&self.reply_prefix)
+            .subscription_capacity(self.capacity.max(1))
+            .connection_timeout(CONNECT)
+            .ping_interval(PING)
+            .ignore_discovered_servers();
+        self.tls.apply(self.login.apply(options)?)
+    }
+
+    fn parse_servers(&self) -> Result<(), Error> {
+        if self.servers.is_empty() {
+            return Err(setting(
+                "servers",
+                "name at least one, such as nats://127.0.0.1:4222",
+            ));
+        }
+        for server in &self.servers {
+            if server.contains('@') {
+                return Err(setting(
+                    "servers",
+                    "no user or password in the address; use `login`",
+                ));
+            }
+            let parsed = server.parse::<async_nats::ServerAddr>();
+            parsed.map_err(|e| setting("servers", &format!("{server}: {e}")))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let servers: Vec<&str> = self.servers.iter().map(|s| without_login(s)).collect();
+        f.debug_struct("Config")
+            .field("servers", &servers)
+            .field("inbox", &self.inbox)
+            .field("reply_prefix", &self.reply_prefix)
+            .field("name", &self.name)
+            .field("max_bytes", &self.max_bytes)
+            .field("capacity", &self.capacity)
+            .field("login", &self.login)
+            .field("tls", &self.tls)
+            .finish()
+    }
+}
+
+/// How the agent logs in. A key that logs in never signs messages: the server chooses the bytes it signs.
+#[derive(Debug, Clone, Default)]
+pub enum Login {
+    /// Not at all: loopback and demonstrations.
+    #[default]
+    None,
+    /// A user and a password.
+    UserPassword {
+        /// The user.
+        user: String,
+        /// The password.
+        password: Secret,
+    },
+    /// A token.
+    Token(Secret),
+    /// A file that holds an nkey seed (`SU…`): the recommended way.
+    NkeySeedFile(PathBuf),
+    /// A credentials file: a JWT and its seed, as `nsc` writes it.
+    CredsFile(PathBuf),
+}
+
+impl Login {
+    fn apply(&self, options: ConnectOptions) -> Result<ConnectOptions, Error> {
+        Ok(match self {
+            Self::None => options,
+            Self::UserPassword { user, password } => {
+                options.user_and_password(user.clone(), password.0.clone())
+            }
+            Self::Token(token) => options.token(token.0.clone()),
+            Self::NkeySeedFile(path) => options.nkey(parse_seed(path, &read(path)?)?),
+            Self::CredsFile(path) => options
+                .credentials(&read(path)?)
+                .map_err(|e| login_file(path, &e.to_string()))?,
+        })
+    }
+}
+
+/// A text that is never printed.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// Encryption of the connection.
+#[derive(Debug, Clone, Default)]
+pub struct Tls {
+    /// Refuse a server without TLS. Implied by `tls://`, by `ca` and by `cert`.
+    pub required: bool,
+    /// Authorities to trust instead of the system's, in PEM.
+    pub ca: Option<PathBuf>,
+    /// This client's certificate chain, in PEM; needs `key`.
+    pub cert: Option<PathBuf>,
+    /// The private key of `cert`, in PEM.
+    pub key: Option<PathBuf>,
+}
+
+impl Tls {
+    fn apply(&self, mut options: ConnectOptions) -> Result<ConnectOptions, Error> {
+        let required = self.required || self.ca.is_some() || self.cert.is_some();
+        options = options.require_tls(required);
+        if let Some(ca) = &self.ca {
+            options = options.add_root_certificates(ca.clone());
+        }
+        match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                Ok(options.add_client_certificate(cert.clone(), key.clone()))
+            }
+            (None, None) => Ok(options),
+            _ => Err(setting(
+                "tls",
+                "`cert` and `key` belong together: give both or neither",
+            )),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|e| login_file(path, &format!("cannot be read: {e}")))
+}
+
+fn parse_seed(path: &Path, text: &str) -> Result<String, Error> {
+    let seed = text.trim();
+    let shape = seed.len() == 58 && seed.starts_with("SU");
+    let seed = shape.then(|| seed.to_owned());
+    seed.ok_or_else(|| {
+        login_file(
+            path,
+            "is no nkey user seed: 58 characters beginning with SU",
+        )
+    })
+}
+
+fn without_login(server: &str) -> &str {
+    server.rsplit('@').next().unwrap_or_default()
+}
+
+fn setting(setting: &'static str, reason: &str) -> Error {
+    Error::Setting {
+        setting,
+        reason: reason.to_owned(),
+    }
+}
+
+fn login_file(path: &Path, reason: &str) -> Error {
+    Error::LoginFile {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// How long TCP, TLS and login may take together.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Two unanswered pings end a connection, so a silent server is noticed within three of these.
+const PING: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        Config::new(
+            vec!["nats://127.0.0.1:4222".into()],
+            "agent.alpha.inbox",
+            "_INBOX_alpha",
+        )
+    }
+
+    #[test]
+    fn secrets_never_print() {
+        let mut config = config();
+        config.servers.push("nats://u:hunter2@127.0.0.1".into());
+        let password = Secret::from("hunter2".to_owned());
+        config.login = Login::UserPassword {
+            user: "u".into(),
+            password,
+        };
+        assert!(!format!("{config:?}").contains("hunter2"));
+        config.login = Login::Token(Secret::from("hunter2".to_owned()));
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_reply_prefix_is_this_agents_own() {
+        let options = config().options().expect("usable");
+        assert!(format!("{options:?}").contains(r#""inbox_prefix": "_INBOX_alpha""#));
+    }
+
+    #[test]
+    fn a_password_in_the_address_is_refused_without_repeating_it() {
+        let mut config = config();
+        config.servers = vec!["nats://u:hunter2@127.0.0.1".into()];
+        let error = config.options().expect_err("refused").to_string();
+        assert!(
+            error.contains("use `login`") && !error.contains("hunter2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_authority_makes_tls_mandatory() {
+        let mut config = config();
+        config.tls.ca = Some("ca.pem".into());
+        let options = config.options().expect("usable");
+        assert!(format!("{options:?}").contains(r#""tls_required": true"#));
+    }
+
+    #[test]
+    fn a_certificate_without_its_key_is_refused() {
+        let mut config = config();
+        config.tls.cert = Some("cert.pem".into());
+        assert!(matches!(
+            config.options(),
+            Err(Error::Setting { setting: "tls", .. })
+        ));
+    }
+}

@@ -1,0 +1,116 @@
+//! What can go wrong between this agent and its NATS server.
+
+use std::path::PathBuf;
+
+use async_nats::{ConnectError, ConnectErrorKind, rustls};
+
+/// Why a connection could not be made, or bytes not be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting cannot be used as it stands.
+    #[error("NATS setting `{setting}`: {reason}")]
+    Setting {
+        /// The field of `Config`.
+        setting: &'static str,
+        /// What is wrong and what to write instead.
+        reason: String,
+    },
+    /// A file of secrets cannot be read, or does not hold what it should.
+    #[error("NATS login file {}: {reason}", path.display())]
+    LoginFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server answered and does not let us in.
+    #[error(
+        "NATS server {server} refuses the login ({reason}): \
+         compare the login of this agent with the server's `accounts` block"
+    )]
+    LoginRefused {
+        /// The server tried.
+        server: String,
+        /// The server's words.
+        reason: String,
+    },
+    /// TLS could not be established.
+    #[error(
+        "no TLS with NATS server {server} ({reason}): \
+         is `tls.ca` the authority that signed its certificate, and does the certificate name this host?"
+    )]
+    Tls {
+        /// The server tried.
+        server: String,
+        /// The TLS library's words.
+        reason: String,
+    },
+    /// The server does not answer.
+    #[error(
+        "NATS server {server} cannot be reached ({reason}): is it running, and is the address right?"
+    )]
+    Unreachable {
+        /// The server tried.
+        server: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// There is no connection at this moment; it is being restored in the background.
+    #[error("no connection to the NATS server: nothing was sent; try again after it is back")]
+    Disconnected,
+    /// The connection was drained or its inbox dropped; it does not come back.
+    #[error("the NATS connection was closed: connect anew")]
+    Closed,
+    /// More bytes than this side or the server takes in one message.
+    #[error("a message of {length} bytes is over the limit of {limit}: send less at once")]
+    TooLarge {
+        /// Length in bytes.
+        length: usize,
+        /// The lower of `max_bytes` and the server's `max_payload`.
+        limit: usize,
+    },
+    /// Not a subject that one can publish to.
+    #[error("`{subject}` is not a NATS subject to publish to: no spaces, empty parts or wildcards")]
+    Subject {
+        /// The subject as given.
+        subject: String,
+    },
+    /// The server did not confirm in time that everything published before the drain reached it.
+    #[error(
+        "the NATS connection closed without the server's confirmation: \
+         what was published last may be lost; send again what has no receipt"
+    )]
+    Undrained,
+}
+
+impl Error {
+    /// Names what stopped a connection to `server`.
+    pub(crate) fn from_connect(server: String, error: &ConnectError) -> Self {
+        let reason = error.to_string();
+        match error.kind() {
+            ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+                Self::LoginRefused { server, reason }
+            }
+            ConnectErrorKind::Tls => Self::Tls { server, reason },
+            _ if comes_from_tls(error) => Self::Tls { server, reason },
+            _ => Self::Unreachable { server, reason },
+        }
+    }
+
+    pub(crate) fn needs_a_person(&self) -> bool {
+        use Error::{LoginFile, LoginRefused, Setting, Tls};
+        matches!(
+            self,
+            LoginFile { .. } | LoginRefused { .. } | Setting { .. } | Tls { .. }
+        )
+    }
+}
+
+/// The client library calls a bad certificate an IO error.
+fn comes_from_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    let inner = io.and_then(std::io::Error::get_ref);
+    let here = inner.is_some_and(|e| e.downcast_ref::<rustls::Error>().is_some());
+    here || error.source().is_some_and(comes_from_tls)
+}

@@ -1,0 +1,203 @@
+//! The two handles of a connection: [`Nats`] to send and stop, [`Inbox`] to receive.
+
+use std::time::Duration;
+
+use async_nats::PublishErrorKind;
+use async_nats::client::Client;
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::link::{Link, Stop, Supervisor};
+use crate::session::DRAIN_LIMIT;
+use crate::{Config, Error};
+
+/// One thing that came from the connection, in the order in which it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Arrival {
+    /// A message of at most `max_bytes`.
+    Message {
+        /// Its payload.
+        bytes: Bytes,
+        /// The subject it was sent to.
+        subject: String,
+    },
+    /// A message over `max_bytes`: nothing was done with it but this.
+    Oversized {
+        /// Its length in bytes.
+        length: usize,
+        /// Its first KiB.
+        head: Bytes,
+    },
+    /// The subscription was full and messages were dropped. Their senders hold them until a receipt.
+    Gap {
+        /// How many at least: in a flood the client library loses count too.
+        at_least: u64,
+    },
+    /// The connection is up and the subscription in effect: what is sent to it from now on arrives.
+    Connected,
+    /// There is no connection. It is being restored; what is sent to us meanwhile is lost.
+    Disconnected,
+    /// The server refused something: the login, a subscription, a publish. It says so in its own words,
+    /// some time after the call that it concerns.
+    Refused {
+        /// The server's words, at most 256 characters.
+        what: String,
+    },
+}
+
+/// What arrives. It must be read: when nobody does, messages are dropped and `Arrival::Gap` counts them.
+/// Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Inbox {
+    arrivals: mpsc::Receiver<Arrival>,
+}
+
+impl Inbox {
+    /// The next arrival, or `None` after a drain. Cancel safe.
+    pub async fn receive(&mut self) -> Option<Arrival> {
+        self.arrivals.recv().await
+    }
+
+    /// Waits for one arrival, then takes with it what is ready, up to `max` in all, into `out`. Returns how
+    /// many; 0 says that the connection was closed (or that `max` is 0). Cancel safe.
+    pub async fn receive_many(&mut self, out: &mut Vec<Arrival>, max: usize) -> usize {
+        self.arrivals.recv_many(out, max).await
+    }
+}
+
+/// Sends over the connection and ends it. Clones share it; when the last one is dropped, the connection
+/// closes without waiting for anything (see [`Nats::drain`]).
+#[derive(Debug, Clone)]
+pub struct Nats {
+    link: watch::Receiver<Link>,
+    stop: mpsc::Sender<Stop>,
+    max_bytes: usize,
+}
+
+impl Nats {
+    /// Starts connecting in the background and returns at once: an agent starts without its server.
+    /// The inbox first says `Disconnected`, then `Connected`; tries go on for ever with [`crate::Backoff`],
+    /// and a refused login is an `Arrival::Refused`. Who needs the connection now waits for
+    /// [`Nats::ready`].
+    ///
+    /// # Errors
+    /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
+    pub async fn connect(config: Config) -> Result<(Self, Inbox), Error> {
+        config.options()?;
+        let (arrived, arrivals) = mpsc::channel(HANDOVER);
+        let (link_tx, link) = watch::channel(Link::Down(None));
+        let (stop, stops) = mpsc::channel(1);
+        let max_bytes = config.max_bytes;
+        tokio::spawn(Supervisor::new(config, link_tx, arrived, stops).run());
+        Ok((
+            Self {
+                link,
+                stop,
+                max_bytes,
+            },
+            Inbox { arrivals },
+        ))
+    }
+
+    /// Waits until the connection is up.
+    ///
+    /// # Errors
+    /// [`Error::LoginRefused`] and [`Error::Tls`] at once; after `within` whatever stood in the way.
+    pub async fn ready(&self, within: Duration) -> Result<(), Error> {
+        let mut link = self.link.clone();
+        let settled = link.wait_for(|link| !link.may_come_up());
+        if let Ok(Err(_)) = tokio::time::timeout(within, settled).await {
+            return Err(Error::Closed);
+        }
+        self.link.borrow().client().map(drop)
+    }
+
+    /// Whether the connection is up, as far as this side knows: a server that went silent is noticed
+    /// within 15 seconds.
+    #[must_use]
+    pub fn connected(&self) -> bool {
+        matches!(*self.link.borrow(), Link::Up(_))
+    }
+
+    /// Hands `bytes` to the connection. `Ok` promises nothing: they may be lost with the connection, and
+    /// the server may refuse them, which comes as `Arrival::Refused`. Waits while the connection is slower
+    /// than its users, and no longer than it lives.
+    ///
+    /// # Errors
+    /// [`Error::Disconnected`] at once when it is down; [`Error::TooLarge`], [`Error::Subject`],
+    /// [`Error::Closed`].
+    pub async fn publish(&self, subject: String, bytes: Bytes) -> Result<(), Error> {
+        let client = self.client()?;
+        let limit = self.max_bytes.min(client.max_payload());
+        let length = bytes.len();
+        if length > limit {
+            return Err(Error::TooLarge { length, limit });
+        }
+        if !publishable(&subject) {
+            return Err(Error::Subject { subject });
+        }
+        let sent = client.publish(subject.clone(), bytes);
+        self.while_up(sent).await?.map_err(|e| match e.kind() {
+            PublishErrorKind::InvalidSubject => Error::Subject { subject },
+            PublishErrorKind::MaxPayloadExceeded => Error::TooLarge { length, limit },
+            PublishErrorKind::Send => Error::Disconnected,
+        })
+    }
+
+    /// Waits until what was published before has been given to the socket. That is not yet the server:
+    /// only [`Nats::drain`] waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Disconnected`] when the connection is, or went, down; [`Error::Closed`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        let client = self.client()?;
+        self.while_up(client.flush())
+            .await?
+            .map_err(|_| Error::Disconnected)
+    }
+
+    /// A clean stop. Refuses further publishes; sends a round trip behind everything published before;
+    /// keeps handing what arrives to the inbox until it is back; then closes the connection, and the inbox
+    /// ends once read. Read the inbox meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Disconnected`] when the connection was down; [`Error::Undrained`] when the round trip was
+    /// not back within 5 seconds. The connection is closed in either case (as soon as the inbox is read or
+    /// dropped).
+    pub async fn drain(self) -> Result<(), Error> {
+        let (done, outcome) = oneshot::channel();
+        self.stop.send(done).await.map_err(|_| Error::Closed)?;
+        match tokio::time::timeout(DRAIN_LIMIT + GRACE, outcome).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) | Err(_) => Err(Error::Undrained),
+        }
+    }
+
+    fn client(&self) -> Result<Client, Error> {
+        match &*self.link.borrow() {
+            Link::Up(client) => Ok(client.clone()),
+            Link::Down(_) => Err(Error::Disconnected),
+            Link::Closed => Err(Error::Closed),
+        }
+    }
+
+    /// `work`, unless the connection goes down first.
+    async fn while_up<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+        let mut link = self.link.clone();
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            _ = link.wait_for(|link| matches!(link, Link::Down(_))) => Err(Error::Disconnected),
+        }
+    }
+}
+
+fn publishable(subject: &str) -> bool {
+    let part = |part: &str| !matches!(part, "" | "*" | ">");
+    subject.split('.').all(part)
+}
+
+/// Between the subscription and the inbox: small, because both hold messages.
+const HANDOVER: usize = 64;
+const GRACE: Duration = Duration::from_secs(1);

@@ -1,0 +1,103 @@
+//! What the client library tells through its event callback, kept until the supervisor asks.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_nats::{Event, ServerError};
+use tokio::sync::{Notify, watch};
+
+use crate::link::Link;
+use crate::{Arrival, Error};
+
+pub(crate) struct Signals {
+    link: Arc<watch::Sender<Link>>,
+    raised: Notify,
+    lost: AtomicBool,
+    dropped: AtomicU64,
+    refused: Mutex<Vec<String>>,
+}
+
+impl Signals {
+    pub(crate) fn new(link: Arc<watch::Sender<Link>>) -> Self {
+        let (lost, dropped) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self {
+            link,
+            raised: Notify::new(),
+            lost,
+            dropped,
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Takes one event without waiting: the library tells them one after the other.
+    pub(crate) fn hear(&self, event: Event) {
+        match event {
+            Event::SlowConsumer(_) => drop(self.dropped.fetch_add(1, Ordering::Relaxed)),
+            Event::ServerError(ServerError::SlowConsumer(_)) => {}
+            Event::ServerError(error) => self.refuse(&error.to_string()),
+            Event::Disconnected | Event::Closed => self.lose(),
+            Event::Connected | Event::LameDuckMode | Event::Draining | Event::ClientError(_) => {
+                return;
+            }
+        }
+        self.raised.notify_one();
+    }
+
+    /// Waits for something new.
+    pub(crate) async fn raised(&self) {
+        self.raised.notified().await;
+    }
+
+    pub(crate) fn lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn gap_open(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed) > 0
+    }
+
+    /// What was dropped since the last call.
+    pub(crate) fn take_gap(&self) -> Option<Arrival> {
+        let at_least = self.dropped.swap(0, Ordering::Relaxed);
+        (at_least > 0).then_some(Arrival::Gap { at_least })
+    }
+
+    /// What was refused since the last call.
+    pub(crate) fn take_refusals(&self) -> Vec<Arrival> {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused
+            .drain(..)
+            .map(|what| Arrival::Refused { what })
+            .collect()
+    }
+
+    /// This connection is over: what its client still tells concerns nobody.
+    pub(crate) fn retire(&self) {
+        self.lost.store(true, Ordering::Release);
+    }
+
+    fn refuse(&self, what: &str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < KEPT {
+            refused.push(what.chars().take(TEXT).collect());
+        }
+    }
+
+    /// Publishers are refused from this moment, even while the supervisor waits for a slow inbox.
+    fn lose(&self) {
+        if self.lost.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.link.send_if_modified(|link| {
+            let up = matches!(link, Link::Up(_));
+            if up {
+                *link = Link::Down(Some(Error::Disconnected));
+            }
+            up
+        });
+    }
+}
+
+/// Refusals kept between two looks: a server could repeat itself for ever.
+const KEPT: usize = 32;
+const TEXT: usize = 256;
