@@ -289,7 +289,8 @@ fn no_single_bit_of_a_certificate_or_key_statement_can_be_flipped() {
         |bytes: &[u8]| read(bytes).is_some_and(|value| Certificate::parse(&value).is_ok());
     let is_statement =
         |bytes: &[u8]| read(bytes).is_some_and(|value| KeyStatement::parse(&value, public).is_ok());
-    let all: [(Vec<u8>, &dyn Fn(&[u8]) -> bool); 2] = [
+    type Accepts<'a> = &'a dyn Fn(&[u8]) -> bool;
+    let all: [(Vec<u8>, Accepts<'_>); 2] = [
         (canonical(alice.certificate.to_value()), &is_certificate),
         (canonical(alice.keys.to_value()), &is_statement),
     ];
