@@ -221,7 +221,10 @@ impl TrustView {
         let Some(peer) = self.peer(&certificate.agent) else {
             return Standing::Unbound;
         };
-        if peer.root() != Some(&certificate.root) {
+        // The principal's name is bound with the root: a certificate that renames it would take the
+        // name of a person whom we do not know yet.
+        let same_principal = peer.principal() == Some(&certificate.principal);
+        if peer.root() != Some(&certificate.root) || !same_principal {
             return Standing::Taken;
         }
         // An equal serial must be the very same certificate: two under one serial would be a choice
