@@ -184,7 +184,7 @@ pub struct Node {
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
     open: BTreeMap<MessageId, OpenRequest>,
-    pings: BTreeMap<MessageId, Arc<Message>>,
+    pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     strangers: Budget,
     rng: ChaCha20Rng,
 }
