@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::envelope::Message;
 use crate::handshake::{Grant, Retry, Role};
 use crate::ids::{Digest, MessageId, SessionId, Version};
-use crate::receipt::{Exception, MISSING, Receipt};
+use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
@@ -110,7 +110,7 @@ impl Window {
         let newest = self.base + self.slots.len() as u64;
         if sequence >= newest + WINDOW {
             self.slots.clear();
-            self.base = sequence;
+            self.base = sequence + 1 - WINDOW;
         }
         self.base = self.base.max(1);
         while self.base + (self.slots.len() as u64) <= sequence {
@@ -132,15 +132,16 @@ impl Window {
 
     /// Notes that a number was seen with two hashes; the peer learns it from the next receipt.
     pub fn note_reuse(&mut self, sequence: u64) {
-        let held = self.slot(sequence).map(|slot| slot.hash);
-        if sequence <= self.through && self.exceptions.len() < EXCEPTIONS {
-            let exception = Exception {
-                reason: Reason::SequenceReuse.name().to_owned(),
-                hash: held,
-            };
+        self.unreported += 1;
+        let Some(slot) = self.slot_mut(sequence) else {
+            return;
+        };
+        slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
+        let slot = *slot;
+        let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
+        if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);
         }
-        self.unreported += 1;
     }
 
     /// Takes the peer's word about what it still may send and what it gave up.
@@ -149,15 +150,19 @@ impl Window {
             self.peer_floor = self.peer_floor.max(floor);
             self.exceptions = self.exceptions.split_off(&self.peer_floor);
         }
+        let before = self.through;
         for (from, to) in given_up {
-            if *to > self.through && from <= to && !self.given_up.contains(&(*from, *to)) {
+            let news = *to > self.through && from <= to && !self.given_up.contains(&(*from, *to));
+            if news && self.given_up.len() < EXCEPTIONS {
                 self.given_up.push((*from, *to));
-                self.unreported += 1;
             }
         }
         self.advance();
         let through = self.through;
         self.given_up.retain(|(_, to)| *to > through);
+        if through > before {
+            self.unreported += 1;
+        }
     }
 
     /// Notes that the peer should hear from us, though nothing new came.
@@ -205,24 +210,23 @@ impl Window {
         self.slots.get(usize::try_from(at).ok()?).copied().flatten()
     }
 
+    fn slot_mut(&mut self, sequence: u64) -> Option<&mut Slot> {
+        let at = sequence.checked_sub(self.base)?;
+        self.slots.get_mut(usize::try_from(at).ok()?)?.as_mut()
+    }
+
+    /// Moves `through` as far as everything is judged or given up. The cost is bounded by the window,
+    /// however long a range the peer claims to have given up.
     fn advance(&mut self) {
         loop {
             let next = self.through + 1;
             let slot = self.slot(next);
-            let exception = match slot {
-                Some(Slot { refused: None, .. }) => None,
-                Some(Slot {
-                    refused: Some(reason),
-                    ..
-                }) => Some(Exception {
-                    reason: reason.name().to_owned(),
-                    hash: None,
-                }),
-                None if self.is_given_up(next) => Some(Exception {
-                    reason: MISSING.to_owned(),
-                    hash: None,
-                }),
-                None => return,
+            let (to, exception) = match (slot, self.given_up_to(next)) {
+                (Some(slot), _) => (next, slot.exception()),
+                // Below its floor the peer wants to hear of no number.
+                (None, Some(to)) if next < self.peer_floor => (to.min(self.peer_floor - 1), None),
+                (None, Some(_)) => (next, Some(Exception::missing())),
+                (None, None) => return,
             };
             if let Some(exception) = exception.filter(|_| next >= self.peer_floor) {
                 if self.exceptions.len() >= EXCEPTIONS {
@@ -230,15 +234,29 @@ impl Window {
                 }
                 self.exceptions.insert(next, exception);
             }
-            self.through = next;
+            self.through = to;
             self.through_hash = slot.map(|slot| slot.hash);
         }
     }
 
-    fn is_given_up(&self, sequence: u64) -> bool {
-        self.given_up
-            .iter()
-            .any(|(from, to)| (*from..=*to).contains(&sequence))
+    /// How far the peer gave up, from `next` on, without a number that came all the same.
+    fn given_up_to(&self, next: u64) -> Option<u64> {
+        let mut ranges = self.given_up.iter();
+        let (_, to) = ranges.find(|(from, to)| (*from..=*to).contains(&next))?;
+        let from = next.max(self.base);
+        let start = usize::try_from(from - self.base).unwrap_or(usize::MAX);
+        let judged = self.slots.iter().skip(start).position(Option::is_some);
+        Some(judged.map_or(*to, |at| (*to).min(from + at as u64 - 1)))
+    }
+}
+
+impl Slot {
+    fn exception(self) -> Option<Exception> {
+        let reason = self.refused?;
+        Some(Exception {
+            reason: reason.name().to_owned(),
+            hash: (reason == Reason::SequenceReuse).then_some(self.hash),
+        })
     }
 }
 
