@@ -266,7 +266,6 @@ pub struct Ledger {
     next: u64,
     waiting: BTreeMap<u64, Waiting>,
     bytes: usize,
-    given_up: Vec<(u64, u64)>,
     peer_through: u64,
     last_receipt: Option<Timestamp>,
     due: Option<Timestamp>,
@@ -300,7 +299,6 @@ impl Default for Ledger {
             next: 1,
             waiting: BTreeMap::new(),
             bytes: 0,
-            given_up: Vec::new(),
             peer_through: 0,
             last_receipt: None,
             due: None,
@@ -351,17 +349,15 @@ impl Ledger {
         }
         let fell = receipt.through < self.peer_through
             && self.last_receipt.is_some_and(|last| last < signed_at);
-        let ours = self
-            .waiting
-            .get(&receipt.through)
-            .map(|waiting| waiting.message.hash());
-        let excepted = receipt
-            .except
-            .iter()
-            .any(|(number, _)| *number == receipt.through);
-        let differs = !excepted
-            && matches!((ours, receipt.hash), (Some(ours), Some(theirs)) if ours != theirs);
-        !fell && !differs
+        let seen = receipt.except.iter();
+        let seen = seen.map(|(number, exception)| (*number, exception.hash));
+        let mut seen = seen.chain([(receipt.through, receipt.hash)]);
+        let differs = |(number, hash): (u64, Option<Digest>)| {
+            let ours = self.waiting.get(&number);
+            ours.zip(hash)
+                .is_some_and(|(ours, theirs)| ours.message.hash() != theirs)
+        };
+        !fell && !seen.any(differs)
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.
@@ -371,8 +367,6 @@ impl Ledger {
         }
         self.last_receipt = Some(signed_at);
         self.peer_through = self.peer_through.max(receipt.through);
-        let through = self.peer_through;
-        self.given_up.retain(|(_, to)| *to > through);
         let kept = self.waiting.split_off(&(receipt.through + 1));
         let settled = std::mem::replace(&mut self.waiting, kept);
         self.bytes = self
@@ -380,7 +374,11 @@ impl Ledger {
             .values()
             .map(|waiting| waiting.message.canonical().len())
             .sum();
-        let refused = |number: u64| receipt.except.iter().find(|(known, _)| *known == number);
+        // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
+        let refused = |number: u64| {
+            let mut except = receipt.except.iter();
+            except.find(|(known, exception)| *known == number && exception.hash.is_none())
+        };
         settled
             .into_iter()
             .map(|(number, waiting)| Settled {
@@ -404,9 +402,12 @@ impl Ledger {
         }
     }
 
-    /// Our word about our own numbers, for a receipt.
+    /// Our word about our own numbers, for a receipt: the floor, and as given up all below it that the
+    /// peer has not told us of. What it has judged all the same stands in its window.
     pub fn word(&self) -> (u64, Vec<(u64, u64)>) {
-        (self.floor(), self.given_up.clone())
+        let (floor, from) = (self.floor(), self.peer_through + 1);
+        let given_up = (from < floor).then(|| (from, floor - 1));
+        (floor, given_up.into_iter().collect())
     }
 
     /// The highest number that the peer has told us it has judged.
@@ -420,11 +421,10 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return (resend, expired);
         }
-        self.waiting.retain(|number, waiting| {
+        self.waiting.retain(|_, waiting| {
             let end = waiting.message.headers.expires_at;
             if now >= end.saturating_add(GIVE_UP) {
                 self.bytes = self.bytes.saturating_sub(waiting.message.canonical().len());
-                give_up(&mut self.given_up, *number);
                 expired.push(Arc::clone(&waiting.message));
                 return false;
             }
@@ -453,14 +453,5 @@ impl Ledger {
             .into_values()
             .map(|waiting| waiting.message)
             .collect()
-    }
-}
-
-fn give_up(ranges: &mut Vec<(u64, u64)>, number: u64) {
-    let room = ranges.len() < EXCEPTIONS;
-    match ranges.last_mut() {
-        Some((_, to)) if *to + 1 == number => *to = number,
-        _ if room => ranges.push((number, number)),
-        _ => {}
     }
 }
