@@ -239,13 +239,20 @@ impl Node {
         let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
             return;
         };
-        let Some(link) = self.link(&peer) else { return };
-        let floor = link.session(id).map(|session| session.ledger.floor());
-        let behind = floor.is_some_and(|floor| receipt.through + 1 < floor);
+        let link = self.link_mut(&peer);
         let lately = link
             .receipted
             .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
-        if (behind || !receipt.except.is_empty()) && !lately {
+        // Two closed halves of a session never agree again: they would answer each other for ever.
+        let session = link.session_mut(id).filter(|session| !session.closed);
+        let Some(session) = session else { return };
+        let behind = receipt.through + 1 < session.ledger.floor();
+        if !behind && receipt.except.is_empty() {
+            return;
+        }
+        if lately {
+            session.window.owe();
+        } else {
             self.send_receipt(at, &peer, id, outcome);
         }
     }

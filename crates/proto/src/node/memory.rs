@@ -223,10 +223,9 @@ impl Node {
         };
         confirm(session);
         if !session.ledger.fits(&receipt, signed_at) {
-            session.closed = true;
             return Changed {
+                misfit: !std::mem::replace(&mut session.closed, true),
                 abandoned: session.ledger.abandon(),
-                misfit: true,
                 ..Changed::default()
             };
         }
