@@ -285,7 +285,7 @@ impl Node {
                 abandoned.append(&mut session.ledger.abandon());
             }
         }
-        link.add(session_of(&established, now), now);
+        abandoned.append(&mut link.add(session_of(&established, now), now));
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
         Changed {
