@@ -335,6 +335,25 @@ impl Handshake {
         }
     }
 
+    /// What a restart leaves of it, and the flight that the log does not show as sent.
+    ///
+    /// An initiator starts anew. A responder keeps its half, which the log shows whole: its peer only
+    /// repeats flight 1, which is a copy now, and nothing else would answer it.
+    pub fn restart(&mut self, now: Timestamp) -> Option<Method> {
+        match self {
+            Self::AwaitCapability(state) if now < state.since.saturating_add(HALF_OPEN) => {
+                state.verify.is_none().then_some(Method::Verify)
+            }
+            Self::Granting(state) if now < state.capability.headers.expires_at => {
+                Some(Method::Trust)
+            }
+            _ => {
+                *self = Self::Idle;
+                None
+            }
+        }
+    }
+
     /// Whether anything is under way.
     pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)

@@ -74,7 +74,7 @@ impl Node {
         outcome.effects.push(Effect::Established(peer));
     }
 
-    fn send_verify(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn send_verify(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(Handshake::AwaitCapability(state)) = self.link(peer).map(|link| &link.handshake)
         else {
             return;
@@ -99,7 +99,7 @@ impl Node {
         self.fly(at, peer, Method::Capability, body, outcome);
     }
 
-    fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
         self.put_grant(&mut body);
         self.put_transcript(peer, &mut body);

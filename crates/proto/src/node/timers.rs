@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::draft::Signed;
 use crate::entry::{Did, Entry};
+use crate::envelope::Method;
 use crate::handshake::{Handshake, Overdue};
 use crate::ids::AgentId;
 use crate::time::Timestamp;
@@ -45,14 +46,14 @@ impl Node {
         links.into_iter().chain(self.strangers.due()).min()
     }
 
-    /// The log has been told again: half-open handshakes are forgotten, what was accepted and not
+    /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in &peers {
             let link = self.link_mut(peer);
-            link.handshake = Handshake::Idle;
+            let unsent = link.handshake.restart(at.now);
             let open: Vec<_> = link
                 .sessions
                 .iter()
@@ -61,6 +62,11 @@ impl Node {
                 .collect();
             for id in open {
                 self.send_receipt(at, peer, id, &mut outcome);
+            }
+            match unsent {
+                Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
+                Some(_) => self.send_trust(at, peer, &mut outcome),
+                None => {}
             }
         }
         let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
