@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 /// How long a handshake may stay half open, and a flight is resent.
 pub const HALF_OPEN: Duration = Duration::from_secs(300);
 /// After this long without flight 4 the initiator starts again: the responder may have lost its half.
-const START_AGAIN: Duration = Duration::from_secs(15);
+pub const START_AGAIN: Duration = Duration::from_secs(15);
 
 /// Which side of a handshake an agent was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

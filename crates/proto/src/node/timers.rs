@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::draft::Signed;
 use crate::entry::{Did, Entry};
 use crate::envelope::Method;
-use crate::handshake::{Handshake, Overdue};
+use crate::handshake::{Handshake, Overdue, START_AGAIN};
 use crate::ids::AgentId;
 use crate::time::Timestamp;
 
@@ -16,6 +16,8 @@ use super::{At, Effect, Node, Outcome, State};
 
 /// At most one receipt a session in this time, and one answer to copies.
 pub(super) const RECEIPT_PACE: Duration = Duration::from_secs(1);
+/// Requests that nobody answered are looked for this often.
+const SWEEP: Duration = Duration::from_secs(60);
 /// A silent peer is announced to from this often …
 const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
 /// … down to this often.
@@ -28,7 +30,7 @@ impl Node {
         outcome
             .entries
             .extend(self.strangers.overdue(at.now).map(Entry::Flood));
-        self.open.retain(|_, open| at.now < open.closes);
+        self.sweep_open(at.now);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
@@ -99,6 +101,13 @@ impl Node {
         }
     }
 
+    fn sweep_open(&mut self, now: Timestamp) {
+        if self.swept.is_none_or(|swept| now.since(swept) >= SWEEP) {
+            self.swept = Some(now);
+            self.open.retain(|_, open| now < open.closes);
+        }
+    }
+
     fn resend_flights(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let link = self.link_mut(peer);
         match link.handshake.overdue(at.now) {
@@ -106,10 +115,18 @@ impl Node {
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
             Overdue::Over => {
                 // A silent peer is tried again ever more rarely; one that fell silent between flight
-                // 2 and 4 has perhaps restarted, and is tried again at once.
-                if matches!(link.handshake, Handshake::AwaitVerify(_)) {
-                    link.silence = (link.silence * 2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
-                    link.next_announce = Some(at.now.saturating_add(link.silence));
+                // 2 and 4 has perhaps restarted, and is tried again at once, then more rarely too.
+                let doubled = link.silence * 2;
+                match link.handshake {
+                    Handshake::AwaitVerify(_) => {
+                        link.silence = doubled.clamp(FIRST_SILENCE, LONGEST_SILENCE);
+                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                    }
+                    Handshake::AwaitTrust(_) => {
+                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                        link.silence = doubled.clamp(START_AGAIN, LONGEST_SILENCE);
+                    }
+                    _ => {}
                 }
                 link.handshake = Handshake::Idle;
             }
