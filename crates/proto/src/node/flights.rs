@@ -43,7 +43,10 @@ impl Node {
     ) {
         let peer = flight.headers.agent_id.clone();
         match method {
-            Method::Announce => self.send_verify(at, &peer, outcome),
+            Method::Announce => {
+                self.note_clock(at, flight, outcome);
+                self.send_verify(at, &peer, outcome);
+            }
             Method::Verify => match self.link(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => self.send_capability(at, &peer, outcome),
                 _ => self.refuse_drafts(at, &peer, Reason::VersionUnsupported, outcome),

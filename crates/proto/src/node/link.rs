@@ -39,6 +39,7 @@ pub(super) struct Link {
     pub(super) receipted: Option<Timestamp>,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
+    pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
 }
 
