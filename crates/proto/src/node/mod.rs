@@ -201,7 +201,8 @@ pub struct Node {
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
     open: BTreeMap<MessageId, OpenRequest>,
-    pings: BTreeMap<MessageId, Arc<Message>>,
+    swept: Option<Timestamp>,
+    pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     strangers: Budget,
     rng: ChaCha20Rng,
 }
@@ -224,6 +225,7 @@ impl Node {
             links: BTreeMap::new(),
             inbox: Inbox::default(),
             open: BTreeMap::new(),
+            swept: None,
             pings: BTreeMap::new(),
             strangers: Budget::default(),
             rng: ChaCha20Rng::from_seed(seed),

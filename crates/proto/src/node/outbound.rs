@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::Certificate;
-use crate::draft::{Draft, LIFE, Stamp};
+use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::{CapabilityName, ConversationId};
@@ -221,6 +221,9 @@ impl Node {
         draft: Draft,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
+        if draft.life.is_zero() || draft.life > LONGEST_LIFE {
+            return Err(LocalError::Message(Reason::LifetimeTooLong));
+        }
         if draft.hops > MAX_HOPS {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
