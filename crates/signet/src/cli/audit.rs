@@ -18,7 +18,7 @@ use signet_proto::time::Timestamp;
 
 /// Prove an audit log, or read it.
 #[derive(Debug, Args)]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
 }
@@ -81,7 +81,7 @@ struct ShowArgs {
 
 /// Performs `signet audit …`. Exit status: 0 well, 1 the log was changed or is damaged, 2 usage (clap's),
 /// 3 it cannot be read.
-pub fn run(args: AuditArgs) -> ExitCode {
+pub(crate) fn run(args: AuditArgs) -> ExitCode {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Show(args) => show_logs(args),
