@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread::sleep;
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signet_audit::{
     Filter, Line, Lines, LogError, VerdictName, describe, log_files, read_file, verify,
 };
@@ -138,10 +137,20 @@ fn show_logs(args: ShowArgs) -> ExitCode {
                 Err(Ended::ClosedPipe) => return ExitCode::from(show.status),
             }
         }
-        if !follow {
+        if !follow || is_closed_within(&POLL) {
             return ExitCode::from(show.status);
         }
-        sleep(POLL);
+    }
+}
+
+/// Waits, and tells whether meanwhile nobody reads standard output any more.
+fn is_closed_within(time: &Timespec) -> bool {
+    let stdout = io::stdout();
+    // Errors and hang-ups are told without being asked for.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    match poll(&mut watched, Some(time)) {
+        Ok(told) => told > 0,
+        Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 
@@ -265,5 +274,8 @@ fn complain(error: &LogError, status: u8) -> ExitCode {
 
 const TAMPERED: u8 = 1;
 const UNREADABLE: u8 = 3;
-const POLL: Duration = Duration::from_millis(250);
+const POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
 const RED: Style = AnsiColor::Red.on_default();
