@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::envelope::Message;
 use crate::handshake::{Grant, Retry, Role};
-use crate::ids::{Digest, MessageId, SessionId, Version};
+use crate::ids::{Digest, KeyId, MessageId, SessionId, Version};
 use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
 use crate::time::Timestamp;
@@ -31,6 +31,8 @@ pub struct Session {
     pub id: SessionId,
     /// Which side of the handshake we were.
     pub role: Role,
+    /// The key that signs what the peer sends in it.
+    pub peer_key: KeyId,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.

@@ -97,15 +97,18 @@ pub struct TrustStore {
 #[derive(Clone, Debug)]
 pub struct TrustView {
     me: AgentId,
+    own: (PrincipalId, VerifyKey),
     peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
 }
 
 impl TrustStore {
-    /// An empty store of the agent `me`.
-    pub fn new(me: AgentId) -> Self {
+    /// An empty store of the agent that `own` certifies. Its principal is pinned from the start:
+    /// nobody else can be made known under that name.
+    pub fn new(own: &Certificate) -> Self {
         Self {
             view: TrustView {
-                me,
+                me: own.agent.clone(),
+                own: (own.principal.clone(), own.root.clone()),
                 peers: Arc::default(),
             },
         }
@@ -239,6 +242,9 @@ impl TrustView {
     }
 
     fn root_of(&self, principal: &PrincipalId) -> Option<&VerifyKey> {
+        if self.own.0 == *principal {
+            return Some(&self.own.1);
+        }
         let of = |peer: &&Arc<Peer>| peer.principal() == Some(principal);
         self.peers.values().find(of).and_then(|peer| peer.root())
     }

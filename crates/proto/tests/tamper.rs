@@ -25,7 +25,7 @@ use signet_proto::trust::{TrustStore, TrustView};
 
 /// Bob's agent, who knows Alice's.
 fn bob() -> TrustView {
-    let mut store = TrustStore::new("agent-bob".parse().unwrap());
+    let mut store = TrustStore::new(&identity("agent-bob", "bob").certificate);
     store
         .bind(&identity("agent-alice", "alice").certificate)
         .unwrap();

@@ -23,7 +23,7 @@ use signet_proto::trust::{BindError, TrustStore};
 const DAY: i64 = 24 * 3600 * 1000;
 
 fn store(known: &[&Certificate]) -> TrustStore {
-    let mut store = TrustStore::new("agent-bob".parse().unwrap());
+    let mut store = TrustStore::new(&identity("agent-bob", "bob").certificate);
     for certificate in known {
         assert!(store.bind(certificate).unwrap());
     }
@@ -187,4 +187,16 @@ fn a_peer_s_lowest_version_never_falls() {
     }
     let lowest = store.view().peer(&agent).unwrap().lowest_version();
     assert_eq!(lowest, Some("1.1.0".parse().unwrap()));
+}
+
+#[test]
+fn nobody_is_made_known_under_our_own_principals_name() {
+    let mut store = store(&[]);
+    let error = store.bind(&impostor("agent-new", "bob")).unwrap_err();
+    assert!(matches!(error, BindError::RootChanged(_)), "{error}");
+    let error = store
+        .view()
+        .admit(&impostor("agent-new", "bob"))
+        .unwrap_err();
+    assert_eq!(error, Reason::RootChanged);
 }

@@ -135,6 +135,10 @@ impl Node {
             return Err(Reason::VersionMismatch);
         }
         let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
+        // An older key is good for the sessions that it opened, and for no later one.
+        if headers.key_id != session.peer_key {
+            return Err(Reason::KeyUnknown);
+        }
         session.window.admit(sequence, message.hash())?;
         if reused {
             return Err(Reason::MessageIdReuse);
@@ -213,6 +217,8 @@ impl Node {
             {
                 self.answer_late_announce(at, message, outcome);
             }
+            // An error would name a message that stands under the same number or name.
+            Reason::MessageIdReuse | Reason::SequenceReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(reason);

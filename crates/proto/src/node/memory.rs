@@ -307,6 +307,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
     Session {
         id: SessionId(established.id.0),
         role: established.role,
+        peer_key: established.certificate.signing_key.id(),
         version: established.version,
         began: established.began,
         ends: established.ends,

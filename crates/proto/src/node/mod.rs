@@ -25,7 +25,7 @@ use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
-use crate::policy::Policy;
+use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -218,11 +218,11 @@ struct OpenRequest {
 impl Node {
     /// A node that knows nobody yet. `seed` is 32 random bytes: ids and nonces come from it.
     pub fn new(identity: Identity, policy: Policy, seed: [u8; 32]) -> Self {
-        let me = identity.agent().clone();
+        let trust = TrustStore::new(&identity.certificate);
         Self {
             identity,
             policy,
-            trust: TrustStore::new(me),
+            trust,
             links: BTreeMap::new(),
             inbox: Inbox::default(),
             open: BTreeMap::new(),
@@ -313,7 +313,11 @@ impl Outcome {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
-        } else if message.headers.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+        } else if !may_travel_in_clear(
+            message.headers.data_tier,
+            message.summary.is_some(),
+            message.body.is_some(),
+        ) {
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

@@ -10,7 +10,7 @@ use crate::envelope::{Form, Message, Method};
 use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::json::Value;
-use crate::policy::{MAX_HOPS, PING};
+use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
@@ -224,10 +224,14 @@ impl Node {
         if draft.life.is_zero() || draft.life > LONGEST_LIFE {
             return Err(LocalError::Message(Reason::LifetimeTooLong));
         }
-        if draft.hops > MAX_HOPS {
+        if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
-        if draft.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+        if !may_travel_in_clear(
+            draft.data_tier,
+            draft.summary.is_some(),
+            draft.body.is_some(),
+        ) {
             return Err(LocalError::Message(Reason::SealRequired));
         }
         let peer = draft.recipient.clone();
