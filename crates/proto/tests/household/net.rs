@@ -36,6 +36,9 @@ pub struct Crash {
     pub loses_effects: bool,
 }
 
+/// To whom, and what.
+type Mail = (usize, Arc<[u8]>);
+
 pub struct Net {
     pub agents: Vec<Agent>,
     /// How far each agent's clock is ahead, in ms.
@@ -51,7 +54,7 @@ pub struct Net {
     /// Everything that was handed to the network: when, from whom, which bytes.
     pub sent: Vec<(i64, usize, Arc<[u8]>)>,
     pub effects: Vec<(usize, Effect)>,
-    queue: BTreeMap<(i64, u64), (usize, Arc<[u8]>)>,
+    queue: BTreeMap<(i64, u64), Mail>,
     count: u64,
     ticks: VecDeque<i64>,
 }
