@@ -97,7 +97,7 @@ pub struct TrustStore {
 #[derive(Clone, Debug)]
 pub struct TrustView {
     me: AgentId,
-    own: (PrincipalId, VerifyKey),
+    own: Arc<(PrincipalId, VerifyKey)>,
     peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
 }
 
@@ -108,7 +108,7 @@ impl TrustStore {
         Self {
             view: TrustView {
                 me: own.agent.clone(),
-                own: (own.principal.clone(), own.root.clone()),
+                own: Arc::new((own.principal.clone(), own.root.clone())),
                 peers: Arc::default(),
             },
         }
