@@ -51,3 +51,19 @@ pub(super) fn safe_json(value: &Value) -> String {
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("-")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_for_a_terminal_is_still_the_same_json() {
+        let value = json!({"a \"b\" \\": "\u{1b}[2J\n\u{2028}\u{202e}\u{9b}\u{7f}\u{e0001}", "Grüße": "東京 🙂"});
+        let text = safe_json(&value);
+        let hidden = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{202e}' | '\u{e0001}');
+        assert!(!text.contains(hidden) && text.contains("東京 🙂"), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

@@ -1,5 +1,6 @@
 //! `signet run`.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -27,6 +28,7 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        .with_ansi(is_coloured())
         // The terminal may be gone; that is no reason to say so there.
         .log_internal_errors(false)
         .init();
@@ -44,6 +46,12 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         )
     })?;
     runtime.block_on(daemon::run(&home)).map_err(Failure::from)
+}
+
+/// A file and a service manager want no colours, and neither does whoever says so.
+fn is_coloured() -> bool {
+    std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty())
 }
 
 const EXAMPLE: &str = "\

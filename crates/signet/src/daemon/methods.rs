@@ -124,8 +124,15 @@ impl Heart {
             "status" => Ok(self.status()),
             _ => Err(RpcError::method_not_found()),
         };
-        // The caller may have gone.
-        let _ = reply.send(served);
+        match served {
+            // What is shown is durable: the answer follows every line that it may rest on.
+            Ok(shown) => {
+                let answer = vec![Deed::Answer(reply, shown)];
+                self.write(self.at().now, Vec::new(), answer).await;
+            }
+            // The caller may have gone.
+            Err(error) => drop(reply.send(Err(error))),
+        }
     }
 
     async fn send(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
