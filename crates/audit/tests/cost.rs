@@ -67,3 +67,36 @@ fn neither_a_start_nor_an_append_reads_the_history() {
         short.2
     );
 }
+
+#[test]
+fn verification_keeps_no_more_than_a_line_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = open(dir.path(), second(0));
+    for _ in 0..250 {
+        log.append(second(0), &gap(&"x".repeat(200 * 1024)))
+            .unwrap();
+        log.commit().unwrap();
+    }
+    let before = peak_kib();
+    let report = signet_audit::verify(&[dir.path().to_owned()]);
+    assert_eq!((report.holds(), report.logs[0].lines), (true, 251));
+    let lines = signet_audit::read(dir.path())
+        .unwrap()
+        .map(Result::unwrap)
+        .count();
+    let more = peak_kib() - before;
+    assert!(
+        lines == 251 && more < 16 * 1024,
+        "{more} KiB for a log of 50 MiB"
+    );
+}
+
+/// The most memory that this process ever had, in KiB.
+fn peak_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

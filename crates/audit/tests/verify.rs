@@ -439,3 +439,40 @@ fn each_directory_below_is_a_log_and_nothing_is_no_log() {
     assert_eq!((report.unreadable.len(), report.holds()), (2, false));
     assert_eq!(report.to_json()["holds"], false);
 }
+
+/// Flight 1 of Bob with the certificate of a new signing key.
+fn announce(root_seed: u8) -> (Entry, Entry) {
+    let (new, root) = (key(50), key(root_seed));
+    let certificate = certify("agent-bob-001", "bob", &new, &root, 2);
+    let party = Party {
+        certificate,
+        key: new,
+        root,
+    };
+    let mut flight = draft(&party, &alice(), 1, "");
+    flight["method"] = "agent.announce".into();
+    flight["params"]["body"] = serde_json::json!({ "certificate": party.certificate.to_value() });
+    let flight = entry(Direction::In, Ruling::Accepted, sign(flight, &party.key));
+    (
+        flight,
+        entry(
+            Direction::In,
+            Ruling::Accepted,
+            message(&party, &alice(), 2, "with the new key"),
+        ),
+    )
+}
+
+#[test]
+fn a_flight_brings_a_new_key_only_under_the_pinned_root() {
+    let pinned = 102; // Bob's root
+    for (root, faults) in [(pinned, 0), (60, 2)] {
+        let (flight, message) = announce(root);
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = conversation(dir.path(), 0);
+        log.append(second(1), &flight).unwrap();
+        log.append(second(2), &message).unwrap();
+        log.commit().unwrap();
+        assert_eq!(prove(dir.path()).faults.len(), faults);
+    }
+}

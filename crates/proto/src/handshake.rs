@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 /// How long a handshake may stay half open, and a flight is resent.
 pub const HALF_OPEN: Duration = Duration::from_secs(300);
 /// After this long without flight 4 the initiator starts again: the responder may have lost its half.
-const START_AGAIN: Duration = Duration::from_secs(15);
+pub const START_AGAIN: Duration = Duration::from_secs(15);
 
 /// Which side of a handshake an agent was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,6 +332,25 @@ impl Handshake {
         match flight {
             Some(flight) if retry.strike(now) => Overdue::Resend(Arc::clone(flight)),
             _ => Overdue::Nothing,
+        }
+    }
+
+    /// What a restart leaves of it, and the flight that the log does not show as sent.
+    ///
+    /// An initiator starts anew. A responder keeps its half, which the log shows whole: its peer only
+    /// repeats flight 1, which is a copy now, and nothing else would answer it.
+    pub fn restart(&mut self, now: Timestamp) -> Option<Method> {
+        match self {
+            Self::AwaitCapability(state) if now < state.since.saturating_add(HALF_OPEN) => {
+                state.verify.is_none().then_some(Method::Verify)
+            }
+            Self::Granting(state) if now < state.capability.headers.expires_at => {
+                Some(Method::Trust)
+            }
+            _ => {
+                *self = Self::Idle;
+                None
+            }
         }
     }
 

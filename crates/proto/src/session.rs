@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::envelope::Message;
 use crate::handshake::{Grant, Retry, Role};
-use crate::ids::{Digest, MessageId, SessionId, Version};
-use crate::receipt::{Exception, MISSING, Receipt};
+use crate::ids::{Digest, KeyId, MessageId, SessionId, Version};
+use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
@@ -31,6 +31,8 @@ pub struct Session {
     pub id: SessionId,
     /// Which side of the handshake we were.
     pub role: Role,
+    /// The key that signs what the peer sends in it.
+    pub peer_key: KeyId,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.
@@ -110,7 +112,7 @@ impl Window {
         let newest = self.base + self.slots.len() as u64;
         if sequence >= newest + WINDOW {
             self.slots.clear();
-            self.base = sequence;
+            self.base = sequence + 1 - WINDOW;
         }
         self.base = self.base.max(1);
         while self.base + (self.slots.len() as u64) <= sequence {
@@ -132,15 +134,16 @@ impl Window {
 
     /// Notes that a number was seen with two hashes; the peer learns it from the next receipt.
     pub fn note_reuse(&mut self, sequence: u64) {
-        let held = self.slot(sequence).map(|slot| slot.hash);
-        if sequence <= self.through && self.exceptions.len() < EXCEPTIONS {
-            let exception = Exception {
-                reason: Reason::SequenceReuse.name().to_owned(),
-                hash: held,
-            };
+        self.unreported += 1;
+        let Some(slot) = self.slot_mut(sequence) else {
+            return;
+        };
+        slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
+        let slot = *slot;
+        let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
+        if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);
         }
-        self.unreported += 1;
     }
 
     /// Takes the peer's word about what it still may send and what it gave up.
@@ -149,15 +152,19 @@ impl Window {
             self.peer_floor = self.peer_floor.max(floor);
             self.exceptions = self.exceptions.split_off(&self.peer_floor);
         }
+        let before = self.through;
         for (from, to) in given_up {
-            if *to > self.through && from <= to && !self.given_up.contains(&(*from, *to)) {
+            let news = *to > self.through && from <= to && !self.given_up.contains(&(*from, *to));
+            if news && self.given_up.len() < EXCEPTIONS {
                 self.given_up.push((*from, *to));
-                self.unreported += 1;
             }
         }
         self.advance();
         let through = self.through;
         self.given_up.retain(|(_, to)| *to > through);
+        if through > before {
+            self.unreported += 1;
+        }
     }
 
     /// Notes that the peer should hear from us, though nothing new came.
@@ -205,24 +212,23 @@ impl Window {
         self.slots.get(usize::try_from(at).ok()?).copied().flatten()
     }
 
+    fn slot_mut(&mut self, sequence: u64) -> Option<&mut Slot> {
+        let at = sequence.checked_sub(self.base)?;
+        self.slots.get_mut(usize::try_from(at).ok()?)?.as_mut()
+    }
+
+    /// Moves `through` as far as everything is judged or given up. The cost is bounded by the window,
+    /// however long a range the peer claims to have given up.
     fn advance(&mut self) {
         loop {
             let next = self.through + 1;
             let slot = self.slot(next);
-            let exception = match slot {
-                Some(Slot { refused: None, .. }) => None,
-                Some(Slot {
-                    refused: Some(reason),
-                    ..
-                }) => Some(Exception {
-                    reason: reason.name().to_owned(),
-                    hash: None,
-                }),
-                None if self.is_given_up(next) => Some(Exception {
-                    reason: MISSING.to_owned(),
-                    hash: None,
-                }),
-                None => return,
+            let (to, exception) = match (slot, self.given_up_to(next)) {
+                (Some(slot), _) => (next, slot.exception()),
+                // Below its floor the peer wants to hear of no number.
+                (None, Some(to)) if next < self.peer_floor => (to.min(self.peer_floor - 1), None),
+                (None, Some(_)) => (next, Some(Exception::missing())),
+                (None, None) => return,
             };
             if let Some(exception) = exception.filter(|_| next >= self.peer_floor) {
                 if self.exceptions.len() >= EXCEPTIONS {
@@ -230,15 +236,29 @@ impl Window {
                 }
                 self.exceptions.insert(next, exception);
             }
-            self.through = next;
+            self.through = to;
             self.through_hash = slot.map(|slot| slot.hash);
         }
     }
 
-    fn is_given_up(&self, sequence: u64) -> bool {
-        self.given_up
-            .iter()
-            .any(|(from, to)| (*from..=*to).contains(&sequence))
+    /// How far the peer gave up, from `next` on, without a number that came all the same.
+    fn given_up_to(&self, next: u64) -> Option<u64> {
+        let mut ranges = self.given_up.iter();
+        let (_, to) = ranges.find(|(from, to)| (*from..=*to).contains(&next))?;
+        let from = next.max(self.base);
+        let start = usize::try_from(from - self.base).unwrap_or(usize::MAX);
+        let judged = self.slots.iter().skip(start).position(Option::is_some);
+        Some(judged.map_or(*to, |at| (*to).min(from + at as u64 - 1)))
+    }
+}
+
+impl Slot {
+    fn exception(self) -> Option<Exception> {
+        let reason = self.refused?;
+        Some(Exception {
+            reason: reason.name().to_owned(),
+            hash: (reason == Reason::SequenceReuse).then_some(self.hash),
+        })
     }
 }
 
@@ -248,7 +268,6 @@ pub struct Ledger {
     next: u64,
     waiting: BTreeMap<u64, Waiting>,
     bytes: usize,
-    given_up: Vec<(u64, u64)>,
     peer_through: u64,
     last_receipt: Option<Timestamp>,
     due: Option<Timestamp>,
@@ -282,7 +301,6 @@ impl Default for Ledger {
             next: 1,
             waiting: BTreeMap::new(),
             bytes: 0,
-            given_up: Vec::new(),
             peer_through: 0,
             last_receipt: None,
             due: None,
@@ -333,17 +351,15 @@ impl Ledger {
         }
         let fell = receipt.through < self.peer_through
             && self.last_receipt.is_some_and(|last| last < signed_at);
-        let ours = self
-            .waiting
-            .get(&receipt.through)
-            .map(|waiting| waiting.message.hash());
-        let excepted = receipt
-            .except
-            .iter()
-            .any(|(number, _)| *number == receipt.through);
-        let differs = !excepted
-            && matches!((ours, receipt.hash), (Some(ours), Some(theirs)) if ours != theirs);
-        !fell && !differs
+        let seen = receipt.except.iter();
+        let seen = seen.map(|(number, exception)| (*number, exception.hash));
+        let mut seen = seen.chain([(receipt.through, receipt.hash)]);
+        let differs = |(number, hash): (u64, Option<Digest>)| {
+            let ours = self.waiting.get(&number);
+            ours.zip(hash)
+                .is_some_and(|(ours, theirs)| ours.message.hash() != theirs)
+        };
+        !fell && !seen.any(differs)
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.
@@ -353,8 +369,6 @@ impl Ledger {
         }
         self.last_receipt = Some(signed_at);
         self.peer_through = self.peer_through.max(receipt.through);
-        let through = self.peer_through;
-        self.given_up.retain(|(_, to)| *to > through);
         let kept = self.waiting.split_off(&(receipt.through + 1));
         let settled = std::mem::replace(&mut self.waiting, kept);
         self.bytes = self
@@ -362,7 +376,11 @@ impl Ledger {
             .values()
             .map(|waiting| waiting.message.canonical().len())
             .sum();
-        let refused = |number: u64| receipt.except.iter().find(|(known, _)| *known == number);
+        // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
+        let refused = |number: u64| {
+            let mut except = receipt.except.iter();
+            except.find(|(known, exception)| *known == number && exception.hash.is_none())
+        };
         settled
             .into_iter()
             .map(|(number, waiting)| Settled {
@@ -386,9 +404,12 @@ impl Ledger {
         }
     }
 
-    /// Our word about our own numbers, for a receipt.
+    /// Our word about our own numbers, for a receipt: the floor, and as given up all below it that the
+    /// peer has not told us of. What it has judged all the same stands in its window.
     pub fn word(&self) -> (u64, Vec<(u64, u64)>) {
-        (self.floor(), self.given_up.clone())
+        let (floor, from) = (self.floor(), self.peer_through + 1);
+        let given_up = (from < floor).then(|| (from, floor - 1));
+        (floor, given_up.into_iter().collect())
     }
 
     /// The highest number that the peer has told us it has judged.
@@ -402,11 +423,10 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return (resend, expired);
         }
-        self.waiting.retain(|number, waiting| {
+        self.waiting.retain(|_, waiting| {
             let end = waiting.message.headers.expires_at;
             if now >= end.saturating_add(GIVE_UP) {
                 self.bytes = self.bytes.saturating_sub(waiting.message.canonical().len());
-                give_up(&mut self.given_up, *number);
                 expired.push(Arc::clone(&waiting.message));
                 return false;
             }
@@ -435,14 +455,5 @@ impl Ledger {
             .into_values()
             .map(|waiting| waiting.message)
             .collect()
-    }
-}
-
-fn give_up(ranges: &mut Vec<(u64, u64)>, number: u64) {
-    let room = ranges.len() < EXCEPTIONS;
-    match ranges.last_mut() {
-        Some((_, to)) if *to + 1 == number => *to = number,
-        _ if room => ranges.push((number, number)),
-        _ => {}
     }
 }

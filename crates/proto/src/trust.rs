@@ -97,15 +97,18 @@ pub struct TrustStore {
 #[derive(Clone, Debug)]
 pub struct TrustView {
     me: AgentId,
+    own: Arc<(PrincipalId, VerifyKey)>,
     peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
 }
 
 impl TrustStore {
-    /// An empty store of the agent `me`.
-    pub fn new(me: AgentId) -> Self {
+    /// An empty store of the agent that `own` certifies. Its principal is pinned from the start:
+    /// nobody else can be made known under that name.
+    pub fn new(own: &Certificate) -> Self {
         Self {
             view: TrustView {
-                me,
+                me: own.agent.clone(),
+                own: Arc::new((own.principal.clone(), own.root.clone())),
                 peers: Arc::default(),
             },
         }
@@ -221,7 +224,10 @@ impl TrustView {
         let Some(peer) = self.peer(&certificate.agent) else {
             return Standing::Unbound;
         };
-        if peer.root() != Some(&certificate.root) {
+        // The principal's name is bound with the root: a certificate that renames it would take the
+        // name of a person whom we do not know yet.
+        let same_principal = peer.principal() == Some(&certificate.principal);
+        if peer.root() != Some(&certificate.root) || !same_principal {
             return Standing::Taken;
         }
         // An equal serial must be the very same certificate: two under one serial would be a choice
@@ -236,6 +242,9 @@ impl TrustView {
     }
 
     fn root_of(&self, principal: &PrincipalId) -> Option<&VerifyKey> {
+        if self.own.0 == *principal {
+            return Some(&self.own.1);
+        }
         let of = |peer: &&Arc<Peer>| peer.principal() == Some(principal);
         self.peers.values().find(of).and_then(|peer| peer.root())
     }

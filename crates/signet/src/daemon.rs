@@ -13,6 +13,7 @@ mod methods;
 
 pub use methods::bound;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::LogError;
@@ -105,7 +106,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let config = Config::load(home)?;
-    let lock = HomeLock::acquire(home)?;
+    let lock = Arc::new(HomeLock::acquire(home)?);
     let memory = Memory::open(&lock, &config)?;
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
@@ -118,7 +119,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let server = Server::bind(&config.control_socket, &lock)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
-    let mut heart = Heart::new(memory.node, &journal, nats.clone());
+    let mut heart = Heart::new(memory.node, &journal, nats.clone(), Arc::clone(&lock));
     heart.resume().await;
 
     let ready = nats.clone();

@@ -58,9 +58,13 @@ impl DemoError {
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
-            Self::NoServer => "install it (Debian: nats-server), or use make demo, which fetches one".to_owned(),
+            Self::NoServer => {
+                "install it (Debian: nats-server), or use make demo, which fetches one".to_owned()
+            }
             Self::InTheWay(_) => "name another directory with --audit".to_owned(),
-            Self::Io { .. } => "run it where you may write, or name a directory with --audit".to_owned(),
+            Self::Io { .. } => {
+                "run it where you may write, or name a directory with --audit".to_owned()
+            }
             _ => "run it again; if it stays, report what it printed".to_owned(),
         }
     }
@@ -76,14 +80,20 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
     let scratch = process::Scratch::new()?;
     let nats = NatsServer::start(scratch.path())?;
     let house = Household::found(scratch.path(), audit, &nats.url)?;
-    step(&format!("a private nats-server, {} daemons, every certificate exchanged", house.members().len()));
+    step(&format!(
+        "a private nats-server, {} daemons, every certificate exchanged",
+        house.members().len()
+    ));
     converse(&house)?;
     attack(&house, &nats)?;
     let alice_log = house.alice.log_file()?;
     house.stop()?;
     nats.stop();
     prove(audit)?;
-    say(&format!("\n{:.1} s. The logs stay:\n", start.elapsed().as_secs_f64()));
+    say(&format!(
+        "\n{:.1} s. The logs stay:\n",
+        start.elapsed().as_secs_f64()
+    ));
     for member in house_files(audit)? {
         say(&format!("  {}\n", member.display()));
     }
@@ -92,7 +102,9 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
 }
 
 fn converse(house: &Household) -> Result<(), DemoError> {
-    let Household { alice, bob, helper, .. } = house;
+    let Household {
+        alice, bob, helper, ..
+    } = house;
     let answering = bob.answer_next(json!({"evenings": ["Tue", "Thu"]}));
     let request = json!({
         "peer": bob.id, "kind": "request", "wait": 10, "summary": "Asks for free evenings next week",
@@ -100,43 +112,94 @@ fn converse(house: &Household) -> Result<(), DemoError> {
     });
     let sent = alice.call("send", &request)?;
     let answer = sent.pointer("/answer/body").cloned().unwrap_or_default();
-    expect(answer == json!({"evenings": ["Tue", "Thu"]}), "alice's agent is answered")?;
-    answering.join().map_err(|_| DemoError::Missed("bob's agent answers".into()))??;
-    let flights = alice.count(|line| method_of(line).is_some_and(|method| FLIGHTS.contains(&method)))?;
-    expect(flights == FLIGHTS.len(), "a handshake of four flights comes first")?;
+    expect(
+        answer == json!({"evenings": ["Tue", "Thu"]}),
+        "alice's agent is answered",
+    )?;
+    answering
+        .join()
+        .map_err(|_| DemoError::Missed("bob's agent answers".into()))??;
+    let flights =
+        alice.count(|line| method_of(line).is_some_and(|method| FLIGHTS.contains(&method)))?;
+    expect(
+        flights == FLIGHTS.len(),
+        "a handshake of four flights comes first",
+    )?;
     step("handshake: announce, verify, capability, trust: one session on both sides");
-    step(&format!("request \"Asks for free evenings next week\", answered {answer}, both signatures verified"));
+    step(&format!(
+        "request \"Asks for free evenings next week\", answered {answer}, both signatures verified"
+    ));
 
     let notification = json!({
         "peer": helper.id, "kind": "notification", "wait": 10, "summary": "Dinner is at half past seven",
         "body": {"dinner": "19:30"},
     });
     let told = bob.call("send", &notification)?;
-    expect(told.get("state") == Some(&json!("received")), "the notification is received durably")?;
-    step(&format!("notification from {} to {}, received durably (signed receipt)", bob.id, helper.id));
-    let pinged = helper.call("send", &json!({"peer": alice.id, "kind": "ping", "wait": 10}))?;
-    expect(pinged.get("state") == Some(&json!("answered")), "one agent of alice reaches the other")?;
+    expect(
+        told.get("state") == Some(&json!("received")),
+        "the notification is received durably",
+    )?;
+    step(&format!(
+        "notification from {} to {}, received durably (signed receipt)",
+        bob.id, helper.id
+    ));
+    let pinged = helper.call(
+        "send",
+        &json!({"peer": alice.id, "kind": "ping", "wait": 10}),
+    )?;
+    expect(
+        pinged.get("state") == Some(&json!("answered")),
+        "one agent of alice reaches the other",
+    )?;
     Ok(())
 }
 
 fn attack(house: &Household, nats: &NatsServer) -> Result<(), DemoError> {
     let attacker = Attacker::connect(&nats.url)?;
-    let Household { alice, bob, helper, .. } = house;
+    let Household {
+        alice, bob, helper, ..
+    } = house;
     let request = alice.sent_message(|line| method_of(line) == Some("agent.request"))?;
-    let refused = |member: &Member, bytes: Vec<u8>, reasons: &[&str], what: &str| -> Result<(), DemoError> {
-        let before = member.inbox()?;
-        let reason = member.refusal_after(|| attacker.publish(&member.id, bytes))?;
-        expect(reasons.contains(&reason.as_str()), what)?;
-        expect(member.inbox()? == before, "nothing that was refused reaches the agent")?;
-        step(&format!("{what}: refused ({reason}), logged, not answered"));
-        Ok(())
-    };
+    let refused =
+        |member: &Member, bytes: Vec<u8>, reasons: &[&str], what: &str| -> Result<(), DemoError> {
+            let before = member.inbox()?;
+            let reason = member.refusal_after(|| attacker.publish(&member.id, bytes))?;
+            expect(reasons.contains(&reason.as_str()), what)?;
+            expect(
+                member.inbox()? == before,
+                "nothing that was refused reaches the agent",
+            )?;
+            step(&format!("{what}: refused ({reason}), logged, not answered"));
+            Ok(())
+        };
     let impostor = attacker.impostor(&alice.id, &bob.id)?;
-    refused(bob, impostor, &["root-changed"], "an impostor announces itself as alice's agent")?;
-    let tampered = String::from_utf8_lossy(&request).replace("2026-W07", "2026-W08").into_bytes();
-    refused(bob, tampered, &["signature-invalid"], "alice's request with one digit changed")?;
-    refused(bob, request.clone(), &["duplicate"], "alice's request once more")?;
-    refused(helper, request, &["wrong-recipient"], "alice's request redirected to another agent")?;
+    refused(
+        bob,
+        impostor,
+        &["root-changed"],
+        "an impostor announces itself as alice's agent",
+    )?;
+    let tampered = String::from_utf8_lossy(&request)
+        .replace("2026-W07", "2026-W08")
+        .into_bytes();
+    refused(
+        bob,
+        tampered,
+        &["signature-invalid"],
+        "alice's request with one digit changed",
+    )?;
+    refused(
+        bob,
+        request.clone(),
+        &["duplicate"],
+        "alice's request once more",
+    )?;
+    refused(
+        helper,
+        request,
+        &["wrong-recipient"],
+        "alice's request redirected to another agent",
+    )?;
     Ok(())
 }
 
@@ -144,7 +207,11 @@ fn attack(house: &Household, nats: &NatsServer) -> Result<(), DemoError> {
 fn prove(audit: &Path) -> Result<(), DemoError> {
     let report = signet_audit::verify(&[audit.to_owned()]);
     expect(report.holds(), "signet audit verify: everything holds")?;
-    say(&format!("\nsignet audit verify {}\n  {}\n", audit.display(), report.to_string().replace('\n', "\n  ").trim_end()));
+    say(&format!(
+        "\nsignet audit verify {}\n  {}\n",
+        audit.display(),
+        report.to_string().replace('\n', "\n  ").trim_end()
+    ));
     Ok(())
 }
 
@@ -161,7 +228,10 @@ fn house_files(audit: &Path) -> Result<Vec<PathBuf>, DemoError> {
     let mut files = Vec::new();
     for agent in household::AGENTS {
         let dir = audit.join(agent);
-        let listed = std::fs::read_dir(&dir).map_err(|source| DemoError::Io { path: dir.clone(), source })?;
+        let listed = std::fs::read_dir(&dir).map_err(|source| DemoError::Io {
+            path: dir.clone(),
+            source,
+        })?;
         let logs = listed.flatten().map(|entry| entry.path());
         files.extend(logs.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")));
     }
@@ -174,13 +244,20 @@ fn method_of(line: &Value) -> Option<&str> {
 }
 
 fn expect(happened: bool, what: &str) -> Result<(), DemoError> {
-    if happened { Ok(()) } else { Err(DemoError::Missed(what.to_owned())) }
+    if happened {
+        Ok(())
+    } else {
+        Err(DemoError::Missed(what.to_owned()))
+    }
 }
 
 fn step(what: &str) {
     let done = AnsiColor::Green.on_default().bold();
     let plain = Style::new();
-    say(&format!("{done}  ok{done:#} {plain}{}\n", signet_audit::visible(what)));
+    say(&format!(
+        "{done}  ok{done:#} {plain}{}\n",
+        signet_audit::visible(what)
+    ));
 }
 
 fn say(text: &str) {
@@ -188,7 +265,12 @@ fn say(text: &str) {
     let _ = anstream::stdout().write_all(text.as_bytes());
 }
 
-const FLIGHTS: [&str; 4] = ["agent.announce", "agent.verify", "agent.capability", "agent.trust"];
+const FLIGHTS: [&str; 4] = [
+    "agent.announce",
+    "agent.verify",
+    "agent.capability",
+    "agent.trust",
+];
 
 /// How long a step may take on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -135,6 +135,10 @@ impl Node {
             return Err(Reason::VersionMismatch);
         }
         let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
+        // An older key is good for the sessions that it opened, and for no later one.
+        if headers.key_id != session.peer_key {
+            return Err(Reason::KeyUnknown);
+        }
         session.window.admit(sequence, message.hash())?;
         if reused {
             return Err(Reason::MessageIdReuse);
@@ -203,11 +207,18 @@ impl Node {
         match reason {
             Reason::Duplicate => self.answer_copy(at, message, outcome),
             Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
+            Reason::TimestampInFuture
+                if matches!(message.form, Form::Call(Method::Verify | Method::Trust)) =>
+            {
+                self.note_clock(at, message, outcome);
+            }
             Reason::Expired | Reason::TimestampInFuture
                 if message.form == Form::Call(Method::Announce) =>
             {
                 self.answer_late_announce(at, message, outcome);
             }
+            // An error would name a message that stands under the same number or name.
+            Reason::MessageIdReuse | Reason::SequenceReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(reason);
@@ -239,13 +250,20 @@ impl Node {
         let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
             return;
         };
-        let Some(link) = self.link(&peer) else { return };
-        let floor = link.session(id).map(|session| session.ledger.floor());
-        let behind = floor.is_some_and(|floor| receipt.through + 1 < floor);
+        let link = self.link_mut(&peer);
         let lately = link
             .receipted
             .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
-        if (behind || !receipt.except.is_empty()) && !lately {
+        // Two closed halves of a session never agree again: they would answer each other for ever.
+        let session = link.session_mut(id).filter(|session| !session.closed);
+        let Some(session) = session else { return };
+        let behind = receipt.through + 1 < session.ledger.floor();
+        if !behind && receipt.except.is_empty() {
+            return;
+        }
+        if lately {
+            session.window.owe();
+        } else {
             self.send_receipt(at, &peer, id, outcome);
         }
     }
@@ -253,21 +271,35 @@ impl Node {
     /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
     /// peer our time; at most one in five minutes.
     fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        self.note_clock(at, message, outcome);
         let peer = message.headers.agent_id.clone();
         let link = self.link_mut(&peer);
         let lately = link
             .answered_late
             .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
-        if lately {
-            return;
+        if !lately {
+            link.answered_late = Some(at.now);
+            self.announce_if_idle(at, &peer, outcome);
         }
-        link.answered_late = Some(at.now);
-        let difference_ms = message.headers.timestamp.as_millis() - at.now.as_millis();
-        outcome.entries.push(Entry::Clock {
-            peer: peer.clone(),
-            difference_ms,
-        });
-        self.announce_if_idle(at, &peer, outcome);
+    }
+
+    /// Writes down that a flight's time is far from ours: at most once in five minutes, for a slow
+    /// clock as for a fast one.
+    pub(super) fn note_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
+        let peer = flight.headers.agent_id.clone();
+        let difference_ms = flight.headers.timestamp.as_millis() - at.now.as_millis();
+        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
+        let link = self.link_mut(&peer);
+        let lately = link
+            .clock_noted
+            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
+        if far && !lately {
+            link.clock_noted = Some(at.now);
+            outcome.entries.push(Entry::Clock {
+                peer,
+                difference_ms,
+            });
+        }
     }
 
     fn answer_unknown_session(&mut self, at: At, message: &Message, outcome: &mut Outcome) {

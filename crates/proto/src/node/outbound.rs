@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::Certificate;
-use crate::draft::{Draft, LIFE, Stamp};
+use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::json::Value;
-use crate::policy::{MAX_HOPS, PING};
+use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
@@ -221,10 +221,17 @@ impl Node {
         draft: Draft,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
-        if draft.hops > MAX_HOPS {
+        if draft.life.is_zero() || draft.life > LONGEST_LIFE {
+            return Err(LocalError::Message(Reason::LifetimeTooLong));
+        }
+        if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
-        if draft.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+        if !may_travel_in_clear(
+            draft.data_tier,
+            draft.summary.is_some(),
+            draft.body.is_some(),
+        ) {
             return Err(LocalError::Message(Reason::SealRequired));
         }
         let peer = draft.recipient.clone();

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread::sleep;
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signet_audit::{
     Filter, Line, Lines, LogError, VerdictName, describe, log_files, read_file, verify,
 };
@@ -18,7 +17,7 @@ use signet_proto::time::Timestamp;
 
 /// Prove an audit log, or read it.
 #[derive(Debug, Args)]
-pub(super) struct AuditArgs {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
 }
@@ -81,7 +80,7 @@ struct ShowArgs {
 
 /// Performs `signet audit …`. Exit status: 0 well, 1 the log was changed or is damaged, 2 usage (clap's),
 /// 3 it cannot be read.
-pub(super) fn run(args: AuditArgs) -> ExitCode {
+pub(crate) fn run(args: AuditArgs) -> ExitCode {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Show(args) => show_logs(args),
@@ -138,10 +137,20 @@ fn show_logs(args: ShowArgs) -> ExitCode {
                 Err(Ended::ClosedPipe) => return ExitCode::from(show.status),
             }
         }
-        if !follow {
+        if !follow || is_closed_within(&POLL) {
             return ExitCode::from(show.status);
         }
-        sleep(POLL);
+    }
+}
+
+/// Waits, and tells whether meanwhile nobody reads standard output any more.
+fn is_closed_within(time: &Timespec) -> bool {
+    let stdout = io::stdout();
+    // Errors and hang-ups are told without being asked for.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    match poll(&mut watched, Some(time)) {
+        Ok(told) => told > 0,
+        Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 
@@ -265,5 +274,8 @@ fn complain(error: &LogError, status: u8) -> ExitCode {
 
 const TAMPERED: u8 = 1;
 const UNREADABLE: u8 = 3;
-const POLL: Duration = Duration::from_millis(250);
+const POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
 const RED: Style = AnsiColor::Red.on_default();

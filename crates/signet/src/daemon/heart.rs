@@ -1,5 +1,6 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::Head;
@@ -14,12 +15,16 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::control::Call;
 use crate::effects::Deed;
+use crate::keystore::store_statement;
+use crate::lock::HomeLock;
 
 use super::intake::Taken;
 use super::journal::{Group, Journal};
 
 /// The longest sleep: the clock may be set while we sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// How often keys are looked after.
+const UPKEEP: Duration = Duration::from_secs(3600);
 /// How long a clean stop waits for what is under way.
 const DRAIN: Duration = Duration::from_secs(6);
 
@@ -31,12 +36,13 @@ pub(super) struct Heart {
     pub(super) taken: mpsc::Sender<(AgentId, MessageId)>,
     handed: mpsc::Receiver<(AgentId, MessageId)>,
     groups: mpsc::Sender<Group>,
+    lock: Arc<HomeLock>,
     stopped: bool,
 }
 
 impl Heart {
     /// A heart that writes to `journal`.
-    pub(super) fn new(node: Node, journal: &Journal, nats: Nats) -> Self {
+    pub(super) fn new(node: Node, journal: &Journal, nats: Nats, lock: Arc<HomeLock>) -> Self {
         let (taken, handed) = mpsc::channel(64);
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -46,6 +52,7 @@ impl Heart {
             taken,
             handed,
             groups,
+            lock,
             stopped: false,
         }
     }
@@ -65,6 +72,7 @@ impl Heart {
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
+        let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
             tokio::select! {
@@ -76,6 +84,8 @@ impl Heart {
                 },
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.acknowledge(handed).await,
+                _ = upkeep.tick() => self.renew_keys(),
+                () = self.groups.closed() => self.give_up(),
                 () = wake => self.tick().await,
             }
         }
@@ -111,10 +121,14 @@ impl Heart {
             return;
         }
         if self.groups.send(group).await.is_err() {
-            // Nothing may happen that the log does not hold: stop, and let the next start repair it.
-            error!("the log cannot be written; stopping");
-            self.stopped = true;
+            self.give_up();
         }
+    }
+
+    /// Nothing may happen that the log does not hold: stop, and let the next start repair it.
+    fn give_up(&mut self) {
+        error!("the log cannot be written; stopping");
+        self.stopped = true;
     }
 
     async fn take(&mut self, taken: Taken) {
@@ -168,6 +182,24 @@ impl Heart {
         // Somebody else may have acknowledged it first.
         if let Ok(outcome) = self.node.handle_acknowledge(at, &[(peer, message_id)]) {
             self.write(at.now, vec![outcome], Vec::new()).await;
+        }
+    }
+
+    /// A key statement lasts 45 days, and a daemon longer.
+    fn renew_keys(&mut self) {
+        let now = clock::now();
+        let certificate = &self.node.identity().certificate;
+        if !certificate.covers(now) {
+            warn!(not_after = %certificate.not_after, "our certificate is not valid now; peers refuse us");
+        }
+        let Some(keys) = self.node.keys_due(now) else {
+            return;
+        };
+        match store_statement(&self.lock, &keys) {
+            Ok(()) => self.node.adopt_keys(keys),
+            Err(error) => {
+                error!(%error, "the key statement cannot be renewed; trying again in an hour")
+            }
         }
     }
 

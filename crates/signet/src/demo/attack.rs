@@ -26,21 +26,34 @@ pub(super) struct Attacker {
 
 impl Attacker {
     pub(super) fn connect(url: &str) -> Result<Self, DemoError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| missed(&error))?;
-        let config = Config::new(vec![url.to_owned()], "agent.stranger.inbox", "_INBOX_stranger");
+        let config = Config::new(
+            vec![url.to_owned()],
+            "agent.stranger.inbox",
+            "_INBOX_stranger",
+        );
         let nats = runtime.block_on(async {
             let (nats, mut inbox) = Nats::connect(config).await?;
             tokio::spawn(async move { while inbox.receive().await.is_some() {} });
             nats.ready(PATIENCE).await.map(|()| nats)
         });
-        Ok(Self { runtime, nats: nats.map_err(|error| missed(&error))? })
+        Ok(Self {
+            runtime,
+            nats: nats.map_err(|error| missed(&error))?,
+        })
     }
 
     /// Puts bytes into an agent's inbox.
     pub(super) fn publish(&self, agent: &str, bytes: Vec<u8>) -> Result<(), DemoError> {
         let agent: AgentId = agent.parse().map_err(|error| missed(&error))?;
-        let sent = self.runtime.block_on(self.nats.publish(render::inbox_subject(&agent), Bytes::from(bytes)));
+        let sent = self.runtime.block_on(
+            self.nats
+                .publish(render::inbox_subject(&agent), Bytes::from(bytes)),
+        );
         sent.map_err(|error| missed(&error))
     }
 
@@ -63,17 +76,33 @@ impl Attacker {
                 next_root: Digest::of(&[b"none"]),
             })
         };
-        let certificate = request(&agent, "alice", &signing)?.sign(&root).map_err(|error| missed(&error))?;
+        let certificate = request(&agent, "alice", &signing)?
+            .sign(&root)
+            .map_err(|error| missed(&error))?;
         let other = fresh_key()?;
-        let known = request(&victim, "bob", &other)?.sign(&other).map_err(|error| missed(&error))?;
+        let known = request(&victim, "bob", &other)?
+            .sign(&other)
+            .map_err(|error| missed(&error))?;
         let sealing = SealKey::of_secret(&random::bytes().map_err(|error| missed(&error))?);
         let keys = KeyStatement::sign(&agent, sealing, 1, now.saturating_add(KEYS_LIFE), &signing);
         let layers = certificate.layers;
-        let identity = Identity { certificate, keys: keys.map_err(|error| missed(&error))?, signing, layers };
-        let mut node = Node::new(identity, Policy::default(), random::bytes().map_err(|error| missed(&error))?);
+        let identity = Identity {
+            certificate,
+            keys: keys.map_err(|error| missed(&error))?,
+            signing,
+            layers,
+        };
+        let mut node = Node::new(
+            identity,
+            Policy::default(),
+            random::bytes().map_err(|error| missed(&error))?,
+        );
         let at = At { now, head: None };
-        node.handle_bind(at, &known).map_err(|error| missed(&error))?;
-        let (_, outcome) = node.handle_send(at, &victim, Sending::Ping).map_err(|error| missed(&error))?;
+        node.handle_bind(at, &known)
+            .map_err(|error| missed(&error))?;
+        let (_, outcome) = node
+            .handle_send(at, &victim, Sending::Ping)
+            .map_err(|error| missed(&error))?;
         let announce = outcome.effects.iter().find_map(|effect| match effect {
             Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
             _ => None,

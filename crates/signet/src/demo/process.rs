@@ -24,7 +24,10 @@ impl Scratch {
         let parent = std::env::temp_dir();
         let name: [u8; 8] = random::bytes().map_err(io(&parent))?;
         let path = parent.join(format!("signet-demo-{}", render::hex(&name)));
-        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(io(&path))?;
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(io(&path))?;
         Ok(Self(path))
     }
 
@@ -50,15 +53,28 @@ impl Process {
     pub(super) fn start(what: &str, command: &mut Command) -> Result<Self, DemoError> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let child = child.map_err(|error| failed(what, &error))?;
-        Ok(Self { what: what.to_owned(), child })
+        Ok(Self {
+            what: what.to_owned(),
+            child,
+        })
     }
 
     /// Asks it to stop, and waits until it has.
     pub(super) fn stop(mut self) -> Result<(), DemoError> {
         self.terminate();
-        let status = self.child.wait().map_err(|error| failed(&self.what, &error))?;
+        let status = self
+            .child
+            .wait()
+            .map_err(|error| failed(&self.what, &error))?;
         let why = format!("ended with {status}");
-        if status.success() { Ok(()) } else { Err(DemoError::Process { what: self.what.clone(), why }) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(DemoError::Process {
+                what: self.what.clone(),
+                why,
+            })
+        }
     }
 
     pub(super) fn is_over(&mut self) -> bool {
@@ -93,18 +109,29 @@ impl NatsServer {
     pub(super) fn start(scratch: &Path) -> Result<Self, DemoError> {
         let program = find().ok_or(DemoError::NoServer)?;
         let mut command = Command::new(&program);
-        command.args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]).arg(scratch);
+        command
+            .args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"])
+            .arg(scratch);
         command.arg("--log").arg(scratch.join("nats.log"));
         let mut process = Process::start("nats-server", command.stderr(Stdio::null()))?;
-        let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = program
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let ports = scratch.join(format!("{name}_{}.ports", process.child.id()));
         let url = wait_for("the nats-server listens", || {
             if process.is_over() {
-                return Err(DemoError::Process { what: "nats-server".into(), why: "ended at once".into() });
+                return Err(DemoError::Process {
+                    what: "nats-server".into(),
+                    why: "ended at once".into(),
+                });
             }
             let text = std::fs::read_to_string(&ports).unwrap_or_default();
             let ports: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-            Ok(ports.pointer("/nats/0").and_then(|url| url.as_str()).map(str::to_owned))
+            Ok(ports
+                .pointer("/nats/0")
+                .and_then(|url| url.as_str())
+                .map(str::to_owned))
         })?;
         Ok(Self { url, process })
     }
@@ -133,10 +160,17 @@ pub(super) fn wait_for<T>(
 fn find() -> Option<PathBuf> {
     let named = std::env::var_os("NATS_SERVER").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from(".tools")]);
-    named.into_iter().chain(places.map(|place| place.join("nats-server"))).find(|file| file.is_file())
+    let places =
+        std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from(".tools")]);
+    named
+        .into_iter()
+        .chain(places.map(|place| place.join("nats-server")))
+        .find(|file| file.is_file())
 }
 
 fn failed(what: &str, error: &io::Error) -> DemoError {
-    DemoError::Process { what: what.to_owned(), why: error.to_string() }
+    DemoError::Process {
+        what: what.to_owned(),
+        why: error.to_string(),
+    }
 }
