@@ -73,14 +73,12 @@ fn the_examples_are_messages_that_verify() {
         .map(|value| Certificate::parse(value).expect("its root signature holds"))
         .collect();
     for message in messages {
-        let mut store = TrustStore::new(message.headers.recipient_id.clone());
-        for certificate in &certificates {
-            if certificate.agent != message.headers.recipient_id {
-                store
-                    .bind(certificate)
-                    .expect("all speak of the same two agents");
-            }
-        }
+        let of = |name| certificates.iter().find(|known| known.agent == name);
+        let headers = &message.headers;
+        let own = of(headers.recipient_id.clone()).expect("both agents announce themselves");
+        let peer = of(headers.agent_id.clone()).expect("both agents announce themselves");
+        let mut store = TrustStore::new(own);
+        store.bind(peer).expect("two people, one agent each");
         let unverified = Unverified::parse(message.canonical()).unwrap();
         unverified
             .verify(store.view())
