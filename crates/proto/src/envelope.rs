@@ -5,7 +5,7 @@
 //! Draft ──sign──▶ Signed ──▶ bytes
 //! ```
 //!
-//! Only [`Unverified`] is made from bytes and only [`Signed`] gives bytes back.
+//! Only [`Unverified`] is made from bytes and only [`Signed`](crate::draft::Signed) gives bytes back.
 
 use std::ops::Range;
 use std::sync::Arc;

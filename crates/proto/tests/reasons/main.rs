@@ -81,7 +81,11 @@ fn every_vector_gets_its_reason_and_no_effect_but_those_allowed() {
         }
         assert_eq!(vector.expect.check(), vector.check, "{name}");
         assert_eq!(vector::names_of(&effects), vector.effects, "{name}");
-        assert_eq!(bob.node.inbox().len(), before, "{name}: nothing comes or goes");
+        assert_eq!(
+            bob.node.inbox().len(),
+            before,
+            "{name}: nothing comes or goes"
+        );
         judge_effects(&vector, &effects);
         judge_line(&vector, &new);
     }
