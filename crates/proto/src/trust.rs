@@ -17,6 +17,7 @@ pub struct Peer {
     certificates: Vec<Certificate>,
     epoch: u64,
     lowest_version: Option<Version>,
+    keys_serial: u64,
 }
 
 impl Peer {
@@ -46,6 +47,11 @@ impl Peer {
     /// The lowest version that the peer ever offered in a finished handshake; it never falls.
     pub fn lowest_version(&self) -> Option<Version> {
         self.lowest_version
+    }
+
+    /// The serial of the newest key statement of a finished handshake; it never falls.
+    pub fn keys_serial(&self) -> u64 {
+        self.keys_serial
     }
 
     fn root(&self) -> Option<&VerifyKey> {
@@ -157,6 +163,17 @@ impl TrustStore {
         }
     }
 
+    /// Notes the serial of a peer's key statement; it never falls.
+    pub fn raise_keys_serial(&mut self, agent: &AgentId, serial: u64) {
+        if self
+            .view
+            .peer(agent)
+            .is_some_and(|peer| peer.keys_serial < serial)
+        {
+            self.change(agent, |peer| peer.keys_serial = serial);
+        }
+    }
+
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
         let peers = Arc::make_mut(&mut self.view.peers);
         let peer = peers.entry(agent.clone()).or_insert_with(|| {
@@ -164,6 +181,7 @@ impl TrustStore {
                 certificates: Vec::new(),
                 epoch: 0,
                 lowest_version: None,
+                keys_serial: 0,
             })
         });
         let peer = Arc::make_mut(peer);

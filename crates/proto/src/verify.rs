@@ -133,6 +133,9 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
     if keys.agent != certificate.agent || !lasts {
         return Err(Reason::KeysInvalid);
     }
+    if keys.serial < peer.keys_serial() {
+        return Err(Reason::SerialRolledBack);
+    }
     Ok((Credentials { certificate, keys }, peer.epoch()))
 }
 

@@ -94,7 +94,7 @@ const EXIT_CODES: &str = "\
 EXIT CODES:
   0  done
   1  refused, or tampered with
-  2  the command line is wrong
+  2  the command line or the configuration is wrong
   3  not reachable: the daemon or the peer does not answer
 
 Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.

@@ -34,6 +34,8 @@ pub struct Established {
     pub answers: Digest,
     /// The peer's certificate.
     pub certificate: Certificate,
+    /// The serial of the peer's key statement.
+    pub keys_serial: u64,
     /// The lowest version that the peer offers.
     pub lowest_version: Version,
     /// The sessions that the peer said it holds.
@@ -74,6 +76,7 @@ pub(super) fn established(
         received: theirs.grant()?,
         last_flight: Arc::clone(&last.flight),
         answers: last.answers,
+        keys_serial: keys.serial,
         lowest_version: certificate.lowest_version(),
         certificate,
         named,

@@ -277,6 +277,7 @@ impl Node {
         };
         self.trust
             .raise_lowest_version(peer, established.lowest_version);
+        self.trust.raise_keys_serial(peer, established.keys_serial);
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();
         for session in &mut link.sessions {

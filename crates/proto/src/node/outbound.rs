@@ -20,6 +20,9 @@ use super::{At, Effect, Node, Outcome, State};
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
 
+/// A ping asks for a sign of life now, not in three days.
+const PING_LIFE: Duration = Duration::from_secs(60);
+
 /// What our agent wants to say.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
@@ -56,13 +59,13 @@ pub enum LocalError {
     #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
     PeerUnknown(AgentId),
     /// Too much waits for this peer.
-    #[error("outbox-full: too many messages wait for {0}; wait until it is reachable")]
+    #[error("too many messages wait for {0}; wait until it is reachable")]
     OutboxFull(AgentId),
     /// Too many requests of ours are open.
     #[error("too many requests wait for answers; wait for some, or send notifications")]
     TooManyRequests,
     /// The message itself is at fault.
-    #[error("{}: {}", .0.name(), .0.text())]
+    #[error("{}", .0.text())]
     Message(Reason),
     /// Nothing of that name waits in the inbox.
     #[error("no request {0} waits in the inbox; `signet inbox` lists what does")]
@@ -97,6 +100,7 @@ impl Node {
                 Method::Request,
                 Content {
                     capability: PING.parse().ok(),
+                    life: Some(PING_LIFE),
                     ..Content::default()
                 },
             ),

@@ -79,6 +79,22 @@ impl Failure {
     }
 }
 
+/// A configuration that a restart will not mend, which is how the service manager takes code 2.
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Exit::Usage, &error, error.next())
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Config(error) => error.into(),
+            error => Self::new(Exit::Refused, &error, error.next()),
+        }
+    }
+}
+
 impl From<NoHome> for Failure {
     fn from(error: NoHome) -> Self {
         Self::new(
@@ -137,11 +153,4 @@ impl From<MemoryError> for Failure {
     }
 }
 
-refused!(
-    DaemonError,
-    ConfigError,
-    KeystoreError,
-    LockError,
-    PrivateError,
-    ServerError
-);
+refused!(KeystoreError, LockError, PrivateError, ServerError);
