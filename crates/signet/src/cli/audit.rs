@@ -17,6 +17,7 @@ use signet_proto::time::Timestamp;
 
 /// Prove an audit log, or read it.
 #[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
@@ -30,12 +31,12 @@ enum AuditCommand {
     /// Lines cut off at the end leave no trace in the files: compare the head that is printed with one
     /// that a peer remembers.
     #[command(
-        after_help = "Example:\n  signet audit verify audit/agent-alice-001\n  signet audit verify --json audit | jq .holds"
+        after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify --json audit | jq .holds"
     )]
     Verify(VerifyArgs),
     /// Show a log, one readable line a message.
     #[command(
-        after_help = "Example:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
+        after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
     )]
     Show(ShowArgs),
 }
