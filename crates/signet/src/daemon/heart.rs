@@ -76,7 +76,6 @@ impl Heart {
         while !self.stopped {
             let wake = self.sleep();
             tokio::select! {
-                biased;
                 () = &mut stop => break,
                 next = taken.recv() => match next {
                     Some(next) => self.take(next).await,
