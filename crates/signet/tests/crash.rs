@@ -15,7 +15,9 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use house::bus::{Sender, Watch};
 use house::log::{header, is_ping, messages, unfinished};
+use house::pen::{Pen, with};
 use house::{Home, House, eventually};
 use serde_json::{Value, json};
 
@@ -70,6 +72,45 @@ fn killed_fifty_times_during_traffic() {
         sent.load(Ordering::Relaxed),
         alice.walk().len(),
         bob.walk().len()
+    );
+}
+
+/// A group of lines is one write; a crash can leave the first half of it.
+#[test]
+fn a_ping_whose_answer_was_torn_off_is_answered_at_the_start() {
+    let house = House::new();
+    let (mut bob, mallory) = (house.home("bob"), house.home("mallory"));
+    house.acquaint(&[&bob, &mallory]);
+    bob.start();
+    let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));
+    let pen = Pen::of(&mallory);
+    let session = pen.meet(&mut sender, &watch, &bob);
+    let ping = with(
+        pen.request(&bob.agent, &session, 2),
+        "capability",
+        "signet.ping",
+    );
+    let id = ping["id"].clone();
+    assert_eq!(
+        bob.hears(&mut sender, &pen.sign(ping))["verdict"],
+        "accepted"
+    );
+    let answer = |message: &Value| message["result"]["headers"]["in-reply-to"] == id;
+    watch.find(0, answer);
+    bob.kill();
+    bob.tear_after(|line| line["message"]["id"] == id);
+    let mark = watch.mark();
+    bob.start();
+    watch.find(mark, answer);
+    let log = bob.walk();
+    assert!(
+        unfinished(&log, true).is_empty(),
+        "{:?}",
+        unfinished(&log, true)
+    );
+    assert!(
+        log.iter().any(|line| line["kind"] == "recovery"),
+        "the start says what it set aside"
     );
 }
 

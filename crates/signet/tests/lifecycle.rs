@@ -12,7 +12,7 @@ mod house;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
-use house::{House, eventually, says};
+use house::{House, Loose, eventually, says};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -47,6 +47,7 @@ fn the_daemon_outlives_sighup_and_a_reader_of_its_errors_that_goes_away() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let _loose = Loose(child.id());
     alice.connected();
     drop(child.stderr.take());
     house::kill(child.id(), Signal::HUP);
@@ -89,6 +90,7 @@ fn the_daemon_does_not_die_with_the_terminal_that_started_it() {
         .unwrap()
         .try_into()
         .unwrap();
+    let _loose = Loose(pid);
     assert_ne!(pid, terminal.id());
     terminal.kill().unwrap();
     terminal.wait().unwrap();

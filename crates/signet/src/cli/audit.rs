@@ -17,6 +17,7 @@ use signet_proto::time::Timestamp;
 
 /// Prove an audit log, or read it.
 #[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,

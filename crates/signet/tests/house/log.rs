@@ -72,6 +72,30 @@ impl Home {
         lines
     }
 
+    /// Cuts the log in the middle of the line after the first that fits, as a crash during a write does.
+    pub fn tear_after(&self, fits: impl Fn(&Value) -> bool) {
+        let bytes = self.log_bytes();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let ends = ends.map(|(at, _)| at + 1);
+        let (mut start, mut next) = (0, None);
+        for end in ends {
+            let line = serde_json::from_slice(&bytes[start..end]).unwrap();
+            if fits(&line) {
+                next = Some(end);
+                break;
+            }
+            start = end;
+        }
+        let torn = next.expect("such a line") + 20;
+        let files = std::fs::read_dir(self.dir.join("audit").join(&self.agent)).unwrap();
+        let mut files = files
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let file = files.next().unwrap();
+        assert_eq!(files.next(), None, "one month");
+        std::fs::write(file, &bytes[..torn]).unwrap();
+    }
+
     /// The lines about what came with this SHA-256.
     pub fn lines_about(&self, input: &[u8]) -> Vec<Value> {
         let hash = Digest::of(&[input]).to_hex();

@@ -16,7 +16,7 @@ pub mod pen;
 pub mod server;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -53,10 +53,6 @@ impl House {
             server: Server::start(),
             dir: tempfile::tempdir().unwrap(),
         }
-    }
-
-    pub fn path(&self) -> &Path {
-        self.dir.path()
     }
 
     /// `signet init`: `agent-<name>` of the principal `<name>`.
@@ -222,12 +218,6 @@ impl Home {
         eventually("the daemon ends", || child.try_wait().unwrap())
     }
 
-    pub fn is_running(&mut self) -> bool {
-        self.child
-            .as_mut()
-            .is_some_and(|child| child.try_wait().unwrap().is_none())
-    }
-
     /// SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -302,6 +292,18 @@ impl Drop for Home {
 pub fn kill(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// A daemon that no home holds: a test that fails leaves it nowhere.
+pub struct Loose(pub u32);
+
+impl Drop for Loose {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_raw(self.0.try_into().unwrap()).unwrap();
+        if std::thread::panicking() {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
 }
 
 /// What a command said on standard error.
