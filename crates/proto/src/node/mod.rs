@@ -5,6 +5,7 @@
 //! must survive a restart changes in one function, by entries alone, so that [`Node::recall`] over
 //! the log gives the same state.
 
+mod answers;
 mod budget;
 mod flights;
 mod inbound;
