@@ -10,6 +10,7 @@ mod heart;
 mod intake;
 pub mod journal;
 mod methods;
+mod params;
 
 pub use methods::bound;
 

@@ -13,6 +13,7 @@ mod inbox;
 mod link;
 mod memory;
 mod outbound;
+mod request;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ use crate::verify::{Unproven, Verified};
 use budget::Budget;
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use outbound::{Content, LocalError, Sending};
+pub use request::{Content, LocalError, Sending};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]

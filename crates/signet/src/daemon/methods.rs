@@ -1,8 +1,6 @@
 //! What the control socket offers: one method a verb of the command line.
 
-use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
@@ -16,81 +14,13 @@ use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
 use super::heart::Heart;
+use super::params::{
+    AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
+    parse_send,
+};
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
 const REFUSED: i64 = -32000;
-/// The longest that a call may wait for an answer.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct SendParams {
-    peer: String,
-    kind: Kind,
-    #[serde(default)]
-    body: Value,
-    summary: Option<String>,
-    capability: Option<String>,
-    conversation_id: Option<String>,
-    data_tier: Option<u8>,
-    /// Seconds that the message may wait and live.
-    life: Option<u64>,
-    /// Seconds to wait for what becomes of it.
-    #[serde(default)]
-    wait: f64,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Request,
-    Notification,
-    Ping,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ReplyParams {
-    message_id: String,
-    from: Option<String>,
-    body: Option<Value>,
-    decline: Option<String>,
-    summary: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct AcknowledgeParams {
-    messages: Vec<Name>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Name {
-    from: String,
-    message_id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct BindParams {
-    certificate: Value,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct PeerParams {
-    peer: String,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-struct ListParams {
-    /// The number of the last message already seen.
-    after: u64,
-    /// At most so many; 1,000 when absent.
-    limit: Option<usize>,
-}
 
 /// How many messages one listing gives.
 const LISTING: usize = 1_000;
@@ -351,59 +281,8 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
-fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
-    let params = parse::<SendParams>(params)?;
-    let content = Content {
-        summary: params.summary,
-        body: params.body,
-        capability: params
-            .capability
-            .as_deref()
-            .map(|name| named("capability", name))
-            .transpose()?,
-        conversation_id: params
-            .conversation_id
-            .as_deref()
-            .map(|name| named("conversation-id", name))
-            .transpose()?,
-        data_tier: params.data_tier,
-        life: params.life.map(Duration::from_secs),
-    };
-    let sending = match params.kind {
-        Kind::Request => Sending::Request(content),
-        Kind::Notification => Sending::Notification(content),
-        Kind::Ping => Sending::Ping,
-    };
-    let wait = Duration::try_from_secs_f64(params.wait)
-        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))?;
-    Ok((
-        named("peer", &params.peer)?,
-        sending,
-        wait.min(LONGEST_WAIT),
-    ))
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
-}
-
-fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {
-    text.parse()
-        .map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
-}
-
 fn refused(error: LocalError) -> RpcError {
-    let reason = match &error {
-        LocalError::PeerUnknown(_) => "peer-unknown",
-        LocalError::OutboxFull(_) => "outbox-full",
-        LocalError::TooManyRequests => "too-many-requests",
-        LocalError::Message(reason) => reason.name(),
-        LocalError::NotWaiting(_) => "not-waiting",
-        LocalError::Ambiguous(_) => "ambiguous",
-        LocalError::NoRequest(_) => "no-request",
-        _ => "refused",
-    };
-    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": reason }))
+    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
 fn bind_refused(error: BindError) -> RpcError {
