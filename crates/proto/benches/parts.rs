@@ -1,0 +1,198 @@
+//! What each step of a message's way costs, beside one bare `verify_strict` of the same run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+#[path = "../tests/household/mod.rs"]
+mod household;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ed25519_dalek::{Signature, Signer as _};
+use household::{Agent, at, key, published, settle};
+use signet_proto::entry::Entry;
+use signet_proto::envelope::Unverified;
+use signet_proto::ids::Digest;
+use signet_proto::json::{self, Limits};
+use signet_proto::keys::Purpose;
+use signet_proto::node::{Content, Judged, Sending};
+
+/// Each step is timed so often; the table shows the median.
+const ROUNDS: usize = 15;
+/// Messages of one round.
+const MESSAGES: usize = 200;
+
+fn main() {
+    let (mut alice, mut bob) = household::alice_and_bob();
+    meet(&mut alice, &mut bob);
+    let messages: Vec<Vec<Arc<[u8]>>> = (0..ROUNDS).map(|_| write(&mut alice)).collect();
+    let sample = Arc::clone(&messages[0][0]);
+    let table = Table::new(bare_verify(&sample), &sample);
+
+    let signing = key("signing key 1 of agent-alice");
+    table.row("sign", || signing.sign(Purpose::Message, &[&sample]));
+    let public = signing.public();
+    let claims = Unverified::parse(&sample).unwrap();
+    let claims = claims.claims();
+    let holds = || public.verify(Purpose::Message, &claims.signed_parts(), claims.signature());
+    table.row("verify_strict of the message", holds);
+    table.row("strict JSON", || json::parse(&sample, Limits::MESSAGE).unwrap());
+    let value = json::parse(&sample, Limits::MESSAGE).unwrap();
+    table.row("canonical form", || json::canonical(&value));
+    let schema = message_schema();
+    table.row("schema", || schema.is_valid(&value));
+    table.row("SHA-256", || Digest::of(&[&sample]));
+    table.row("bytes to message (V01 to V04)", || Unverified::parse(&sample).unwrap());
+    table.row("bytes to verified (V01 to V07)", || Judged::of(&sample, bob.node.trust()));
+
+    let (mut node, mut write_entry) = (Vec::new(), Vec::new());
+    for round in &messages {
+        let entries = judge(&mut bob, round, &mut node);
+        write_entry.push(write_lines(&entries));
+    }
+    table.print("heart: V08 to V12 and what follows", median(node));
+    table.print("Entry::write", median(write_entry));
+}
+
+/// The schema of a message, compiled as the crate does it.
+fn message_schema() -> jsonschema::Validator {
+    let source = |name| {
+        json::parse(
+            signet_proto::schema::text(name).unwrap().as_bytes(),
+            Limits::LINE,
+        )
+        .unwrap()
+    };
+    let common = source("common");
+    let registry = jsonschema::Registry::new()
+        .add("urn:signet:1:common", &common)
+        .unwrap()
+        .prepare()
+        .unwrap();
+    jsonschema::options()
+        .with_registry(&registry)
+        .build(&source("message"))
+        .unwrap()
+}
+
+/// Handshake, and the first message through.
+fn meet(alice: &mut Agent, bob: &mut Agent) {
+    let content = Content::default();
+    let (_, outcome) = alice
+        .node
+        .handle_send(at(0), &bob.id(), Sending::Notification(content))
+        .unwrap();
+    let effects = alice.keep(at(0), outcome);
+    settle(at(0), &mut [alice, bob], effects);
+    assert!(
+        alice.node.standing(&bob.id(), at(0).now).session.is_some(),
+        "no session"
+    );
+}
+
+fn write(alice: &mut Agent) -> Vec<Arc<[u8]>> {
+    let peer = "agent-bob".parse().unwrap();
+    let send = |_| {
+        let content = Content {
+            summary: Some("The plumber comes on Thursday".into()),
+            body: serde_json::json!({"event": "appointment", "who": "plumber", "when": "2026-02-12T09:30:00+01:00",
+                "where": {"street": "Lindenweg 4", "floor": 2}, "notes": ["bring the key", "ask about the boiler"]}),
+            conversation_id: Some("household-2026-02".parse().unwrap()),
+            ..Content::default()
+        };
+        let (_, outcome) = alice
+            .node
+            .handle_send(at(1), &peer, Sending::Notification(content))
+            .unwrap();
+        published(&outcome.effects)[0].1.clone()
+    };
+    (0..MESSAGES).map(send).collect()
+}
+
+/// The heart's share of a round in nanoseconds a message, and the entries that it made.
+fn judge(bob: &mut Agent, round: &[Arc<[u8]>], node: &mut Vec<f64>) -> Vec<Entry> {
+    let judged: Vec<Judged> = round
+        .iter()
+        .map(|bytes| Judged::of(bytes, bob.node.trust()))
+        .collect();
+    let (start, mut entries) = (Instant::now(), Vec::new());
+    for judged in judged {
+        entries.extend(bob.node.handle_inbound(at(1), judged).entries);
+    }
+    node.push(start.elapsed().as_nanos() as f64 / round.len() as f64);
+    assert!(
+        entries
+            .iter()
+            .all(|entry| matches!(entry, Entry::Message(verdict) if verdict.reason().is_none()))
+    );
+    entries
+}
+
+fn write_lines(entries: &[Entry]) -> f64 {
+    let mut out = Vec::with_capacity(4096);
+    let each = entries.len() as f64;
+    let start = Instant::now();
+    for entry in entries {
+        out.clear();
+        entry.write(&mut out);
+        black_box(&out);
+    }
+    start.elapsed().as_nanos() as f64 / each
+}
+
+/// ed25519-dalek's own, with nothing of ours around it.
+fn bare_verify(bytes: &[u8]) -> f64 {
+    let signing = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+    let signature = Signature::from_bytes(&signing.sign(bytes).to_bytes());
+    let key = signing.verifying_key();
+    time(|| key.verify_strict(black_box(bytes), &signature).unwrap())
+}
+
+/// Median nanoseconds of one `step`.
+fn time<T>(step: impl Fn() -> T) -> f64 {
+    let round = |_| {
+        let start = Instant::now();
+        (0..MESSAGES).for_each(|_| drop(black_box(step())));
+        start.elapsed().as_nanos() as f64 / MESSAGES as f64
+    };
+    median((0..ROUNDS).map(round).collect())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+struct Table {
+    unit: f64,
+}
+
+impl Table {
+    fn new(unit: f64, sample: &[u8]) -> Self {
+        println!(
+            "A notification of {} bytes in a session; medians of {ROUNDS} rounds of {MESSAGES}.\n",
+            sample.len()
+        );
+        println!("{:<38} {:>9}  of verify_strict", "", "ns");
+        let table = Self { unit };
+        table.print("bare verify_strict (ed25519-dalek)", unit);
+        table
+    }
+
+    fn row<T>(&self, name: &str, step: impl Fn() -> T) {
+        self.print(name, time(step));
+    }
+
+    fn print(&self, name: &str, nanoseconds: f64) {
+        println!(
+            "{name:<38} {nanoseconds:>9.0}  {:>5.3}",
+            nanoseconds / self.unit
+        );
+    }
+}

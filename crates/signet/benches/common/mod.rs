@@ -1,0 +1,66 @@
+//! What the benches share: a NATS server, homes, daemons as real processes, and a peer in this process.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+pub mod daemon;
+pub mod peer;
+mod server;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+pub use daemon::Daemon;
+pub use peer::Peer;
+pub use server::Server;
+
+use ed25519_dalek::Signer as _;
+
+/// A directory on the disk that the build is on: a temporary one may be in memory, where an
+/// fdatasync costs nothing.
+pub fn directory() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("b").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The middle one.
+pub fn median(values: &[f64]) -> f64 {
+    percentile(values, 50)
+}
+
+pub fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
+}
+
+/// Nanoseconds of one bare `verify_strict` over `length` bytes: the median of 25 times 20.
+pub fn verify_strict(length: usize) -> f64 {
+    let (key, bytes) = (ed25519_dalek::SigningKey::from_bytes(&[7; 32]), vec![b'a'; length]);
+    let (public, signature) = (key.verifying_key(), key.sign(&bytes));
+    time(|| public.verify_strict(black_box(&bytes), &signature).unwrap())
+}
+
+/// Nanoseconds of one signature.
+pub fn sign(length: usize) -> f64 {
+    let (key, bytes) = (ed25519_dalek::SigningKey::from_bytes(&[7; 32]), vec![b'a'; length]);
+    time(|| key.sign(black_box(&bytes)))
+}
+
+fn time<T>(step: impl Fn() -> T) -> f64 {
+    let round = |_| {
+        let start = Instant::now();
+        (0..20).for_each(|_| drop(black_box(step())));
+        start.elapsed().as_nanos() as f64 / 20.0
+    };
+    median(&(0..25).map(round).collect::<Vec<f64>>())
+}

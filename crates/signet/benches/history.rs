@@ -1,0 +1,105 @@
+//! The CPU time of a message with a short and with a long log behind the daemon: it must not rise.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Daemon, Peer, Server, daemon, median, peer};
+use signet::clock;
+use signet::lock::HomeLock;
+use signet::memory::Memory;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Judged, Outcome};
+
+/// Lines in the short and in the long log.
+const LINES: [u64; 2] = [1_000, 100_000];
+const MESSAGES: usize = 2_000;
+const ROUNDS: usize = 9;
+/// How much more a message may cost with the long log.
+const MOST: f64 = 1.10;
+
+fn main() {
+    let dir = common::directory();
+    let server = Server::start(dir.path());
+    let runtime = common::runtime();
+    let mut sides: Vec<_> = LINES.iter().map(|lines| side(dir.path(), &server, *lines, &runtime)).collect();
+    let mut costs = [vec![], vec![]];
+    // In turns, so that whatever else the machine does falls on both.
+    for round in 0..=ROUNDS {
+        for ((daemon, sender, _), costs) in sides.iter_mut().zip(&mut costs) {
+            daemon.empty_inbox();
+            let cost = runtime.block_on(sender.round(daemon, MESSAGES)).cpu;
+            // The first round warms up.
+            costs.extend((round > 0).then_some(cost));
+        }
+    }
+    let unit = common::verify_strict(850);
+    println!("Medians of {ROUNDS} rounds of {MESSAGES} messages.\n");
+    println!("{:>12} {:>14} {:>12} {:>9}", "lines behind", "start, ms", "CPU ns each", "verifies");
+    for (((daemon, _, _), lines), costs) in sides.iter().zip(LINES).zip(&costs) {
+        let (start, cost) = (daemon.started.as_secs_f64() * 1e3, median(costs));
+        println!("{lines:>12} {start:>14.0} {cost:>12.0} {:>9.2}", cost / unit);
+    }
+    let ratio = median(&costs[1]) / median(&costs[0]);
+    println!("\nlong over short: {ratio:.3} (at most {MOST})");
+    assert!(ratio <= MOST, "cost rises with the history: {ratio:.3}");
+}
+
+type Side = (Daemon, Peer, HomeLock);
+
+/// A daemon with a log of `lines`, and a peer in session with it.
+fn side(dir: &Path, server: &Server, lines: u64, runtime: &tokio::runtime::Runtime) -> Side {
+    let (near, far) = (format!("near-{lines}"), format!("far-{lines}"));
+    let (home, other) = (daemon::init(dir, &near), daemon::init(dir, &far));
+    daemon::add(&home, &other);
+    daemon::add(&other, &home);
+    let (mut sender, lock) = peer::open(&other);
+    {
+        let (mut memory, _lock) = peer::open(&home);
+        write_history(&mut memory, &mut sender, lines);
+    }
+    let daemon = Daemon::start(home, server.url());
+    let mut sender = runtime.block_on(Peer::connect(sender.node, near.parse().unwrap(), server.url()));
+    runtime.block_on(sender.settle());
+    (daemon, sender, lock)
+}
+
+/// Messages that come and are taken from the inbox, two lines each, and receipts.
+fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
+    let to = near.node.identity().agent().clone();
+    while near.log.commit().unwrap().seq < lines {
+        for _ in 0..100 {
+            let (_, outcome) = far.node.handle_send(peer::at(), &to, peer::notification()).unwrap();
+            let taken = exchange(near, far, outcome);
+            let outcome = near.node.handle_acknowledge(peer::at(), &taken).unwrap();
+            keep(near, &outcome);
+        }
+    }
+}
+
+/// Carries messages to and fro until nobody has anything to say; names those that reached the inbox.
+fn exchange(near: &mut Memory, far: &mut Memory, outcome: Outcome) -> Vec<(AgentId, MessageId)> {
+    let mut to_near = peer::published(outcome);
+    while !to_near.is_empty() {
+        let mut to_far = Vec::new();
+        for bytes in to_near.drain(..) {
+            let judged = Judged::of(&bytes, near.node.trust());
+            let outcome = near.node.handle_inbound(peer::at(), judged);
+            keep(near, &outcome);
+            to_far.extend(peer::published(outcome));
+        }
+        for bytes in to_far {
+            let judged = Judged::of(&bytes, far.node.trust());
+            to_near.extend(peer::published(far.node.handle_inbound(peer::at(), judged)));
+        }
+    }
+    let name = |item: signet_proto::node::Item| (item.message.headers.agent_id.clone(), item.message.headers.message_id);
+    near.node.inbox().after(0).map(name).collect()
+}
+
+fn keep(memory: &mut Memory, outcome: &Outcome) {
+    for entry in &outcome.entries {
+        memory.log.append(clock::now(), entry).unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! A request and its answer between two daemons, from the caller's side of the control socket, beside
+//! the sum of what it cannot do without, measured in the same run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod common;
+
+use std::fs::{File, remove_file};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use async_nats::Client;
+use bytes::Bytes;
+use common::{Daemon, Server, daemon, percentile};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+const REQUESTS: usize = 500;
+/// The longest that half of the requests may take, in milliseconds.
+const MOST: f64 = 3.0;
+
+fn main() {
+    let dir = common::directory();
+    let server = Server::start(dir.path());
+    let (alice, bob) = (daemon::init(dir.path(), "alice"), daemon::init(dir.path(), "bob"));
+    daemon::add(&bob, &alice);
+    daemon::add(&alice, &bob);
+    let (mut bob, mut alice) = (Daemon::start(bob, server.url()), Daemon::start(alice, server.url()));
+    for _ in 0..20 {
+        ping(&mut alice);
+    }
+    // What is left of the handshake and its receipts is over by then.
+    std::thread::sleep(Duration::from_millis(1500));
+    (alice.written(), bob.written());
+    let mut line = Vec::new();
+    let times: Vec<f64> = (0..REQUESTS)
+        .map(|_| {
+            let time = ping(&mut alice);
+            line = four_lines(&mut alice, &mut bob);
+            time
+        })
+        .collect();
+
+    let message = 800;
+    let log = alice.config.audit_dir.join("latency.bench");
+    let appends = appends(&log, &line);
+    remove_file(log).unwrap();
+    let hops = common::runtime().block_on(hops(server.url(), message));
+    let signatures = 2.0 * common::sign(message) / 1e6;
+    let verifications = 2.0 * common::verify_strict(message) / 1e6;
+    println!("A request and its answer between two daemons, {REQUESTS} times, four durable appends each.\n");
+    println!("{:<46} {:>8} {:>8}", "milliseconds", "p50", "p99");
+    let row = |name: &str, p50: f64, p99: f64| println!("{name:<46} {p50:>8.3} {p99:>8.3}");
+    let both = |values: &[f64]| (percentile(values, 50), percentile(values, 99));
+    let ((hop, hop_99), (append, append_99)) = (both(&hops), both(&appends));
+    row("bare NATS, there and back", hop, hop_99);
+    row("four appends with fdatasync", append, append_99);
+    row("two signatures", signatures, signatures);
+    row("two verifications", verifications, verifications);
+    let fixed = signatures + verifications;
+    row("sum of these", hop + append + fixed, hop_99 + append_99 + fixed);
+    let (p50, p99) = both(&times);
+    row("request and answer", p50, p99);
+    println!("\np50 {p50:.2} ms (under {MOST}), {:.2} x the sum of its parts", p50 / (hop + append + fixed));
+    assert!(p50 < MOST, "p50 is {p50:.2} ms");
+}
+
+/// Milliseconds until the caller has the verified answer.
+fn ping(daemon: &mut Daemon) -> f64 {
+    let start = Instant::now();
+    let answer = daemon.call("send", &json!({"peer": "bob", "kind": "ping", "wait": 10, "life": 60}));
+    assert_eq!(answer["state"], "answered", "{answer}");
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+/// Request out, request in, answer out, answer in: all four stand in the logs when the caller hears.
+/// Returns the longest.
+fn four_lines(alice: &mut Daemon, bob: &mut Daemon) -> Vec<u8> {
+    let mut lines = alice.written();
+    lines.extend(bob.written());
+    let is = |line: &Value, way: &str, kind: &str| line["dir"] == way && line["type"] == kind;
+    for (way, kind) in [("out", "request"), ("in", "request"), ("out", "response"), ("in", "response")] {
+        assert_eq!(lines.iter().filter(|line| is(line, way, kind)).count(), 1, "{kind} {way}: {lines:?}");
+    }
+    lines.iter().map(|line| format!("{line}\n").into_bytes()).max_by_key(Vec::len).unwrap()
+}
+
+/// Milliseconds of four appends, each made durable.
+fn appends(path: &std::path::Path, line: &[u8]) -> Vec<f64> {
+    let mut file = File::options().create_new(true).append(true).open(path).unwrap();
+    let mut four = || {
+        let start = Instant::now();
+        for _ in 0..4 {
+            file.write_all(line).unwrap();
+            file.sync_data().unwrap();
+        }
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    (0..200).map(|_| four()).collect()
+}
+
+/// Milliseconds there and back between two connections, with nothing of ours in between.
+async fn hops(url: &str, length: usize) -> Vec<f64> {
+    let (near, at) = (async_nats::connect(url).await.unwrap(), url.to_owned());
+    std::thread::spawn(move || common::runtime().block_on(echo(at)));
+    let mut back = near.subscribe("bare.back").await.unwrap();
+    let bytes = Bytes::from(vec![b'a'; length]);
+    // Until the other side has subscribed.
+    while there_and_back(&near, &mut back, &bytes).await.is_none() {}
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS {
+        times.extend(there_and_back(&near, &mut back, &bytes).await);
+    }
+    times
+}
+
+async fn there_and_back(near: &Client, back: &mut async_nats::Subscriber, bytes: &Bytes) -> Option<f64> {
+    let start = Instant::now();
+    near.publish("bare.there", bytes.clone()).await.unwrap();
+    tokio::time::timeout(Duration::from_millis(200), back.next()).await.ok()??;
+    Some(start.elapsed().as_secs_f64() * 1e3)
+}
+
+async fn echo(url: String) {
+    let far = async_nats::connect(url).await.unwrap();
+    let mut there = far.subscribe("bare.there").await.unwrap();
+    while let Some(message) = there.next().await {
+        far.publish("bare.back", message.payload).await.unwrap();
+    }
+}
