@@ -45,6 +45,9 @@ pub enum LogError {
     /// A log starts with the certificate of its own agent.
     #[error("a log starts with `genesis`, not with `{0}`; pass this agent's certificate")]
     NotGenesis(&'static str),
+    /// There are no log files in the directory, nor in those in it.
+    #[error("{0}: no inter-agent-YYYY-MM.jsonl in it; name the directory of a log")]
+    NoLog(PathBuf),
     /// An earlier write or fdatasync failed, and what the disk holds is unknown until a new start.
     #[error(
         "an earlier write to the log failed, so nothing more is written; see to the disk and start again"

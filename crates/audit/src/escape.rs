@@ -22,6 +22,26 @@ pub(crate) fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// `text` with every hidden character as a JSON escape: it stays on its line and cannot drive a
+/// terminal, and JSON text stays the same value.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        let mut utf8 = [0; 4];
+        let one = character.encode_utf8(&mut utf8).as_bytes();
+        // Below DEL the finished line of the log has no hidden characters left; other text may.
+        match u32::from(character) {
+            point @ 0..0x20 => out.extend_from_slice(format!("\\u{point:04x}").as_bytes()),
+            _ => write_escaped(one, &mut out),
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
 /// `text` as one line of a terminal may show it: hidden characters, quotes and backslashes escaped.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {

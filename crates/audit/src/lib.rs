@@ -19,11 +19,15 @@ mod file;
 mod log;
 mod read;
 mod record;
+mod show;
 mod tail;
+mod verify;
 
 pub use chain::Head;
 pub use error::LogError;
-pub use escape::printable;
+pub use escape::{printable, visible};
 pub use log::Log;
 pub use read::{Lines, read, read_file};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
+pub use show::{Filter, UnknownVerdict, VerdictName, describe};
+pub use verify::{Fault, LogReport, Report, log_files, verify};

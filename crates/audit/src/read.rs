@@ -36,7 +36,7 @@ pub fn read_file(path: &Path) -> Result<Lines, LogError> {
     })
 }
 
-/// See [`read_file`].
+/// See [`read_file`]. At the end it may be asked again: when the file has grown, it goes on.
 #[derive(Debug)]
 pub struct Lines {
     raw: RawLines,
@@ -51,7 +51,7 @@ impl Iterator for Lines {
                 Some(Line::parse(raw).map_err(|source| self.raw.fault(source)))
             }
             Ok(RawLine::TooLong) => Some(Err(self.raw.too_long())),
-            Ok(RawLine::Torn | RawLine::End) => None,
+            Ok(RawLine::Torn(_) | RawLine::End) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -129,8 +129,8 @@ pub(crate) enum RawLine {
     Whole(Vec<u8>),
     /// A line over [`MAX_LINE`], skipped.
     TooLong,
-    /// Bytes after the last newline.
-    Torn,
+    /// That many bytes after the last newline.
+    Torn(u64),
     /// Nothing.
     End,
 }
@@ -145,18 +145,27 @@ impl RawLines {
         })
     }
 
+    /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
         let mut raw = Vec::new();
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
         limited
             .read_until(b'\n', &mut raw)
             .map_err(at(&self.path))?;
-        self.number += 1;
+        let length = raw.len();
         Ok(match raw.pop() {
             None => RawLine::End,
-            Some(b'\n') => RawLine::Whole(raw),
-            Some(_) if raw.len() < MAX_LINE => RawLine::Torn,
+            Some(b'\n') => {
+                self.number += 1;
+                RawLine::Whole(raw)
+            }
+            Some(_) if length <= MAX_LINE => {
+                let back = i64::try_from(length).unwrap_or(0);
+                self.input.seek_relative(-back).map_err(at(&self.path))?;
+                RawLine::Torn(length as u64)
+            }
             Some(_) => {
+                self.number += 1;
                 self.skip_line()?;
                 RawLine::TooLong
             }

@@ -107,6 +107,15 @@ impl Line {
         })
     }
 
+    /// The line as JSON that is safe to show: an honest line is its raw bytes, and in a forged one
+    /// hidden characters are escaped.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.raw.len());
+        write_escaped(&self.raw, &mut out);
+        out
+    }
+
     /// The bytes that a log would write for what was read: anything else in a line is forged.
     #[must_use]
     pub fn rewrite(&self) -> Vec<u8> {

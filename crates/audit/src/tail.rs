@@ -18,10 +18,10 @@ pub(crate) struct Tail {
 }
 
 /// Finds the last sound line of `path`. Only what follows it may be torn: no newline, or one last
-/// line that does not parse or does not fit.
+/// line that does not parse.
 ///
 /// # Errors
-/// [`LogError::Broken`] when the line before the last does not fit either.
+/// [`LogError::Broken`] when the last whole line does not fit what stands before it.
 pub(crate) fn examine(path: &Path, previous: Option<&PathBuf>) -> Result<Tail, LogError> {
     let ends = Ends::open(path)?;
     let whole = ends.after_last_newline()?;
@@ -42,6 +42,8 @@ pub(crate) fn examine(path: &Path, previous: Option<&PathBuf>) -> Result<Tail, L
                     last: Some((tip, kind)),
                 });
             }
+            // A whole line that does not fit was not torn by a crash: somebody changed something.
+            Err(fault @ Fault::Unfit) => return Err(broken(path, fault.text())),
             Err(fault) if is_retry => return Err(broken(path, fault.text())),
             Err(_) => {}
         }
@@ -60,7 +62,7 @@ impl Fault {
         match self {
             Self::Long => "a line near the end is longer than 2 MiB",
             Self::Unreadable => "a line before the last cannot be read",
-            Self::Unfit => "a line before the last does not fit the line before it",
+            Self::Unfit => "the last line does not fit the line before it",
         }
     }
 }

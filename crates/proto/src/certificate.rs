@@ -211,6 +211,23 @@ impl KeyStatement {
         Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
     }
 
+    /// The next statement, once this one is [`KEYS_ROTATE`] old: the same sealing key, the next serial.
+    ///
+    /// # Errors
+    /// When the statement would not parse.
+    pub fn renewed(
+        &self,
+        now: Timestamp,
+        key: &SigningKey,
+    ) -> Result<Option<Self>, CertificateError> {
+        let made = self.not_after.saturating_sub(KEYS_LIFE);
+        if now < made.saturating_add(KEYS_ROTATE) {
+            return Ok(None);
+        }
+        let (serial, end) = (self.serial.saturating_add(1), now.saturating_add(KEYS_LIFE));
+        Self::sign(&self.agent, self.sealing_key, serial, end, key).map(Some)
+    }
+
     /// Reads a statement and verifies it under the agent's signing key.
     ///
     /// # Errors

@@ -4,14 +4,18 @@
 //! An entry knows its own members; sequence, time and chain around them are the audit crate's.
 //! Nothing here holds plaintext of tier 3 or 4.
 
+mod line;
+mod verdict;
+
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
 use crate::envelope::{Claimed, Message};
-use crate::headers::MessageType;
 use crate::ids::{AgentId, Digest, MessageId};
-use crate::json::{Map, Value, write_canonical, write_string};
+use crate::json::{Map, Value};
 use crate::reject::Reason;
+
+use line::{Line, Members};
 
 /// How much of unproven input is kept, in bytes.
 pub const RAW_KEPT: usize = 1024;
@@ -260,133 +264,6 @@ impl Entry {
     }
 }
 
-impl Verdict {
-    /// The reason, when it was refused.
-    pub fn reason(&self) -> Option<Reason> {
-        match self.ruling {
-            Ruling::Rejected(reason) => Some(reason),
-            Ruling::Accepted | Ruling::Sent => None,
-        }
-    }
-
-    /// The message, when all of it is kept or at hand.
-    pub fn message(&self) -> Option<&Arc<Message>> {
-        match &self.evidence {
-            Evidence::Whole(message) | Evidence::Headers(message) => Some(message),
-            Evidence::Withheld(_) | Evidence::Copy(_) | Evidence::Raw(..) => None,
-        }
-    }
-
-    fn write(&self, line: &mut Line<'_>) {
-        line.text(
-            "dir",
-            if self.direction == Direction::In {
-                "in"
-            } else {
-                "out"
-            },
-        );
-        line.text("verdict", self.ruling.as_str());
-        line.maybe("reason", self.reason().map(Reason::name));
-        let (peer, kind, tier, summary) = self.seen();
-        line.maybe("peer", peer.as_ref().map(AgentId::as_str));
-        line.maybe("type", kind.map(MessageType::as_str));
-        match tier {
-            Some(tier) => line.number("tier", u64::from(tier)),
-            None => line.value("tier", &Value::Null),
-        }
-        line.maybe("summary", summary);
-        line.number("bytes", self.bytes);
-        line.text("sha256", &self.hash.to_hex());
-        match &self.evidence {
-            Evidence::Whole(message) => line.json("message", message.canonical()),
-            Evidence::Headers(message) => line.value("headers", &message.headers.to_value()),
-            Evidence::Withheld(headers) => line.value("headers", &Value::Object(headers.clone())),
-            Evidence::Copy(_) => {}
-            Evidence::Raw(head, _) => line.text("raw", &data_encoding::BASE64.encode(head)),
-        }
-    }
-
-    /// Peer, type, tier and summary. For unproven input these are claims; `verdict` tells.
-    fn seen(
-        &self,
-    ) -> (
-        Option<AgentId>,
-        Option<MessageType>,
-        Option<u8>,
-        Option<&str>,
-    ) {
-        match &self.evidence {
-            Evidence::Whole(message) | Evidence::Headers(message) => {
-                let headers = &message.headers;
-                let peer = if self.direction == Direction::In {
-                    &headers.agent_id
-                } else {
-                    &headers.recipient_id
-                };
-                let summary = message.summary.as_deref().filter(|_| headers.data_tier < 3);
-                (
-                    Some(peer.clone()),
-                    Some(headers.message_type),
-                    Some(headers.data_tier),
-                    summary,
-                )
-            }
-            Evidence::Withheld(headers) => {
-                let headers = Members(headers);
-                let tier = headers
-                    .number("data-tier")
-                    .ok()
-                    .and_then(|tier| u8::try_from(tier).ok());
-                (
-                    headers.parsed("agent-id").ok(),
-                    headers.parsed("message-type").ok(),
-                    tier,
-                    None,
-                )
-            }
-            Evidence::Copy(claimed) | Evidence::Raw(_, claimed) => {
-                (claimed.agent.clone(), claimed.message_type, None, None)
-            }
-        }
-    }
-
-    fn parse(mut line: Map<String, Value>) -> Result<Self, EntryError> {
-        let message = line.remove("message");
-        let headers = line.remove("headers");
-        let members = Members(&line);
-        let claimed = Claimed {
-            agent: members.parsed("peer").ok(),
-            message_type: members.parsed("type").ok(),
-        };
-        let evidence = match (message, headers, members.text("raw")) {
-            (Some(message), None, Err(_)) => Evidence::Whole(Arc::new(
-                Message::from_value(message).map_err(|_| EntryError("message"))?,
-            )),
-            (None, Some(Value::Object(headers)), Err(_)) => Evidence::Withheld(headers),
-            (None, None, Ok(raw)) => {
-                let head = data_encoding::BASE64
-                    .decode(raw.as_bytes())
-                    .map_err(|_| EntryError("raw"))?;
-                Evidence::Raw(head, claimed)
-            }
-            (None, None, Err(_)) => Evidence::Copy(claimed),
-            _ => return Err(EntryError("message")),
-        };
-        Ok(Self {
-            direction: match members.text("dir")? {
-                "in" => Direction::In,
-                "out" => Direction::Out,
-                _ => return Err(EntryError("dir")),
-            },
-            ruling: Ruling::parse(members.text("verdict")?, line.get("reason"))?,
-            bytes: members.number("bytes")?,
-            hash: members.digest("sha256")?,
-            evidence,
-        })
-    }
-}
-
 impl Ruling {
     /// As the line's `verdict` names it.
     pub const fn as_str(self) -> &'static str {
@@ -397,7 +274,7 @@ impl Ruling {
         }
     }
 
-    fn parse(text: &str, reason: Option<&Value>) -> Result<Self, EntryError> {
+    pub(super) fn parse(text: &str, reason: Option<&Value>) -> Result<Self, EntryError> {
         match text {
             "accepted" => Ok(Self::Accepted),
             "sent" => Ok(Self::Sent),
@@ -450,80 +327,5 @@ impl Did {
         all.into_iter()
             .find(|known| known.as_str() == text)
             .ok_or(EntryError("what"))
-    }
-}
-
-/// Writes members one after another in the order a reader wants them.
-struct Line<'a>(&'a mut Vec<u8>);
-
-impl Line<'_> {
-    fn first(&mut self, name: &str, text: &str) {
-        write_string(name, self.0);
-        self.0.push(b':');
-        write_string(text, self.0);
-    }
-
-    fn json(&mut self, name: &str, json: &[u8]) {
-        self.0.push(b',');
-        write_string(name, self.0);
-        self.0.push(b':');
-        self.0.extend_from_slice(json);
-    }
-
-    fn text(&mut self, name: &str, text: &str) {
-        self.0.push(b',');
-        self.first(name, text);
-    }
-
-    fn maybe(&mut self, name: &str, text: Option<&str>) {
-        match text {
-            Some(text) => self.text(name, text),
-            None => self.json(name, b"null"),
-        }
-    }
-
-    fn number(&mut self, name: &str, number: u64) {
-        self.json(name, number.to_string().as_bytes());
-    }
-
-    fn value(&mut self, name: &str, value: &Value) {
-        self.json(name, b"");
-        write_canonical(value, self.0);
-    }
-
-    fn certificate(&mut self, certificate: &Certificate) {
-        self.text("fingerprint", &crate::keys::fingerprint(&certificate.root));
-        self.value("certificate", certificate.to_value());
-    }
-}
-
-struct Members<'a>(&'a Map<String, Value>);
-
-impl<'a> Members<'a> {
-    fn text(&self, name: &'static str) -> Result<&'a str, EntryError> {
-        self.0
-            .get(name)
-            .and_then(Value::as_str)
-            .ok_or(EntryError(name))
-    }
-
-    fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
-        self.text(name)?.parse().map_err(|_| EntryError(name))
-    }
-
-    fn number(&self, name: &'static str) -> Result<u64, EntryError> {
-        self.0
-            .get(name)
-            .and_then(Value::as_u64)
-            .ok_or(EntryError(name))
-    }
-
-    fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {
-        Digest::from_hex(self.text(name)?).map_err(|_| EntryError(name))
-    }
-
-    fn certificate(&self) -> Result<Certificate, EntryError> {
-        let value = self.0.get("certificate").ok_or(EntryError("certificate"))?;
-        Certificate::parse(value).map_err(|_| EntryError("certificate"))
     }
 }

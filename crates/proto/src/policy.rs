@@ -66,20 +66,31 @@ impl Policy {
     }
 }
 
+/// Whether a message may go out and be kept unsealed: above tier 2 only one without content, such as
+/// the error that refuses a request.
+pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
+    tier <= HIGHEST_CLEAR_TIER || !(summary || body)
+}
+
 /// Whether a message in a session is allowed by what was granted (check V12).
 ///
 /// # Errors
 /// `seal-required`, `tier-not-granted`, `capability-not-granted` or `hops-exceeded`.
 pub fn authorize(message: &Message, grant: &Grant) -> Result<(), Reason> {
     let headers = &message.headers;
-    if headers.data_tier > HIGHEST_CLEAR_TIER {
+    if !may_travel_in_clear(
+        headers.data_tier,
+        message.summary.is_some(),
+        message.body.is_some(),
+    ) {
         return Err(Reason::SealRequired);
+    }
+    // A response ends what it answers, and is taken once: it can be part of no loop.
+    if message.form.method().is_none() {
+        return Ok(());
     }
     if headers.hops > MAX_HOPS {
         return Err(Reason::HopsExceeded);
-    }
-    if message.form.method().is_none() {
-        return Ok(());
     }
     if headers.data_tier > grant.tier {
         return Err(Reason::TierNotGranted);

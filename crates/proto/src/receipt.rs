@@ -30,6 +30,16 @@ pub struct Exception {
     pub hash: Option<Digest>,
 }
 
+impl Exception {
+    /// A number that was given up and never came.
+    pub fn missing() -> Self {
+        Self {
+            reason: MISSING.to_owned(),
+            hash: None,
+        }
+    }
+}
+
 impl Receipt {
     /// The body on the wire.
     pub fn to_value(&self) -> Value {

@@ -45,24 +45,17 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// are at fault, else `invalid-shape`.
 pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
     let schemas = SCHEMAS.as_ref().ok_or(Reason::InvalidShape)?;
-    if !schemas.message.is_valid(value) {
-        return Err(name_fault(&schemas.message, value));
-    }
-    let body = match value.get("method").and_then(Value::as_str) {
-        Some("agent.announce") => &schemas.announce,
-        Some("agent.verify") => &schemas.verify,
-        Some("agent.capability") => &schemas.capability,
-        Some("agent.trust") => &schemas.trust,
-        Some("agent.receipt") => &schemas.receipt,
-        _ => return Ok(()),
-    };
-    let fits = value
-        .pointer("/params/body")
-        .is_some_and(|value| body.is_valid(value));
-    if fits {
-        Ok(())
+    let fault = if schemas.message.is_valid(value) {
+        None
     } else {
-        Err(Reason::InvalidShape)
+        Some(name_fault(&schemas.message, value))
+    };
+    // The body of a flight is shape (V03) and the headers are not (V04): it is judged before them.
+    match fault {
+        Some(reason @ (Reason::InvalidShape | Reason::MethodNotFound)) => Err(reason),
+        _ if !schemas.body_fits(value) => Err(Reason::InvalidShape),
+        Some(reason) => Err(reason),
+        None => Ok(()),
     }
 }
 
@@ -73,6 +66,21 @@ struct Schemas {
     capability: Validator,
     trust: Validator,
     receipt: Validator,
+}
+
+impl Schemas {
+    fn body_fits(&self, message: &Value) -> bool {
+        let schema = match message.get("method").and_then(Value::as_str) {
+            Some("agent.announce") => &self.announce,
+            Some("agent.verify") => &self.verify,
+            Some("agent.capability") => &self.capability,
+            Some("agent.trust") => &self.trust,
+            Some("agent.receipt") => &self.receipt,
+            _ => return true,
+        };
+        let body = message.pointer("/params/body");
+        body.is_some_and(|body| schema.is_valid(body))
+    }
 }
 
 /// Compiled once: the sources are constants of this crate, and a test compiles each of them.

@@ -17,6 +17,7 @@ pub struct Peer {
     certificates: Vec<Certificate>,
     epoch: u64,
     lowest_version: Option<Version>,
+    keys_serial: u64,
 }
 
 impl Peer {
@@ -46,6 +47,11 @@ impl Peer {
     /// The lowest version that the peer ever offered in a finished handshake; it never falls.
     pub fn lowest_version(&self) -> Option<Version> {
         self.lowest_version
+    }
+
+    /// The serial of the newest key statement of a finished handshake; it never falls.
+    pub fn keys_serial(&self) -> u64 {
+        self.keys_serial
     }
 
     fn root(&self) -> Option<&VerifyKey> {
@@ -97,15 +103,18 @@ pub struct TrustStore {
 #[derive(Clone, Debug)]
 pub struct TrustView {
     me: AgentId,
+    own: Arc<(PrincipalId, VerifyKey)>,
     peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
 }
 
 impl TrustStore {
-    /// An empty store of the agent `me`.
-    pub fn new(me: AgentId) -> Self {
+    /// An empty store of the agent that `own` certifies. Its principal is pinned from the start:
+    /// nobody else can be made known under that name.
+    pub fn new(own: &Certificate) -> Self {
         Self {
             view: TrustView {
-                me,
+                me: own.agent.clone(),
+                own: Arc::new((own.principal.clone(), own.root.clone())),
                 peers: Arc::default(),
             },
         }
@@ -154,6 +163,17 @@ impl TrustStore {
         }
     }
 
+    /// Notes the serial of a peer's key statement; it never falls.
+    pub fn raise_keys_serial(&mut self, agent: &AgentId, serial: u64) {
+        if self
+            .view
+            .peer(agent)
+            .is_some_and(|peer| peer.keys_serial < serial)
+        {
+            self.change(agent, |peer| peer.keys_serial = serial);
+        }
+    }
+
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
         let peers = Arc::make_mut(&mut self.view.peers);
         let peer = peers.entry(agent.clone()).or_insert_with(|| {
@@ -161,6 +181,7 @@ impl TrustStore {
                 certificates: Vec::new(),
                 epoch: 0,
                 lowest_version: None,
+                keys_serial: 0,
             })
         });
         let peer = Arc::make_mut(peer);
@@ -221,7 +242,10 @@ impl TrustView {
         let Some(peer) = self.peer(&certificate.agent) else {
             return Standing::Unbound;
         };
-        if peer.root() != Some(&certificate.root) {
+        // The principal's name is bound with the root: a certificate that renames it would take the
+        // name of a person whom we do not know yet.
+        let same_principal = peer.principal() == Some(&certificate.principal);
+        if peer.root() != Some(&certificate.root) || !same_principal {
             return Standing::Taken;
         }
         // An equal serial must be the very same certificate: two under one serial would be a choice
@@ -236,6 +260,9 @@ impl TrustView {
     }
 
     fn root_of(&self, principal: &PrincipalId) -> Option<&VerifyKey> {
+        if self.own.0 == *principal {
+            return Some(&self.own.1);
+        }
         let of = |peer: &&Arc<Peer>| peer.principal() == Some(principal);
         self.peers.values().find(of).and_then(|peer| peer.root())
     }

@@ -1,7 +1,9 @@
 //! From [`Unverified`] to [`Verified`]: checks V05 to V07, stateless, against a snapshot of the
 //! trust store, so that many workers can verify at once.
 
-use crate::certificate::{Certificate, KeyStatement};
+use std::time::Duration;
+
+use crate::certificate::{Certificate, KEYS_LIFE, KeyStatement};
 use crate::envelope::{Message, Unverified};
 use crate::keys::{Purpose, VerifyKey};
 use crate::reject::Reason;
@@ -126,11 +128,19 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
         &certificate.signing_key,
     )
     .map_err(|_| Reason::KeysInvalid)?;
-    if keys.agent != certificate.agent || keys.not_after < message.headers.timestamp {
+    let lasts = keys.not_after >= message.headers.timestamp
+        && keys.not_after <= message.headers.timestamp.saturating_add(KEYS_LONGEST);
+    if keys.agent != certificate.agent || !lasts {
         return Err(Reason::KeysInvalid);
+    }
+    if keys.serial < peer.keys_serial() {
+        return Err(Reason::SerialRolledBack);
     }
     Ok((Credentials { certificate, keys }, peer.epoch()))
 }
+
+/// A statement lasts 45 days from its making; an hour is for clocks that differ.
+const KEYS_LONGEST: Duration = Duration::from_secs(KEYS_LIFE.as_secs() + 3600);
 
 fn prove_sender(message: &Message, certificate: &Certificate) -> Result<(), Reason> {
     let headers = &message.headers;

@@ -1,6 +1,8 @@
 //! The command line: one file a command, and what all of them share.
 
 mod ask;
+mod audit;
+mod demo;
 mod failure;
 mod inbox;
 mod init;
@@ -24,6 +26,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
+        Command::Audit(args) => return audit::run(args),
         Command::Init(args) => init::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
@@ -33,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Ping(args) => ping::run(args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
+        Command::Demo(args) => demo::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,8 +73,12 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log
     Status(status::StatusArgs),
+    /// Prove an audit log, or read it
+    Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol
     Schema(schema::SchemaArgs),
+    /// Watch a household meet, talk and withstand three attacks
+    Demo(demo::DemoArgs),
 }
 
 /// Writes to standard output. That nobody reads any more ends the program quietly.
@@ -86,7 +94,7 @@ const EXIT_CODES: &str = "\
 EXIT CODES:
   0  done
   1  refused, or tampered with
-  2  the command line is wrong
+  2  the command line or the configuration is wrong
   3  not reachable: the daemon or the peer does not answer
 
 Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.

@@ -10,9 +10,11 @@ mod heart;
 mod intake;
 pub mod journal;
 mod methods;
+mod params;
 
 pub use methods::bound;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::LogError;
@@ -80,10 +82,14 @@ impl DaemonError {
             Self::Private(error) => error.next(),
             Self::Control(error) => error.next(),
             Self::Memory(MemoryError::Keys(error)) => error.next(),
-            Self::Memory(MemoryError::Log(_)) => "signet audit verify says where the log stops fitting".to_owned(),
+            Self::Memory(MemoryError::Log(_)) => {
+                "signet audit verify says where the log stops fitting".to_owned()
+            }
             Self::Memory(_) => "mend what it names, then start again".to_owned(),
             Self::Nats(_) => "correct [nats] in config.toml".to_owned(),
-            Self::Log(_) => "see to the disk, then start again: the start repairs the log".to_owned(),
+            Self::Log(_) => {
+                "see to the disk, then start again: the start repairs the log".to_owned()
+            }
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
     }
@@ -101,7 +107,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let config = Config::load(home)?;
-    let lock = HomeLock::acquire(home)?;
+    let lock = Arc::new(HomeLock::acquire(home)?);
     let memory = Memory::open(&lock, &config)?;
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
@@ -114,7 +120,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let server = Server::bind(&config.control_socket, &lock)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
-    let mut heart = Heart::new(memory.node, &journal, nats.clone());
+    let mut heart = Heart::new(memory.node, &journal, nats.clone(), Arc::clone(&lock));
     heart.resume().await;
 
     let ready = nats.clone();
@@ -148,19 +154,33 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
 
 fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
-    let mut nats =
-        NatsConfig::new(config.nats.servers.clone(), render::inbox_subject(agent), format!("_INBOX_{agent}"));
+    let mut nats = NatsConfig::new(
+        config.nats.servers.clone(),
+        render::inbox_subject(agent),
+        format!("_INBOX_{agent}"),
+    );
     nats.name = format!("signet {agent}");
     nats.login = match &config.nats.login {
         NatsLogin::None => Login::None,
         NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
         NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
-        NatsLogin::User { user, password_file } => {
+        NatsLogin::User {
+            user,
+            password_file,
+        } => {
             let password = private::read(password_file)?;
-            Login::UserPassword { user: user.clone(), password: Secret::from(password.trim_end().to_owned()) }
+            Login::UserPassword {
+                user: user.clone(),
+                password: Secret::from(password.trim_end().to_owned()),
+            }
         }
     };
     let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = Tls { required: config.nats.tls_required, ca: config.nats.tls_ca.clone(), cert, key };
+    nats.tls = Tls {
+        required: config.nats.tls_required,
+        ca: config.nats.tls_ca.clone(),
+        cert,
+        key,
+    };
     Ok(nats)
 }

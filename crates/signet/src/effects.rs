@@ -61,7 +61,12 @@ pub struct Effects {
 impl Effects {
     /// Publishes through `nats`; workers verify by what `view` last saw.
     pub fn new(nats: Nats, view: watch::Sender<TrustView>) -> Self {
-        Self { nats, view, waiting: HashMap::new(), followers: Vec::new() }
+        Self {
+            nats,
+            view,
+            waiting: HashMap::new(),
+            followers: Vec::new(),
+        }
     }
 
     /// Performs what the journal allows, in its order.
@@ -103,7 +108,11 @@ impl Effects {
             }
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
-            Effect::Settle { peer, message_id, state } => self.settle(&peer, message_id, state),
+            Effect::Settle {
+                peer,
+                message_id,
+                state,
+            } => self.settle(&peer, message_id, state),
             Effect::Established(peer) => info!(%peer, "session established"),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
@@ -114,7 +123,11 @@ impl Effects {
 
     /// What is not published now is in the ledger or the handshake, and goes out again from there.
     async fn publish(&self, recipient: &AgentId, bytes: Bytes) {
-        if let Err(error) = self.nats.publish(render::inbox_subject(recipient), bytes).await {
+        if let Err(error) = self
+            .nats
+            .publish(render::inbox_subject(recipient), bytes)
+            .await
+        {
             debug!(%recipient, %error, "not published; it is sent again later");
         }
     }
@@ -125,7 +138,8 @@ impl Effects {
         }
         let item = render::item(accepted.message());
         // A follower that does not keep up is cut off; its messages wait in the inbox.
-        self.followers.retain(|follower| follower.notify("inbox.message", &item).is_ok());
+        self.followers
+            .retain(|follower| follower.notify("inbox.message", &item).is_ok());
     }
 
     fn answer(&mut self, accepted: Accepted) {

@@ -17,7 +17,7 @@ mod tests;
 use std::fmt;
 use std::path::Path;
 
-use signet_proto::certificate::{Certificate, KEYS_LIFE, KEYS_ROTATE, KeyStatement};
+use signet_proto::certificate::{Certificate, KeyStatement};
 use signet_proto::json::{self, Limits, Value};
 use signet_proto::keys::{SealKey, SigningKey};
 use signet_proto::time::Timestamp;
@@ -95,28 +95,25 @@ impl Keys {
         lock: &HomeLock,
         now: Timestamp,
     ) -> Result<bool, KeystoreError> {
-        let made = self.statement.not_after.saturating_sub(KEYS_LIFE);
-        if now < made.saturating_add(KEYS_ROTATE) {
-            return Ok(false);
-        }
-        let serial = self.statement.serial.saturating_add(1);
         let path = lock.home().key_file(KEYS);
-        let end = now.saturating_add(KEYS_LIFE);
-        let statement = KeyStatement::sign(
-            &self.certificate.agent,
-            self.sealing.public(),
-            serial,
-            end,
-            &self.signing,
-        )
-        .map_err(|source| KeystoreError::Certificate {
-            path: path.clone(),
-            source,
-        })?;
-        private::replace(&path, &json_file(statement.to_value()))?;
+        let renewed = self.statement.renewed(now, &self.signing);
+        let renewed = renewed.map_err(|source| KeystoreError::Certificate { path, source })?;
+        let Some(statement) = renewed else {
+            return Ok(false);
+        };
+        store_statement(lock, &statement)?;
         self.statement = statement;
         Ok(true)
     }
+}
+
+/// Writes a newer key statement in the place of the old one, durably.
+///
+/// # Errors
+/// When it cannot be written; the old one then stays.
+pub fn store_statement(lock: &HomeLock, statement: &KeyStatement) -> Result<(), KeystoreError> {
+    let path = lock.home().key_file(KEYS);
+    Ok(private::replace(&path, &json_file(statement.to_value()))?)
 }
 
 /// An X25519 secret key. It cannot print itself and is wiped when dropped.

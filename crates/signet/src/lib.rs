@@ -10,6 +10,7 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod demo;
 pub mod effects;
 pub mod home;
 pub mod keystore;

@@ -128,7 +128,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
         // Process 1 always runs.
-        std::fs::write(home.lock_file(), "1\n").unwrap();
+        std::fs::write(home.lock_file(), "1\nand what an older release wrote\n").unwrap();
         let lock = HomeLock::acquire(&home).unwrap();
         let text = std::fs::read_to_string(lock.home().lock_file()).unwrap();
         assert_eq!(text, format!("{}\n", std::process::id()));

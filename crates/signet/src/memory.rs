@@ -36,7 +36,9 @@ pub enum MemoryError {
     #[error("the system gives no random bytes: {0}")]
     Random(#[from] std::io::Error),
     /// The log in this directory is another agent's.
-    #[error("the log is that of {found}, not of {expected}; set [audit] dir to a directory of its own")]
+    #[error(
+        "the log is that of {found}, not of {expected}; set [audit] dir to a directory of its own"
+    )]
     OtherAgent {
         /// Whose log it is.
         found: AgentId,
@@ -54,7 +56,11 @@ impl Memory {
         let now = clock::now();
         let mut keys = Keys::open(lock.home(), &config.agent)?;
         keys.renew_statement(lock, now)?;
-        let log = Log::open(&config.audit_dir, now, &Entry::Genesis(keys.certificate.clone()))?;
+        let log = Log::open(
+            &config.audit_dir,
+            now,
+            &Entry::Genesis(keys.certificate.clone()),
+        )?;
         let identity = Identity {
             certificate: keys.certificate,
             keys: keys.statement,
@@ -79,6 +85,12 @@ impl Memory {
 }
 
 fn policy(config: &Config) -> Policy {
-    let capability = |known: &crate::config::CapabilityConfig| Capability { name: known.name.clone(), tier: known.tier };
-    Policy { capabilities: config.capabilities.iter().map(capability).collect(), tier: config.grant_tier }
+    let capability = |known: &crate::config::CapabilityConfig| Capability {
+        name: known.name.clone(),
+        tier: known.tier,
+    };
+    Policy {
+        capabilities: config.capabilities.iter().map(capability).collect(),
+        tier: config.grant_tier,
+    }
 }

@@ -16,7 +16,8 @@ pub fn inbox_subject(agent: &AgentId) -> String {
 pub fn item(message: &Message) -> Value {
     let headers = &message.headers;
     let mut item = Map::new();
-    let mut put = |name: &str, value: Option<Value>| value.map(|value| item.insert(name.to_owned(), value));
+    let mut put =
+        |name: &str, value: Option<Value>| value.map(|value| item.insert(name.to_owned(), value));
     put("from", Some(headers.agent_id.as_str().into()));
     put("principal", Some(headers.principal_id.as_str().into()));
     put("message-id", Some(headers.message_id.to_string().into()));
@@ -25,13 +26,33 @@ pub fn item(message: &Message) -> Value {
     put("expires-at", Some(headers.expires_at.to_string().into()));
     put("data-tier", Some(headers.data_tier.into()));
     put("hops", Some(headers.hops.into()));
-    put("capability", headers.capability.as_ref().map(|name| name.as_str().into()));
-    put("conversation-id", headers.conversation_id.as_ref().map(|name| name.as_str().into()));
-    put("in-reply-to", headers.in_reply_to.map(|id| id.to_string().into()));
+    put(
+        "capability",
+        headers.capability.as_ref().map(|name| name.as_str().into()),
+    );
+    put(
+        "conversation-id",
+        headers
+            .conversation_id
+            .as_ref()
+            .map(|name| name.as_str().into()),
+    );
+    put(
+        "in-reply-to",
+        headers.in_reply_to.map(|id| id.to_string().into()),
+    );
     put("summary", message.summary.as_deref().map(Into::into));
     put("body", message.body.clone());
-    if let Form::Failure { code, message, reason } = &message.form {
-        put("error", Some(json!({"code": code, "message": message, "reason": reason})));
+    if let Form::Failure {
+        code,
+        message,
+        reason,
+    } = &message.form
+    {
+        put(
+            "error",
+            Some(json!({"code": code, "message": message, "reason": reason})),
+        );
     }
     Value::Object(item)
 }
@@ -54,4 +75,9 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
         members.insert("layers".into(), newest.layers.to_value());
     }
     out
+}
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
 }

@@ -180,7 +180,7 @@ fn a_root_key_that_cannot_be_used_leaves_nothing_behind() {
         let output = init(&home, "agent-alice-002", &["--root", bad.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(1));
         assert!(!err(&output).contains("SECRETSECRET"), "{}", err(&output));
-        assert_eq!(tree(directory.path()), [bad.clone()]);
+        assert_eq!(tree(directory.path()), std::slice::from_ref(&bad));
     }
     let missing = directory.path().join("missing.pem");
     let output = init(
@@ -200,7 +200,7 @@ fn a_home_too_deep_for_its_socket_is_refused_before_anything_is_made() {
         "agent-alice-001",
         &[],
     );
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(
         err(&output).contains("control.sock") && err(&output).contains("107"),
         "{}",
@@ -248,7 +248,7 @@ fn a_wrong_command_line_is_exit_code_two() {
 #[test]
 fn an_absent_home_is_an_error_with_a_way_on() {
     let output = signet(&["peer", "export", "--home", "/nonexistent"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(
         err(&output).contains("next: ") && err(&output).contains("signet init"),
         "{}",

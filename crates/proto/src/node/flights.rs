@@ -43,7 +43,10 @@ impl Node {
     ) {
         let peer = flight.headers.agent_id.clone();
         match method {
-            Method::Announce => self.send_verify(at, &peer, outcome),
+            Method::Announce => {
+                self.note_clock(at, flight, outcome);
+                self.send_verify(at, &peer, outcome);
+            }
             Method::Verify => match self.link(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => self.send_capability(at, &peer, outcome),
                 _ => self.refuse_drafts(at, &peer, Reason::VersionUnsupported, outcome),
@@ -74,7 +77,7 @@ impl Node {
         outcome.effects.push(Effect::Established(peer));
     }
 
-    fn send_verify(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn send_verify(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(Handshake::AwaitCapability(state)) = self.link(peer).map(|link| &link.handshake)
         else {
             return;
@@ -99,7 +102,7 @@ impl Node {
         self.fly(at, peer, Method::Capability, body, outcome);
     }
 
-    fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
         self.put_grant(&mut body);
         self.put_transcript(peer, &mut body);

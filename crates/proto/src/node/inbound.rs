@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::draft::{Draft, FLIGHT_LIFE, LONGEST_LIFE, Signed};
+use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Form, Message, Method};
+use crate::envelope::{Claimed, Message, Method};
 use crate::handshake::Handshake;
-use crate::json::{Map, Value};
 use crate::policy::authorize;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
@@ -17,14 +16,12 @@ use crate::verify::{Unproven, Verified};
 
 use super::link::Link;
 use super::memory::{Changed, is_ping};
-use super::{Accepted, At, Effect, Judged, Node, Outcome, Refusal, State};
+use super::{At, Effect, Judged, Node, Outcome, Refusal, State};
 
 /// How far a sender's clock may be ahead of ours.
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
-/// After so many unreported numbers a receipt goes out at once.
-const RECEIPT_EVERY: u64 = 256;
 
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
@@ -135,6 +132,10 @@ impl Node {
             return Err(Reason::VersionMismatch);
         }
         let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
+        // An older key is good for the sessions that it opened, and for no later one.
+        if headers.key_id != session.peer_key {
+            return Err(Reason::KeyUnknown);
+        }
         session.window.admit(sequence, message.hash())?;
         if reused {
             return Err(Reason::MessageIdReuse);
@@ -144,7 +145,10 @@ impl Node {
         }
         self.rule_response(message)?;
         authorize(message, &session.given)?;
-        let room = is_ping(message) || self.inbox.has_room(message.canonical().len());
+        let room = is_ping(message)
+            || self
+                .inbox
+                .has_room(&headers.agent_id, message.canonical().len());
         if room { Ok(()) } else { Err(Reason::InboxFull) }
     }
 
@@ -161,176 +165,6 @@ impl Node {
             None => Err(Reason::ResponseUnsolicited),
             Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
             Some(_) => Ok(()),
-        }
-    }
-
-    fn follow_accepted(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
-        let peer = message.headers.agent_id.clone();
-        match &message.form {
-            Form::Call(method) if method.is_handshake() => {
-                self.follow_flight(at, *method, message, outcome)
-            }
-            Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
-            Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome
-                .effects
-                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
-            Form::Success | Form::Failure { .. } => {
-                outcome
-                    .effects
-                    .push(Effect::Answer(Accepted(Arc::clone(message))));
-            }
-        }
-        if let Some(id) = message.headers.session {
-            let unreported = self
-                .link(&peer)
-                .and_then(|link| link.session(id))
-                .map(|s| s.window.unreported());
-            if unreported.is_some_and(|unreported| unreported >= RECEIPT_EVERY) {
-                self.send_receipt(at, &peer, id, outcome);
-            }
-            self.release(at, &peer, outcome);
-        }
-    }
-
-    fn follow_refused(
-        &mut self,
-        at: At,
-        message: &Arc<Message>,
-        reason: Reason,
-        outcome: &mut Outcome,
-    ) {
-        match reason {
-            Reason::Duplicate => self.answer_copy(at, message, outcome),
-            Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
-            Reason::Expired | Reason::TimestampInFuture
-                if message.form == Form::Call(Method::Announce) =>
-            {
-                self.answer_late_announce(at, message, outcome);
-            }
-            Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
-            _ if message.form.method().is_some_and(Method::is_call) => {
-                let form = failure(reason);
-                let id = self.fresh_id(at.now);
-                // An error that finds no room in the outbox is in the next receipt all the same.
-                let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn answer_ping(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
-        let mut body = Map::new();
-        body.insert("pong".into(), true.into());
-        body.insert("received".into(), at.now.to_string().into());
-        let id = self.fresh_id(at.now);
-        let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
-        if self.dispatch(at, draft, outcome).is_err() {
-            let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
-            self.apply(at.now, &entry);
-            outcome.entries.push(entry);
-        }
-    }
-
-    /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
-    fn answer_receipt(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        let peer = message.headers.agent_id.clone();
-        let receipt = message.body.as_ref().and_then(Receipt::parse);
-        let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
-            return;
-        };
-        let Some(link) = self.link(&peer) else { return };
-        let floor = link.session(id).map(|session| session.ledger.floor());
-        let behind = floor.is_some_and(|floor| receipt.through + 1 < floor);
-        let lately = link
-            .receipted
-            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
-        if (behind || !receipt.except.is_empty()) && !lately {
-            self.send_receipt(at, &peer, id, outcome);
-        }
-    }
-
-    /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
-    /// peer our time; at most one in five minutes.
-    fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        let peer = message.headers.agent_id.clone();
-        let link = self.link_mut(&peer);
-        let lately = link
-            .answered_late
-            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
-        if lately {
-            return;
-        }
-        link.answered_late = Some(at.now);
-        let difference_ms = message.headers.timestamp.as_millis() - at.now.as_millis();
-        outcome.entries.push(Entry::Clock {
-            peer: peer.clone(),
-            difference_ms,
-        });
-        self.announce_if_idle(at, &peer, outcome);
-    }
-
-    fn answer_unknown_session(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        let peer = message.headers.agent_id.clone();
-        let Some(id) = message.headers.session else {
-            return;
-        };
-        let link = self.link_mut(&peer);
-        let old = link
-            .sessions
-            .last()
-            .is_some_and(|newest| message.headers.timestamp < newest.began);
-        if old || link.unknown_sessions.contains(&id) {
-            return;
-        }
-        link.unknown_sessions.push_back(id);
-        if link.unknown_sessions.len() > super::link::SESSIONS {
-            link.unknown_sessions.pop_front();
-        }
-        self.announce_if_idle(at, &peer, outcome);
-    }
-
-    /// A repeated flight is answered by the stored one, a repeated message by the next receipt; both
-    /// at most once a second, so that a replay is no amplifier.
-    fn answer_copy(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
-        let peer = message.headers.agent_id.clone();
-        let link = self.link_mut(&peer);
-        if link
-            .repeated
-            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE)
-        {
-            return;
-        }
-        link.repeated = Some(at.now);
-        match message.form.method() {
-            Some(Method::Announce | Method::Verify | Method::Capability) => {
-                let of_session = link
-                    .sessions
-                    .iter()
-                    .find(|session| session.answers == message.hash());
-                let stored = link
-                    .handshake
-                    .answer_to(message.hash())
-                    .or(of_session.map(|session| &session.last_flight));
-                let stored = stored
-                    .filter(|flight| at.now < flight.headers.expires_at)
-                    .map(Arc::clone);
-                outcome
-                    .effects
-                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
-            }
-            Some(Method::Trust) => {
-                let newest = link.sessions.last().map(|session| session.id);
-                if let Some(id) = newest {
-                    self.send_receipt(at, &peer, id, outcome);
-                }
-            }
-            Some(Method::Receipt) => {}
-            _ => {
-                if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
-                    session.window.owe();
-                }
-            }
         }
     }
 
@@ -399,14 +233,6 @@ pub(super) fn settle(message: &Message, state: State) -> Effect {
         peer: headers.recipient_id.clone(),
         message_id: headers.message_id,
         state,
-    }
-}
-
-fn failure(reason: Reason) -> Form {
-    Form::Failure {
-        code: reason.code(),
-        message: reason.text().to_owned(),
-        reason: reason.name().to_owned(),
     }
 }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use crate::envelope::Message;
 use crate::ids::{AgentId, MessageId};
 
-/// How many messages may wait.
+/// How many messages of one peer may wait.
 const MOST: usize = 10_000;
-/// How many bytes may wait.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes of one peer may wait.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// How many times that all peers together may have waiting: no peer alone can keep the others out.
+const PEERS: usize = 4;
 
 /// A message that waits, with the number of its arrival.
 #[derive(Clone, Debug)]
@@ -20,12 +22,36 @@ pub struct Item {
     pub message: Arc<Message>,
 }
 
+/// How much of the inbox somebody takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Share {
+    fn has_room(self, bytes: usize, times: usize) -> bool {
+        self.messages < MOST * times && self.bytes + bytes <= MOST_BYTES * times
+    }
+
+    fn add(&mut self, bytes: usize) {
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+
+    fn remove(&mut self, bytes: usize) {
+        self.messages = self.messages.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
 /// The inbox.
 #[derive(Debug, Default)]
 pub struct Inbox {
     items: BTreeMap<u64, Arc<Message>>,
     names: BTreeMap<(AgentId, MessageId), u64>,
-    bytes: usize,
+    total: Share,
+    shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
 }
 
@@ -62,14 +88,17 @@ impl Inbox {
         self.items.is_empty()
     }
 
-    pub(super) fn has_room(&self, bytes: usize) -> bool {
-        self.items.len() < MOST && self.bytes + bytes <= MOST_BYTES
+    pub(super) fn has_room(&self, peer: &AgentId, bytes: usize) -> bool {
+        let share = self.shares.get(peer).copied().unwrap_or_default();
+        share.has_room(bytes, 1) && self.total.has_room(bytes, PEERS)
     }
 
     pub(super) fn insert(&mut self, message: &Arc<Message>) {
         self.arrivals += 1;
-        self.bytes += message.canonical().len();
-        let name = (message.headers.agent_id.clone(), message.headers.message_id);
+        let (peer, bytes) = (&message.headers.agent_id, message.canonical().len());
+        self.total.add(bytes);
+        self.shares.entry(peer.clone()).or_default().add(bytes);
+        let name = (peer.clone(), message.headers.message_id);
         self.names.insert(name, self.arrivals);
         self.items.insert(self.arrivals, Arc::clone(message));
     }
@@ -78,8 +107,13 @@ impl Inbox {
         let Some(number) = self.names.remove(&(peer.clone(), message_id)) else {
             return;
         };
-        if let Some(message) = self.items.remove(&number) {
-            self.bytes = self.bytes.saturating_sub(message.canonical().len());
+        let Some(message) = self.items.remove(&number) else {
+            return;
+        };
+        let bytes = message.canonical().len();
+        self.total.remove(bytes);
+        if let Some(share) = self.shares.get_mut(peer) {
+            share.remove(bytes);
         }
     }
 }

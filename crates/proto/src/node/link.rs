@@ -1,9 +1,11 @@
 //! All that lies between us and one peer.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::draft::Draft;
+use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
 use crate::ids::{Digest, MessageId, SessionId};
 use crate::session::{Session, WINDOW_LIFE};
@@ -37,6 +39,7 @@ pub(super) struct Link {
     pub(super) receipted: Option<Timestamp>,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
+    pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
 }
 
@@ -64,14 +67,16 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
-    /// Adds a session, and drops the oldest over the limit and those whose windows have ended.
-    pub(super) fn add(&mut self, session: Session, now: Timestamp) {
-        self.sessions
-            .retain(|old| now <= old.ends.saturating_add(WINDOW_LIFE));
+    /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
+    /// back what was unreceipted in them.
+    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Arc<Message>> {
         self.sessions.push(session);
-        while self.sessions.len() > SESSIONS {
-            self.sessions.remove(0);
-        }
+        let over = self.sessions.len().saturating_sub(SESSIONS);
+        let mut dropped: Vec<_> = self.sessions.drain(..over).collect();
+        let ended = |old: &mut Session| now > old.ends.saturating_add(WINDOW_LIFE);
+        dropped.extend(self.sessions.extract_if(.., ended));
+        let abandoned = dropped.into_iter().map(|mut old| old.ledger.abandon());
+        abandoned.flatten().collect()
     }
 
     /// The newest of our sessions, as flights 1 and 2 name them.

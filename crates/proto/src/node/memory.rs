@@ -107,8 +107,9 @@ impl Node {
         }
         match &message.form {
             Form::Success | Form::Failure { .. } => self.apply_answer(message),
-            Form::Call(Method::Request) if is_ping(message) => {
-                self.pings.insert(headers.message_id, Arc::clone(message));
+            Form::Call(_) if is_ping(message) => {
+                self.pings
+                    .insert((peer, headers.message_id), Arc::clone(message));
             }
             Form::Call(_) => self.inbox.insert(message),
         }
@@ -206,7 +207,7 @@ impl Node {
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
             self.inbox.remove(&headers.recipient_id, request);
-            self.pings.remove(&request);
+            self.pings.remove(&(headers.recipient_id.clone(), request));
         }
     }
 
@@ -222,10 +223,9 @@ impl Node {
         };
         confirm(session);
         if !session.ledger.fits(&receipt, signed_at) {
-            session.closed = true;
             return Changed {
+                misfit: !std::mem::replace(&mut session.closed, true),
                 abandoned: session.ledger.abandon(),
-                misfit: true,
                 ..Changed::default()
             };
         }
@@ -243,7 +243,7 @@ impl Node {
         };
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             self.inbox.remove(&draft.recipient, request);
-            self.pings.remove(&request);
+            self.pings.remove(&(draft.recipient.clone(), request));
         }
         let until = now.saturating_add(life);
         self.link_mut(&line.peer)
@@ -255,7 +255,7 @@ impl Node {
         match line.what {
             Did::Acknowledged => self.inbox.remove(&line.peer, line.message_id),
             Did::AnswerFailed => {
-                self.pings.remove(&line.message_id);
+                self.pings.remove(&(line.peer.clone(), line.message_id));
             }
             Did::DraftExpired | Did::DraftRefused => {
                 self.link_mut(&line.peer)
@@ -277,6 +277,7 @@ impl Node {
         };
         self.trust
             .raise_lowest_version(peer, established.lowest_version);
+        self.trust.raise_keys_serial(peer, established.keys_serial);
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();
         for session in &mut link.sessions {
@@ -285,7 +286,7 @@ impl Node {
                 abandoned.append(&mut session.ledger.abandon());
             }
         }
-        link.add(session_of(&established, now), now);
+        abandoned.append(&mut link.add(session_of(&established, now), now));
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
         Changed {
@@ -296,12 +297,10 @@ impl Node {
     }
 }
 
+/// Only a request: a notification or an answer that names the capability goes the way of its kind.
 pub(super) fn is_ping(message: &Message) -> bool {
-    message
-        .headers
-        .capability
-        .as_ref()
-        .is_some_and(|name| name.as_str() == PING)
+    let named = message.headers.capability.as_ref();
+    message.form == Form::Call(Method::Request) && named.is_some_and(|name| name.as_str() == PING)
 }
 
 fn session_of(established: &Established, now: Timestamp) -> Session {
@@ -309,6 +308,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
     Session {
         id: SessionId(established.id.0),
         role: established.role,
+        peer_key: established.certificate.signing_key.id(),
         version: established.version,
         began: established.began,
         ends: established.ends,

@@ -5,6 +5,7 @@
 //! must survive a restart changes in one function, by entries alone, so that [`Node::recall`] over
 //! the log gives the same state.
 
+mod answers;
 mod budget;
 mod flights;
 mod inbound;
@@ -12,6 +13,7 @@ mod inbox;
 mod link;
 mod memory;
 mod outbound;
+mod request;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -20,11 +22,12 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 
+use crate::certificate::KeyStatement;
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
-use crate::policy::Policy;
+use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -33,7 +36,7 @@ use crate::verify::{Unproven, Verified};
 use budget::Budget;
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use outbound::{Content, LocalError, Sending};
+pub use request::{Content, LocalError, Sending};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +88,14 @@ impl Judged {
             hash: Digest::of(&[bytes]),
             claimed: Default::default(),
         };
-        let kept = bytes.get(..bytes.len().min(crate::entry::RAW_KEPT)).unwrap_or_default();
-        Self { bytes: bytes.len() as u64, head: kept.to_vec(), result: Err(Refusal::Unparsed(unparsed)) }
+        let kept = bytes
+            .get(..bytes.len().min(crate::entry::RAW_KEPT))
+            .unwrap_or_default();
+        Self {
+            bytes: bytes.len() as u64,
+            head: kept.to_vec(),
+            result: Err(Refusal::Unparsed(unparsed)),
+        }
     }
 
     /// An input that was cut off at the transport's size cap (check V01): its length, its first
@@ -195,7 +204,8 @@ pub struct Node {
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
     open: BTreeMap<MessageId, OpenRequest>,
-    pings: BTreeMap<MessageId, Arc<Message>>,
+    swept: Option<Timestamp>,
+    pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     strangers: Budget,
     rng: ChaCha20Rng,
 }
@@ -210,14 +220,15 @@ struct OpenRequest {
 impl Node {
     /// A node that knows nobody yet. `seed` is 32 random bytes: ids and nonces come from it.
     pub fn new(identity: Identity, policy: Policy, seed: [u8; 32]) -> Self {
-        let me = identity.agent().clone();
+        let trust = TrustStore::new(&identity.certificate);
         Self {
             identity,
             policy,
-            trust: TrustStore::new(me),
+            trust,
             links: BTreeMap::new(),
             inbox: Inbox::default(),
             open: BTreeMap::new(),
+            swept: None,
             pings: BTreeMap::new(),
             strangers: Budget::default(),
             rng: ChaCha20Rng::from_seed(seed),
@@ -227,6 +238,19 @@ impl Node {
     /// Who we are.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The key statement to go on with, when ours is due for renewal: to be stored, and then adopted.
+    pub fn keys_due(&self, now: Timestamp) -> Option<KeyStatement> {
+        let Identity { keys, signing, .. } = &self.identity;
+        keys.renewed(now, signing).ok().flatten()
+    }
+
+    /// Goes on with a newer key statement of our own. Sessions take it up when they are renewed.
+    pub fn adopt_keys(&mut self, keys: KeyStatement) {
+        if keys.agent == *self.identity.agent() && keys.serial > self.identity.keys.serial {
+            self.identity.keys = keys;
+        }
     }
 
     /// Whom we know.
@@ -291,7 +315,11 @@ impl Outcome {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
-        } else if message.headers.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+        } else if !may_travel_in_clear(
+            message.headers.data_tier,
+            message.summary.is_some(),
+            message.body.is_some(),
+        ) {
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

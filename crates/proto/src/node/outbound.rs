@@ -4,76 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::Certificate;
-use crate::draft::{Draft, LIFE, Stamp};
+use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
-use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId, SessionId};
-use crate::json::Value;
-use crate::policy::{MAX_HOPS, PING};
+use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
 use super::link::DRAFTS;
+use super::request::{Content, LocalError, Sending};
 use super::{At, Effect, Node, Outcome, State};
 
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
 
-/// What our agent wants to say.
-#[derive(Clone, Debug, Default)]
-pub struct Content {
-    /// One line for people.
-    pub summary: Option<String>,
-    /// Any JSON.
-    pub body: Value,
-    /// What is asked for.
-    pub capability: Option<CapabilityName>,
-    /// What it belongs to.
-    pub conversation_id: Option<ConversationId>,
-    /// 1 or 2; 1 when absent.
-    pub data_tier: Option<u8>,
-    /// How long it may wait and live; 72 hours when absent.
-    pub life: Option<Duration>,
-}
-
-/// A new message of ours.
-#[derive(Clone, Debug)]
-pub enum Sending {
-    /// Wants an answer.
-    Request(Content),
-    /// Wants none.
-    Notification(Content),
-    /// Asks the peer's daemon itself for a sign of life.
-    Ping,
-}
-
-/// Our own side asked for something that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LocalError {
-    /// No such peer.
-    #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
-    PeerUnknown(AgentId),
-    /// Too much waits for this peer.
-    #[error("outbox-full: too many messages wait for {0}; wait until it is reachable")]
-    OutboxFull(AgentId),
-    /// Too many requests of ours are open.
-    #[error("too many requests wait for answers; wait for some, or send notifications")]
-    TooManyRequests,
-    /// The message itself is at fault.
-    #[error("{}: {}", .0.name(), .0.text())]
-    Message(Reason),
-    /// Nothing of that name waits in the inbox.
-    #[error("no request {0} waits in the inbox; `signet inbox` lists what does")]
-    NotWaiting(MessageId),
-    /// Two peers used the same message-id.
-    #[error("{0} names messages of more than one peer; say which with --from")]
-    Ambiguous(MessageId),
-    /// It is not a request.
-    #[error("{0} wants no answer; only requests do")]
-    NoRequest(MessageId),
-}
+/// A ping asks for a sign of life now, not in three days.
+const PING_LIFE: Duration = Duration::from_secs(60);
 
 impl Node {
     /// Sends a new message, or lets it wait for a session. Returns its name.
@@ -97,6 +44,7 @@ impl Node {
                 Method::Request,
                 Content {
                     capability: PING.parse().ok(),
+                    life: Some(PING_LIFE),
                     ..Content::default()
                 },
             ),
@@ -221,10 +169,17 @@ impl Node {
         draft: Draft,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
-        if draft.hops > MAX_HOPS {
+        if draft.life.is_zero() || draft.life > LONGEST_LIFE {
+            return Err(LocalError::Message(Reason::LifetimeTooLong));
+        }
+        if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
-        if draft.data_tier > crate::policy::HIGHEST_CLEAR_TIER {
+        if !may_travel_in_clear(
+            draft.data_tier,
+            draft.summary.is_some(),
+            draft.body.is_some(),
+        ) {
             return Err(LocalError::Message(Reason::SealRequired));
         }
         let peer = draft.recipient.clone();

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::draft::Signed;
 use crate::entry::{Did, Entry};
-use crate::handshake::{Handshake, Overdue};
+use crate::envelope::Method;
+use crate::handshake::{Handshake, Overdue, START_AGAIN};
 use crate::ids::AgentId;
 use crate::time::Timestamp;
 
@@ -15,6 +16,8 @@ use super::{At, Effect, Node, Outcome, State};
 
 /// At most one receipt a session in this time, and one answer to copies.
 pub(super) const RECEIPT_PACE: Duration = Duration::from_secs(1);
+/// Requests that nobody answered are looked for this often.
+const SWEEP: Duration = Duration::from_secs(60);
 /// A silent peer is announced to from this often …
 const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
 /// … down to this often.
@@ -27,7 +30,7 @@ impl Node {
         outcome
             .entries
             .extend(self.strangers.overdue(at.now).map(Entry::Flood));
-        self.open.retain(|_, open| at.now < open.closes);
+        self.sweep_open(at.now);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
@@ -45,14 +48,14 @@ impl Node {
         links.into_iter().chain(self.strangers.due()).min()
     }
 
-    /// The log has been told again: half-open handshakes are forgotten, what was accepted and not
+    /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in &peers {
             let link = self.link_mut(peer);
-            link.handshake = Handshake::Idle;
+            let unsent = link.handshake.restart(at.now);
             let open: Vec<_> = link
                 .sessions
                 .iter()
@@ -61,6 +64,11 @@ impl Node {
                 .collect();
             for id in open {
                 self.send_receipt(at, peer, id, &mut outcome);
+            }
+            match unsent {
+                Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
+                Some(_) => self.send_trust(at, peer, &mut outcome),
+                None => {}
             }
         }
         let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
@@ -93,6 +101,13 @@ impl Node {
         }
     }
 
+    fn sweep_open(&mut self, now: Timestamp) {
+        if self.swept.is_none_or(|swept| now.since(swept) >= SWEEP) {
+            self.swept = Some(now);
+            self.open.retain(|_, open| now < open.closes);
+        }
+    }
+
     fn resend_flights(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let link = self.link_mut(peer);
         match link.handshake.overdue(at.now) {
@@ -100,10 +115,18 @@ impl Node {
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
             Overdue::Over => {
                 // A silent peer is tried again ever more rarely; one that fell silent between flight
-                // 2 and 4 has perhaps restarted, and is tried again at once.
-                if matches!(link.handshake, Handshake::AwaitVerify(_)) {
-                    link.silence = (link.silence * 2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
-                    link.next_announce = Some(at.now.saturating_add(link.silence));
+                // 2 and 4 has perhaps restarted, and is tried again at once, then more rarely too.
+                let doubled = link.silence * 2;
+                match link.handshake {
+                    Handshake::AwaitVerify(_) => {
+                        link.silence = doubled.clamp(FIRST_SILENCE, LONGEST_SILENCE);
+                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                    }
+                    Handshake::AwaitTrust(_) => {
+                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                        link.silence = doubled.clamp(START_AGAIN, LONGEST_SILENCE);
+                    }
+                    _ => {}
                 }
                 link.handshake = Handshake::Idle;
             }

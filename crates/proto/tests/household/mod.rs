@@ -10,6 +10,9 @@
     missing_docs
 )]
 
+pub mod forger;
+pub mod net;
+
 use std::sync::Arc;
 use std::time::Duration;
 

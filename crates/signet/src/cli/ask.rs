@@ -29,7 +29,11 @@ pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result
 pub(super) fn parse_json(text: &str) -> Result<Value, Failure> {
     json::parse(text.as_bytes(), Limits::MESSAGE).map_err(|error| {
         let next = "quote it for the shell, such as '{\"week\": \"2026-W07\"}'";
-        Failure::new(Exit::Usage, format!("the message is not JSON: {error}"), next)
+        Failure::new(
+            Exit::Usage,
+            format!("the message is not JSON: {error}"),
+            next,
+        )
     })
 }
 
@@ -40,10 +44,26 @@ pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
 
 /// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.
 pub(super) fn safe_json(value: &Value) -> String {
-    signet_audit::printable(&value.to_string()).into_owned()
+    signet_audit::visible(&value.to_string()).into_owned()
 }
 
 /// The text of a member, or a dash.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_for_a_terminal_is_still_the_same_json() {
+        let value = json!({"a \"b\" \\": "\u{1b}[2J\n\u{2028}\u{202e}\u{9b}\u{7f}\u{e0001}", "Grüße": "東京 🙂"});
+        let text = safe_json(&value);
+        let hidden = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{202e}' | '\u{e0001}');
+        assert!(!text.contains(hidden) && text.contains("東京 🙂"), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 }

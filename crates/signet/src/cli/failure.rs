@@ -1,13 +1,13 @@
 //! How a command ends when it does not end well.
 
-use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use signet_audit::visible;
 
 use crate::config::ConfigError;
-use crate::control::ClientError;
+use crate::control::{ClientError, ServerError};
 use crate::daemon::DaemonError;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
@@ -71,7 +71,7 @@ impl Failure {
             return ExitCode::SUCCESS;
         };
         let (error, hint) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
-        let (what, next) = (printable(&what), printable(&next));
+        let (what, next) = (visible(&what), visible(&next));
         let text = format!("{error}error:{error:#} {what}\n  {hint}next:{hint:#} {next}\n");
         // If standard error is closed as well, there is nobody left to tell.
         let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
@@ -79,24 +79,20 @@ impl Failure {
     }
 }
 
-/// `text` on one line, unable to drive a terminal: control and direction characters escaped.
-pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() || is_format(character) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "{}", character.escape_unicode());
-        } else {
-            out.push(character);
-        }
+/// A configuration that a restart will not mend, which is how the service manager takes code 2.
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Exit::Usage, &error, error.next())
     }
-    out
 }
 
-/// Line separators, zero-width and bidirectional controls, which turn a line into another one.
-fn is_format(character: char) -> bool {
-    matches!(character,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Config(error) => error.into(),
+            error => Self::new(Exit::Refused, &error, error.next()),
+        }
+    }
 }
 
 impl From<NoHome> for Failure {
@@ -123,11 +119,30 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match &error {
             ClientError::Refused(refusal) => {
-                let reason = refusal.data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str());
-                let what = reason.map_or(refusal.message.clone(), |reason| format!("{reason}: {}", refusal.message));
-                Self::new(Exit::Refused, what, "signet status shows peers and sessions")
+                let reason = refusal
+                    .data
+                    .as_ref()
+                    .and_then(|data| data.get("reason"))
+                    .and_then(|reason| reason.as_str());
+                let what = reason.map_or(refusal.message.clone(), |reason| {
+                    format!("{reason}: {}", refusal.message)
+                });
+                Self::new(
+                    Exit::Refused,
+                    what,
+                    "signet status shows peers and sessions",
+                )
             }
-            _ => Self::new(Exit::NotReachable, &error, "start the daemon: signet run, with the same --home"),
+            ClientError::NotReachable { .. } => Self::new(
+                Exit::NotReachable,
+                &error,
+                "is the daemon running? signet run, with the same --home",
+            ),
+            _ => Self::new(
+                Exit::NotReachable,
+                &error,
+                "look at the daemon: signet status, with the same --home",
+            ),
         }
     }
 }
@@ -138,22 +153,4 @@ impl From<MemoryError> for Failure {
     }
 }
 
-refused!(DaemonError, ConfigError, KeystoreError, LockError, PrivateError);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_that_forges_a_line_or_drives_the_terminal_is_escaped() {
-        assert_eq!(
-            printable("a\nerror: b\u{1b}[2J"),
-            "a\\u{a}error: b\\u{1b}[2J"
-        );
-        assert_eq!(
-            printable("\u{202e}txt\u{9b}m\u{2028}"),
-            "\\u{202e}txt\\u{9b}m\\u{2028}"
-        );
-        assert_eq!(printable("Grüße, 東京 🙂"), "Grüße, 東京 🙂");
-    }
-}
+refused!(KeystoreError, LockError, PrivateError, ServerError);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signet_audit::printable;
+use signet_audit::visible;
 
 use super::ask::{connect, print_json, safe_json, text};
 use super::{Failure, print};
@@ -28,20 +28,38 @@ pub(super) struct InboxArgs {
 
 pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
-    let listed = client.call(if args.follow { "inbox.follow" } else { "inbox.list" }, &json!({}))?;
+    let listed = client.call(
+        if args.follow {
+            "inbox.follow"
+        } else {
+            "inbox.list"
+        },
+        &json!({}),
+    )?;
     let mut page = listed;
     let mut seen = 0;
     loop {
-        let messages = page.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let messages = page
+            .get("messages")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         let Some(last) = messages.last() else { break };
-        seen = last.get("number").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        seen = last
+            .get("number")
+            .and_then(Value::as_u64)
+            .unwrap_or(u64::MAX);
         for message in &messages {
             show(&args, &mut client, message)?;
         }
         page = client.call("inbox.list", &json!({"after": seen}))?;
     }
     if !args.follow {
-        return if seen == 0 && !args.json { print("nothing waits\n") } else { Ok(()) };
+        return if seen == 0 && !args.json {
+            print("nothing waits\n")
+        } else {
+            Ok(())
+        };
     }
     // Taking needs a connection of its own: this one only listens from here on.
     let mut taking = connect(home, Duration::ZERO)?;
@@ -52,9 +70,14 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
 }
 
 fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Failure> {
-    if args.json { print_json(message)? } else { print(&line(message))? }
+    if args.json {
+        print_json(message)?
+    } else {
+        print(&line(message))?
+    }
     if args.take && text(message, "type") != "request" {
-        let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
+        let name =
+            json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
         client.call("inbox.acknowledge", &json!({"messages": [name]}))?;
     }
     Ok(())
@@ -65,7 +88,10 @@ fn line(message: &Value) -> String {
         (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
         (None, body) => safe_json(body.unwrap_or(&Value::Null)),
     };
-    let summary = message.get("summary").and_then(Value::as_str).map(|summary| format!("\"{summary}\"  "));
+    let summary = message
+        .get("summary")
+        .and_then(Value::as_str)
+        .map(|summary| format!("\"{summary}\"  "));
     let line = format!(
         "{}  {:<12}  {}  {}{}",
         text(message, "message-id"),
@@ -74,7 +100,7 @@ fn line(message: &Value) -> String {
         summary.unwrap_or_default(),
         what,
     );
-    format!("{}\n", printable(&line))
+    format!("{}\n", visible(&line))
 }
 
 const EXAMPLE: &str = "\

@@ -82,15 +82,24 @@ fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
         "peer.add",
         &json!({"certificate": certificate.to_value()}),
         |memory| {
-            let at = At { now: clock::now(), head: None };
+            let at = At {
+                now: clock::now(),
+                head: None,
+            };
             let outcome = memory.node.handle_bind(at, &certificate).map_err(|error| {
                 let next = "signet peer list shows who is bound; the person decides";
                 Failure::new(Exit::Refused, format!("{}: {error}", error.name()), next)
             })?;
             for entry in &outcome.entries {
-                memory.log.append(at.now, entry).map_err(crate::memory::MemoryError::from)?;
+                memory
+                    .log
+                    .append(at.now, entry)
+                    .map_err(crate::memory::MemoryError::from)?;
             }
-            memory.log.commit().map_err(crate::memory::MemoryError::from)?;
+            memory
+                .log
+                .commit()
+                .map_err(crate::memory::MemoryError::from)?;
             Ok(bound(&certificate, !outcome.entries.is_empty()))
         },
     )?;
@@ -121,20 +130,36 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
     if peers.is_empty() {
         return print("no peers yet; signet peer add FILE\n");
     }
-    print(&peers.iter().map(|peer| format!("{}\n", peer_line(peer))).collect::<String>())
+    print(
+        &peers
+            .iter()
+            .map(|peer| format!("{}\n", peer_line(peer)))
+            .collect::<String>(),
+    )
 }
 
 fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
     let peer = with_daemon(home, "peer.show", &json!({"peer": id.as_str()}), |memory| {
         let peer = memory.node.trust().peer(id).ok_or_else(|| {
-            Failure::new(Exit::Refused, format!("peer-unknown: no peer {id}"), "signet peer list shows who is known")
+            Failure::new(
+                Exit::Refused,
+                format!("peer-unknown: no peer {id}"),
+                "signet peer list shows who is known",
+            )
         })?;
-        Ok(render::peer(id, peer, &memory.node.standing(id, clock::now())))
+        Ok(render::peer(
+            id,
+            peer,
+            &memory.node.standing(id, clock::now()),
+        ))
     })?;
     if json {
         return print_json(&peer);
     }
-    let number = peer.get("serial").and_then(Value::as_u64).unwrap_or_default();
+    let number = peer
+        .get("serial")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     print(&format!(
         "{}\n  fingerprint: {}\n  certificate: serial {number}, valid until {}, layers {}\n",
         peer_line(&peer),
@@ -172,10 +197,18 @@ fn with_daemon(
 fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::new(Exit::Refused, what, "ask the peer's person for `signet peer export` again")
+        Failure::new(
+            Exit::Refused,
+            what,
+            "ask the peer's person for `signet peer export` again",
+        )
     };
     let bytes = std::fs::read(file).map_err(|error| {
-        Failure::new(Exit::Usage, format!("{}: {error}", file.display()), "name the file that signet peer export made")
+        Failure::new(
+            Exit::Usage,
+            format!("{}: {error}", file.display()),
+            "name the file that signet peer export made",
+        )
     })?;
     let value = json::parse(&bytes, Limits::MESSAGE).map_err(|error| fault(error.to_string()))?;
     Certificate::parse(&value).map_err(|error| fault(error.to_string()))

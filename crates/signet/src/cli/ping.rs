@@ -27,9 +27,15 @@ pub(super) struct PingArgs {
 pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::from_secs(args.wait.into()))?;
     let start = Instant::now();
-    let mut pinged = client.call("send", &json!({"peer": args.peer, "kind": "ping", "wait": args.wait, "life": 60}))?;
+    let mut pinged = client.call(
+        "send",
+        &json!({"peer": args.peer, "kind": "ping", "wait": args.wait, "life": 60}),
+    )?;
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-    let answer = pinged.get("answer").filter(|answer| answer.get("error").is_none()).cloned();
+    let answer = pinged
+        .get("answer")
+        .filter(|answer| answer.get("error").is_none())
+        .cloned();
     if args.json {
         if let Some(members) = pinged.as_object_mut() {
             members.insert("milliseconds".into(), milliseconds.into());
@@ -39,12 +45,25 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     match answer {
         Some(_) if args.json => Ok(()),
         Some(answer) => {
-            let from = format!("{} of {}", text(&answer, "from"), text(&answer, "principal"));
-            print(&format!("{from} answers, signature verified, {milliseconds:.1} ms\n"))
+            let from = format!(
+                "{} of {}",
+                text(&answer, "from"),
+                text(&answer, "principal")
+            );
+            print(&format!(
+                "{from} answers, signature verified, {milliseconds:.1} ms\n"
+            ))
         }
         None => {
-            let what = format!("no-answer: {} did not answer within {} s", args.peer, args.wait);
-            Err(Failure::new(Exit::NotReachable, what, "signet status shows sessions and the connection"))
+            let what = format!(
+                "no-answer: {} did not answer within {} s",
+                args.peer, args.wait
+            );
+            Err(Failure::new(
+                Exit::NotReachable,
+                what,
+                "signet status shows sessions and the connection",
+            ))
         }
     }
 }

@@ -34,17 +34,26 @@ pub(super) struct ReplyArgs {
 
 pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut params = Map::new();
-    let mut put = |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
+    let mut put =
+        |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
     put("message-id", Some(args.message_id.as_str().into()));
     put("body", args.body.as_deref().map(parse_json).transpose()?);
     put("decline", args.decline.as_deref().map(Into::into));
     put("from", args.from.as_deref().map(Into::into));
     put("summary", args.summary.as_deref().map(Into::into));
     if args.body.is_none() && args.decline.is_none() {
-        return Err(Failure::new(Exit::Usage, "no answer", "give JSON, or --decline TEXT"));
+        return Err(Failure::new(
+            Exit::Usage,
+            "no answer",
+            "give JSON, or --decline TEXT",
+        ));
     }
     let replied = ask(home, "reply", &Value::Object(params))?;
-    if args.json { print_json(&replied) } else { print(&format!("answered with {}\n", text(&replied, "message-id"))) }
+    if args.json {
+        print_json(&replied)
+    } else {
+        print(&format!("answered with {}\n", text(&replied, "message-id")))
+    }
 }
 
 const EXAMPLE: &str = "\

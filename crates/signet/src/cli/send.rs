@@ -47,20 +47,35 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let (kind, body) = match (&args.request, &args.notify) {
         (Some(body), _) => ("request", body),
         (None, Some(body)) => ("notification", body),
-        (None, None) => return Err(Failure::new(Exit::Usage, "nothing to send", "give --request or --notify")),
+        (None, None) => {
+            return Err(Failure::new(
+                Exit::Usage,
+                "nothing to send",
+                "give --request or --notify",
+            ));
+        }
     };
     let mut params = Map::new();
-    let mut put = |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
+    let mut put =
+        |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
     put("peer", Some(args.peer.as_str().into()));
     put("kind", Some(kind.into()));
     put("body", Some(parse_json(body)?));
     put("summary", args.summary.as_deref().map(Into::into));
     put("capability", args.capability.as_deref().map(Into::into));
-    put("conversation-id", args.conversation.as_deref().map(Into::into));
+    put(
+        "conversation-id",
+        args.conversation.as_deref().map(Into::into),
+    );
     put("data-tier", args.tier.map(Into::into));
     put("wait", Some(args.wait.into()));
-    let wait = Duration::try_from_secs_f64(args.wait)
-        .map_err(|_| Failure::new(Exit::Usage, "--wait is not a number of seconds", "give for example --wait 10"))?;
+    let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
+        Failure::new(
+            Exit::Usage,
+            "--wait is not a number of seconds",
+            "give for example --wait 10",
+        )
+    })?;
     let mut client = connect(home, wait)?;
     let start = Instant::now();
     let sent = client.call("send", &Value::Object(params))?;
@@ -76,23 +91,47 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
         ("answered", Some(answer)) => tell_answer(args, answer, took),
         ("refused", _) => {
             let what = format!("{}: {} refused {id}", text(sent, "reason"), args.peer);
-            Err(Failure::new(Exit::Refused, what, "docs/protocol.md lists the reasons and what to do"))
+            Err(Failure::new(
+                Exit::Refused,
+                what,
+                "docs/protocol.md lists the reasons and what to do",
+            ))
         }
         ("received", _) if args.json => Ok(()),
         ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
-        (state @ ("queued" | "published"), _) if args.wait == 0.0 && !args.json => print(&format!("{state}: {id}\n")),
+        (state @ ("queued" | "published"), _) if args.wait == 0.0 && !args.json => {
+            print(&format!("{state}: {id}\n"))
+        }
         ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
         ("queued", _) => {
-            let what = format!("no-session: {} has not answered within {} s; {id} waits for it", args.peer, args.wait);
-            Err(Failure::new(Exit::NotReachable, what, "signet status shows what waits; it goes out by itself"))
+            let what = format!(
+                "no-session: {} has not answered within {} s; {id} waits for it",
+                args.peer, args.wait
+            );
+            Err(Failure::new(
+                Exit::NotReachable,
+                what,
+                "signet status shows what waits; it goes out by itself",
+            ))
         }
         ("published", _) => {
-            let what = format!("no-answer: nothing came from {} within {} s; {id} was sent", args.peer, args.wait);
-            Err(Failure::new(Exit::NotReachable, what, "a late answer stands in signet inbox"))
+            let what = format!(
+                "no-answer: nothing came from {} within {} s; {id} was sent",
+                args.peer, args.wait
+            );
+            Err(Failure::new(
+                Exit::NotReachable,
+                what,
+                "a late answer stands in signet inbox",
+            ))
         }
         (state, _) => {
             let what = format!("{state}: {id} to {}", args.peer);
-            Err(Failure::new(Exit::NotReachable, what, "send it again, as a new message"))
+            Err(Failure::new(
+                Exit::NotReachable,
+                what,
+                "send it again, as a new message",
+            ))
         }
     }
 }
@@ -100,14 +139,24 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
 fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
     if let Some(error) = answer.get("error") {
         let what = format!("{}: {}", text(error, "reason"), text(error, "message"));
-        return Err(Failure::new(Exit::Refused, what, format!("ask {}'s person, or send something else", args.peer)));
+        return Err(Failure::new(
+            Exit::Refused,
+            what,
+            format!("ask {}'s person, or send something else", args.peer),
+        ));
     }
     if args.json {
         return Ok(());
     }
     let from = format!("{} of {}", text(answer, "from"), text(answer, "principal"));
-    anstream::eprintln!("answered by {from}, signature verified, {:.1} ms", took.as_secs_f64() * 1e3);
-    print(&format!("{}\n", safe_json(answer.get("body").unwrap_or(&Value::Null))))
+    anstream::eprintln!(
+        "answered by {from}, signature verified, {:.1} ms",
+        took.as_secs_f64() * 1e3
+    );
+    print(&format!(
+        "{}\n",
+        safe_json(answer.get("body").unwrap_or(&Value::Null))
+    ))
 }
 
 const EXAMPLE: &str = "\

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signet_audit::printable;
+use signet_audit::visible;
 
 use super::ask::{ask, print_json, text};
 use super::{Failure, print};
@@ -21,11 +21,18 @@ pub(super) struct StatusArgs {
 
 pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let status = ask(home, "status", &json!({}))?;
-    if args.json { print_json(&status) } else { print(&page(&status)) }
+    if args.json {
+        print_json(&status)
+    } else {
+        print(&page(&status))
+    }
 }
 
 fn page(status: &Value) -> String {
-    let connected = status.get("connected").and_then(Value::as_bool).unwrap_or_default();
+    let connected = status
+        .get("connected")
+        .and_then(Value::as_bool)
+        .unwrap_or_default();
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
     let log = status.get("log");
     let mut page = format!(
@@ -34,12 +41,20 @@ fn page(status: &Value) -> String {
         text(status, "principal"),
         text(status, "version"),
         number(status.get("pid")),
-        if connected { "connected" } else { "not connected; trying" },
+        if connected {
+            "connected"
+        } else {
+            "not connected; trying"
+        },
         number(status.get("inbox")),
         number(log.and_then(|log| log.get("seq"))),
         log.map_or("-", |log| text(log, "head")),
     );
-    let peers = status.get("peers").and_then(Value::as_array).cloned().unwrap_or_default();
+    let peers = status
+        .get("peers")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if peers.is_empty() {
         page.push_str("  peers  none yet; signet peer add FILE\n");
     }
@@ -55,14 +70,20 @@ pub(super) fn peer_line(peer: &Value) -> String {
     let number = |name: &str| peer.get(name).and_then(Value::as_u64).unwrap_or_default();
     let session = match peer.get("session").and_then(Value::as_str) {
         Some(_) => format!("session until {}", text(peer, "session-ends")),
-        None if peer.get("handshake").and_then(Value::as_bool) == Some(true) => "handshake under way".to_owned(),
+        None if peer.get("handshake").and_then(Value::as_bool) == Some(true) => {
+            "handshake under way".to_owned()
+        }
         None => "no session".to_owned(),
     };
-    let mut line = format!("{} of {}: {session}", text(peer, "peer"), text(peer, "principal"));
+    let mut line = format!(
+        "{} of {}: {session}",
+        text(peer, "peer"),
+        text(peer, "principal")
+    );
     for (name, what) in [("waiting", "waiting"), ("unconfirmed", "unconfirmed")] {
         if number(name) > 0 {
             let _ = write!(line, ", {} {what}", number(name));
         }
     }
-    printable(&line).into_owned()
+    visible(&line).into_owned()
 }

@@ -119,8 +119,9 @@ impl Server {
     }
 
     #[cfg(test)]
-    pub(super) fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    pub(super) fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Lets a client in that may talk to the daemon, while there is room.
@@ -155,10 +156,9 @@ impl Server {
             return false;
         };
         let me = rustix::process::geteuid().as_raw();
-        let allowed = peer.uid() == me
-            || peer.uid() == ROOT
-            || peer.gid() == self.group
-            || peer.pid().is_some_and(|pid| has_group(pid, self.group));
+        let groups = || peer.pid().map(supplementary_groups).unwrap_or_default();
+        let allowed =
+            is_own(peer.uid(), me) || peer.gid() == self.group || groups().contains(&self.group);
         if !allowed {
             tracing::warn!(
                 uid = peer.uid(),
@@ -204,17 +204,21 @@ fn remove_stale(path: &Path) -> Result<(), ServerError> {
     }
 }
 
-/// Whether `group` is among the supplementary groups of a process, which the credentials of a
-/// socket do not name. The mode of the socket file has let only members in already.
-fn has_group(pid: i32, group: u32) -> bool {
+/// Whether a user is the daemon's own, or root.
+fn is_own(user: u32, me: u32) -> bool {
+    user == me || user == ROOT
+}
+
+/// The supplementary groups of a process, which the credentials of a socket do not name. The mode
+/// of the socket file has let only members in already.
+fn supplementary_groups(pid: i32) -> Vec<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let groups = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Groups:"))
-        .unwrap_or_default();
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:"));
     groups
+        .unwrap_or_default()
         .split_whitespace()
-        .any(|known| known.parse() == Ok(group))
+        .filter_map(|group| group.parse().ok())
+        .collect()
 }
 
 pub(super) const CLIENTS: usize = 64;
@@ -229,3 +233,30 @@ const GRACE: Duration = Duration::from_secs(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const TOO_MANY: i64 = -32000;
 const ROOT: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_daemons_user_and_root_are_its_own() {
+        assert!(is_own(1000, 1000) && is_own(0, 1000) && is_own(0, 0));
+        assert!(!is_own(1001, 1000) && !is_own(1000, 0));
+    }
+
+    #[test]
+    fn the_supplementary_groups_are_those_of_the_system() {
+        let known: Vec<u32> = rustix::process::getgroups()
+            .unwrap()
+            .iter()
+            .map(|group| group.as_raw())
+            .collect();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let mut read = supplementary_groups(pid);
+        read.sort_unstable();
+        let mut known = known;
+        known.sort_unstable();
+        assert_eq!(read, known);
+        assert!(supplementary_groups(-1).is_empty());
+    }
+}

@@ -1,5 +1,6 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::Head;
@@ -14,12 +15,16 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::control::Call;
 use crate::effects::Deed;
+use crate::keystore::store_statement;
+use crate::lock::HomeLock;
 
 use super::intake::Taken;
 use super::journal::{Group, Journal};
 
 /// The longest sleep: the clock may be set while we sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// How often keys are looked after.
+const UPKEEP: Duration = Duration::from_secs(3600);
 /// How long a clean stop waits for what is under way.
 const DRAIN: Duration = Duration::from_secs(6);
 
@@ -31,15 +36,25 @@ pub(super) struct Heart {
     pub(super) taken: mpsc::Sender<(AgentId, MessageId)>,
     handed: mpsc::Receiver<(AgentId, MessageId)>,
     groups: mpsc::Sender<Group>,
+    lock: Arc<HomeLock>,
     stopped: bool,
 }
 
 impl Heart {
     /// A heart that writes to `journal`.
-    pub(super) fn new(node: Node, journal: &Journal, nats: Nats) -> Self {
+    pub(super) fn new(node: Node, journal: &Journal, nats: Nats, lock: Arc<HomeLock>) -> Self {
         let (taken, handed) = mpsc::channel(64);
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
-        Self { node, nats, head, taken, handed, groups, stopped: false }
+        Self {
+            node,
+            nats,
+            head,
+            taken,
+            handed,
+            groups,
+            lock,
+            stopped: false,
+        }
     }
 
     /// Performs again what the log shows unfinished.
@@ -57,10 +72,10 @@ impl Heart {
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
+        let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
             tokio::select! {
-                biased;
                 () = &mut stop => break,
                 next = taken.recv() => match next {
                     Some(next) => self.take(next).await,
@@ -68,6 +83,8 @@ impl Heart {
                 },
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.acknowledge(handed).await,
+                _ = upkeep.tick() => self.renew_keys(),
+                () = self.groups.closed() => self.give_up(),
                 () = wake => self.tick().await,
             }
         }
@@ -75,24 +92,42 @@ impl Heart {
     }
 
     pub(super) fn at(&self) -> At {
-        At { now: clock::now(), head: self.head.borrow().map(|head| head.hash) }
+        At {
+            now: clock::now(),
+            head: self.head.borrow().map(|head| head.hash),
+        }
     }
 
     /// Hands outcomes to the journal: entries first, then what they allow.
-    pub(super) async fn write(&mut self, now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) {
-        let mut group = Group { now, entries: Vec::new(), deeds: before };
+    pub(super) async fn write(
+        &mut self,
+        now: Timestamp,
+        outcomes: Vec<Outcome>,
+        before: Vec<Deed>,
+    ) {
+        let mut group = Group {
+            now,
+            entries: Vec::new(),
+            deeds: before,
+        };
         for outcome in outcomes {
             group.entries.extend(outcome.entries);
-            group.deeds.extend(outcome.effects.into_iter().map(Deed::Effect));
+            group
+                .deeds
+                .extend(outcome.effects.into_iter().map(Deed::Effect));
         }
         if group.entries.is_empty() && group.deeds.is_empty() {
             return;
         }
         if self.groups.send(group).await.is_err() {
-            // Nothing may happen that the log does not hold: stop, and let the next start repair it.
-            error!("the log cannot be written; stopping");
-            self.stopped = true;
+            self.give_up();
         }
+    }
+
+    /// Nothing may happen that the log does not hold: stop, and let the next start repair it.
+    fn give_up(&mut self) {
+        error!("the log cannot be written; stopping");
+        self.stopped = true;
     }
 
     async fn take(&mut self, taken: Taken) {
@@ -100,7 +135,10 @@ impl Heart {
             Taken::Messages(judged, permit) => {
                 let Ok(judged) = judged.await else { return };
                 let at = self.at();
-                let outcomes = judged.into_iter().map(|judged| self.node.handle_inbound(at, judged)).collect();
+                let outcomes = judged
+                    .into_iter()
+                    .map(|judged| self.node.handle_inbound(at, judged))
+                    .collect();
                 self.write(at.now, outcomes, Vec::new()).await;
                 drop(permit);
                 self.tick_if_due().await;
@@ -121,8 +159,13 @@ impl Heart {
                 return;
             }
             Arrival::Gap { at_least } => {
-                let cause = format!("slow consumer: at least {at_least} messages were dropped before they were read");
-                Outcome { entries: vec![Entry::Gap { cause }], effects: Vec::new() }
+                let cause = format!(
+                    "slow consumer: at least {at_least} messages were dropped before they were read"
+                );
+                Outcome {
+                    entries: vec![Entry::Gap { cause }],
+                    effects: Vec::new(),
+                }
             }
             Arrival::Refused { what } => {
                 warn!(%what, "the server refused");
@@ -141,8 +184,30 @@ impl Heart {
         }
     }
 
+    /// A key statement lasts 45 days, and a daemon longer.
+    fn renew_keys(&mut self) {
+        let now = clock::now();
+        let certificate = &self.node.identity().certificate;
+        if !certificate.covers(now) {
+            warn!(not_after = %certificate.not_after, "our certificate is not valid now; peers refuse us");
+        }
+        let Some(keys) = self.node.keys_due(now) else {
+            return;
+        };
+        match store_statement(&self.lock, &keys) {
+            Ok(()) => self.node.adopt_keys(keys),
+            Err(error) => {
+                error!(%error, "the key statement cannot be renewed; trying again in an hour")
+            }
+        }
+    }
+
     async fn tick_if_due(&mut self) {
-        if self.node.poll_timeout().is_some_and(|due| due <= clock::now()) {
+        if self
+            .node
+            .poll_timeout()
+            .is_some_and(|due| due <= clock::now())
+        {
             self.tick().await;
         }
     }
@@ -154,7 +219,10 @@ impl Heart {
     }
 
     fn sleep(&self) -> tokio::time::Sleep {
-        let due = self.node.poll_timeout().map_or(LONGEST_SLEEP, |due| due.since(clock::now()));
+        let due = self
+            .node
+            .poll_timeout()
+            .map_or(LONGEST_SLEEP, |due| due.since(clock::now()));
         // A millisecond at least: times are whole milliseconds, and a timer must not spin.
         tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }

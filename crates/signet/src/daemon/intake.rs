@@ -28,13 +28,22 @@ pub(super) enum Taken {
 }
 
 /// Starts the intake. It ends when the inbox does.
-pub(super) fn start(inbox: Inbox, subject: String, view: watch::Receiver<TrustView>) -> mpsc::Receiver<Taken> {
+pub(super) fn start(
+    inbox: Inbox,
+    subject: String,
+    view: watch::Receiver<TrustView>,
+) -> mpsc::Receiver<Taken> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
     tokio::spawn(run(inbox, subject, view, taken));
     waiting
 }
 
-async fn run(mut inbox: Inbox, subject: String, view: watch::Receiver<TrustView>, taken: mpsc::Sender<Taken>) {
+async fn run(
+    mut inbox: Inbox,
+    subject: String,
+    view: watch::Receiver<TrustView>,
+    taken: mpsc::Sender<Taken>,
+) {
     let under_way = Arc::new(Semaphore::new(KIB_UNDER_WAY));
     let mut arrivals = Vec::with_capacity(CHUNK);
     while inbox.receive_many(&mut arrivals, CHUNK).await > 0 {
@@ -68,9 +77,12 @@ async fn hand_over(
     }
     let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
     let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
-    let Ok(permit) = Arc::clone(under_way).acquire_many_owned(kib).await else { return false };
+    let Ok(permit) = Arc::clone(under_way).acquire_many_owned(kib).await else {
+        return false;
+    };
     let view = view.borrow().clone();
-    let judged = tokio::spawn(async move { chunk.into_iter().map(|raw| raw.judge(&view)).collect() });
+    let judged =
+        tokio::spawn(async move { chunk.into_iter().map(|raw| raw.judge(&view)).collect() });
     taken.send(Taken::Messages(judged, permit)).await.is_ok()
 }
 
@@ -89,11 +101,18 @@ enum Kind {
 impl Raw {
     fn of(arrival: Arrival, expected: &str) -> Result<Self, Arrival> {
         match arrival {
-            Arrival::Message { bytes, subject } if subject == expected => Ok(Self { bytes, kind: Kind::Whole }),
-            Arrival::Message { bytes, .. } => Ok(Self { bytes, kind: Kind::Misplaced }),
-            Arrival::Oversized { length, head } => {
-                Ok(Self { bytes: head, kind: Kind::Oversized(u64::try_from(length).unwrap_or(u64::MAX)) })
-            }
+            Arrival::Message { bytes, subject } if subject == expected => Ok(Self {
+                bytes,
+                kind: Kind::Whole,
+            }),
+            Arrival::Message { bytes, .. } => Ok(Self {
+                bytes,
+                kind: Kind::Misplaced,
+            }),
+            Arrival::Oversized { length, head } => Ok(Self {
+                bytes: head,
+                kind: Kind::Oversized(u64::try_from(length).unwrap_or(u64::MAX)),
+            }),
             event => Err(event),
         }
     }

@@ -52,7 +52,11 @@ impl Journal {
         let (durable, head) = watch::channel(log.head());
         let write = move || write(log, waiting, &durable, &deeds);
         let thread = thread::Builder::new().name("journal".into()).spawn(write)?;
-        Ok(Self { groups, head, thread })
+        Ok(Self {
+            groups,
+            head,
+            thread,
+        })
     }
 
     /// Closes the way in and waits until everything is durable.

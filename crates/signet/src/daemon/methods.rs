@@ -1,8 +1,6 @@
 //! What the control socket offers: one method a verb of the command line.
 
-use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
@@ -16,81 +14,13 @@ use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
 use super::heart::Heart;
+use super::params::{
+    AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
+    parse_send,
+};
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
 const REFUSED: i64 = -32000;
-/// The longest that a call may wait for an answer.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct SendParams {
-    peer: String,
-    kind: Kind,
-    #[serde(default)]
-    body: Value,
-    summary: Option<String>,
-    capability: Option<String>,
-    conversation_id: Option<String>,
-    data_tier: Option<u8>,
-    /// Seconds that the message may wait and live.
-    life: Option<u64>,
-    /// Seconds to wait for what becomes of it.
-    #[serde(default)]
-    wait: f64,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Request,
-    Notification,
-    Ping,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ReplyParams {
-    message_id: String,
-    from: Option<String>,
-    body: Option<Value>,
-    decline: Option<String>,
-    summary: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct AcknowledgeParams {
-    messages: Vec<Name>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Name {
-    from: String,
-    message_id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct BindParams {
-    certificate: Value,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct PeerParams {
-    peer: String,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-struct ListParams {
-    /// The number of the last message already seen.
-    after: u64,
-    /// At most so many; 1,000 when absent.
-    limit: Option<usize>,
-}
 
 /// How many messages one listing gives.
 const LISTING: usize = 1_000;
@@ -98,7 +28,12 @@ const LISTING: usize = 1_000;
 impl Heart {
     /// Serves one call. A call that changes something is answered when that is durable.
     pub(super) async fn call(&mut self, call: Call) {
-        let Call { method, params, reply, notifier } = call;
+        let Call {
+            method,
+            params,
+            reply,
+            notifier,
+        } = call;
         let served = match method.as_str() {
             "send" => return self.send(params, reply).await,
             "reply" => return self.reply(params, reply).await,
@@ -107,7 +42,10 @@ impl Heart {
             "inbox.follow" => {
                 // The journal keeps the order: what is listed now and what arrives later fit together.
                 let listed = self.list(Value::Null);
-                let deeds = vec![Deed::Follow(notifier), Deed::Answer(reply, listed.unwrap_or_default())];
+                let deeds = vec![
+                    Deed::Follow(notifier),
+                    Deed::Answer(reply, listed.unwrap_or_default()),
+                ];
                 return self.write(self.at().now, Vec::new(), deeds).await;
             }
             "inbox.list" => self.list(params),
@@ -116,22 +54,32 @@ impl Heart {
             "status" => Ok(self.status()),
             _ => Err(RpcError::method_not_found()),
         };
-        // The caller may have gone.
-        let _ = reply.send(served);
+        match served {
+            // What is shown is durable: the answer follows every line that it may rest on.
+            Ok(shown) => {
+                let answer = vec![Deed::Answer(reply, shown)];
+                self.write(self.at().now, Vec::new(), answer).await;
+            }
+            // The caller may have gone.
+            Err(error) => drop(reply.send(Err(error))),
+        }
     }
 
     async fn send(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
         let at = self.at();
         let sent = parse_send(params).and_then(|(peer, sending, wait)| {
             let for_answer = !matches!(sending, Sending::Notification(_));
-            let (message_id, outcome) = self.node.handle_send(at, &peer, sending).map_err(refused)?;
+            let (message_id, outcome) =
+                self.node.handle_send(at, &peer, sending).map_err(refused)?;
             Ok((message_id, outcome, wait, for_answer))
         });
         let (message_id, outcome, wait, for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return drop(reply.send(Err(error))),
         };
-        let state = if outcome.effects.iter().any(super::heart::is_publish) && !waits_for_session(&outcome) {
+        let state = if outcome.effects.iter().any(super::heart::is_publish)
+            && !waits_for_session(&outcome)
+        {
             State::Published
         } else {
             State::Queued
@@ -141,24 +89,34 @@ impl Heart {
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
-        self.write(at.now, vec![outcome], vec![Deed::Wait(message_id, Waiter { fate, for_answer })]).await;
+        self.write(
+            at.now,
+            vec![outcome],
+            vec![Deed::Wait(message_id, Waiter { fate, for_answer })],
+        )
+        .await;
         let taken = self.taken.clone();
         tokio::spawn(async move {
             let value = match tokio::time::timeout(wait, fated).await {
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let message = accepted.message();
-                    let mut value = json!({"message-id": message_id.to_string(), "state": "answered"});
+                    let mut value =
+                        json!({"message-id": message_id.to_string(), "state": "answered"});
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), render::item(message));
                     }
                     if reply.send(Ok(value)).is_ok() {
                         let headers = &message.headers;
-                        let _ = taken.send((headers.agent_id.clone(), headers.message_id)).await;
+                        let _ = taken
+                            .send((headers.agent_id.clone(), headers.message_id))
+                            .await;
                     }
                     return;
                 }
                 Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
-                Ok(Err(_)) => return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping")))),
+                Ok(Err(_)) => {
+                    return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
+                }
                 Err(_) => fate_value(message_id, &state),
             };
             let _ = reply.send(Ok(value));
@@ -169,28 +127,56 @@ impl Heart {
         let at = self.at();
         let done = parse::<ReplyParams>(params).and_then(|params| {
             let request = named::<MessageId>("message-id", &params.message_id)?;
-            let from = params.from.as_deref().map(|from| named::<AgentId>("from", from)).transpose()?;
+            let from = params
+                .from
+                .as_deref()
+                .map(|from| named::<AgentId>("from", from))
+                .transpose()?;
             let answer = match (params.body, params.decline) {
-                (Some(body), None) => Ok(Content { body, summary: params.summary, ..Content::default() }),
+                (Some(body), None) => Ok(Content {
+                    body,
+                    summary: params.summary,
+                    ..Content::default()
+                }),
                 (None, Some(text)) => Err(text),
-                _ => return Err(RpcError::invalid_params("give body or decline, one of them")),
+                _ => {
+                    return Err(RpcError::invalid_params(
+                        "give body or decline, one of them",
+                    ));
+                }
             };
-            self.node.handle_reply(at, from.as_ref(), request, answer).map_err(refused)
+            self.node
+                .handle_reply(at, from.as_ref(), request, answer)
+                .map_err(refused)
         });
         match done {
             Ok((message_id, outcome)) => {
                 let value = json!({"message-id": message_id.to_string()});
-                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)]).await;
+                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
+                    .await;
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    async fn take_from_inbox(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn take_from_inbox(
+        &mut self,
+        params: Value,
+        reply: oneshot::Sender<Result<Value, RpcError>>,
+    ) {
         let at = self.at();
         let done = parse::<AcknowledgeParams>(params).and_then(|params| {
-            let name = |name: &Name| Ok((named("from", &name.from)?, named("message-id", &name.message_id)?));
-            let names = params.messages.iter().map(name).collect::<Result<Vec<_>, RpcError>>()?;
+            let name = |name: &Name| {
+                Ok((
+                    named("from", &name.from)?,
+                    named("message-id", &name.message_id)?,
+                ))
+            };
+            let names = params
+                .messages
+                .iter()
+                .map(name)
+                .collect::<Result<Vec<_>, RpcError>>()?;
             let outcome = self.node.handle_acknowledge(at, &names).map_err(refused)?;
             Ok((names.len(), outcome))
         });
@@ -206,30 +192,45 @@ impl Heart {
     async fn bind(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
         let at = self.at();
         let done = parse::<BindParams>(params).and_then(|params| {
-            let certificate = Certificate::parse(&params.certificate)
-                .map_err(|error| RpcError::new(REFUSED, error.to_string()).with_data(json!({"reason": "certificate-invalid"})))?;
-            let outcome = self.node.handle_bind(at, &certificate).map_err(bind_refused)?;
+            let certificate = Certificate::parse(&params.certificate).map_err(|error| {
+                RpcError::new(REFUSED, error.to_string())
+                    .with_data(json!({"reason": "certificate-invalid"}))
+            })?;
+            let outcome = self
+                .node
+                .handle_bind(at, &certificate)
+                .map_err(bind_refused)?;
             Ok((certificate, outcome))
         });
         match done {
             Ok((certificate, outcome)) => {
                 let value = bound(&certificate, !outcome.entries.is_empty());
-                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)]).await;
+                self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
+                    .await;
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
     fn list(&self, params: Value) -> Result<Value, RpcError> {
-        let params = if params.is_null() { ListParams::default() } else { parse(params)? };
+        let params = if params.is_null() {
+            ListParams::default()
+        } else {
+            parse(params)?
+        };
         let limit = params.limit.unwrap_or(LISTING).min(LISTING);
-        let items = self.node.inbox().after(params.after).take(limit).map(|item| {
-            let mut value = render::item(&item.message);
-            if let Some(members) = value.as_object_mut() {
-                members.insert("number".into(), item.number.into());
-            }
-            value
-        });
+        let items = self
+            .node
+            .inbox()
+            .after(params.after)
+            .take(limit)
+            .map(|item| {
+                let mut value = render::item(&item.message);
+                if let Some(members) = value.as_object_mut() {
+                    members.insert("number".into(), item.number.into());
+                }
+                value
+            });
         Ok(json!({"messages": items.collect::<Vec<_>>(), "waiting": self.node.inbox().len()}))
     }
 
@@ -241,8 +242,16 @@ impl Heart {
 
     fn peer(&self, params: Value) -> Result<Value, RpcError> {
         let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
-        let peer = self.node.trust().peer(&agent).ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
-        Ok(render::peer(&agent, peer, &self.node.standing(&agent, self.at().now)))
+        let peer = self
+            .node
+            .trust()
+            .peer(&agent)
+            .ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
+        Ok(render::peer(
+            &agent,
+            peer,
+            &self.node.standing(&agent, self.at().now),
+        ))
     }
 
     fn status(&self) -> Value {
@@ -272,46 +281,8 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
-fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
-    let params = parse::<SendParams>(params)?;
-    let content = Content {
-        summary: params.summary,
-        body: params.body,
-        capability: params.capability.as_deref().map(|name| named("capability", name)).transpose()?,
-        conversation_id: params.conversation_id.as_deref().map(|name| named("conversation-id", name)).transpose()?,
-        data_tier: params.data_tier,
-        life: params.life.map(Duration::from_secs),
-    };
-    let sending = match params.kind {
-        Kind::Request => Sending::Request(content),
-        Kind::Notification => Sending::Notification(content),
-        Kind::Ping => Sending::Ping,
-    };
-    let wait = Duration::try_from_secs_f64(params.wait)
-        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))?;
-    Ok((named("peer", &params.peer)?, sending, wait.min(LONGEST_WAIT)))
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
-}
-
-fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {
-    text.parse().map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
-}
-
 fn refused(error: LocalError) -> RpcError {
-    let reason = match &error {
-        LocalError::PeerUnknown(_) => "peer-unknown",
-        LocalError::OutboxFull(_) => "outbox-full",
-        LocalError::TooManyRequests => "too-many-requests",
-        LocalError::Message(reason) => reason.name(),
-        LocalError::NotWaiting(_) => "not-waiting",
-        LocalError::Ambiguous(_) => "ambiguous",
-        LocalError::NoRequest(_) => "no-request",
-        _ => "refused",
-    };
-    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": reason }))
+    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
 fn bind_refused(error: BindError) -> RpcError {

@@ -1,0 +1,84 @@
+//! Whether a line says the same as what is in it.
+
+use signet_proto::entry::{Direction, Evidence, Ruling, Verdict};
+use signet_proto::envelope::{MAX_MESSAGE, Message};
+use signet_proto::ids::AgentId;
+use signet_proto::json::{Limits, Map, Value, parse};
+
+use crate::record::Line;
+
+/// Names the member in which the line differs from what a log would write for it.
+pub(super) fn forged_member(line: &Line) -> Option<String> {
+    let expected = line.rewrite();
+    if expected == line.raw {
+        return None;
+    }
+    let (found, expected) = (members(&line.raw), members(&expected));
+    let changed = expected
+        .iter()
+        .find(|(name, value)| found.get(*name) != Some(value));
+    let added = found.keys().find(|name| !expected.contains_key(*name));
+    Some(match (changed, added) {
+        (Some((name, _)), _) => format!("`{name}` is not what the rest of the line says"),
+        (None, Some(name)) => format!("`{name}` is a member that no log writes"),
+        (None, None) => "the line is spelt otherwise than a log writes it".to_owned(),
+    })
+}
+
+/// What contradicts itself in a verdict, the signature aside. `me` is unknown when the log's first
+/// file was not given.
+pub(super) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut demand = |holds: bool, what| found.extend((!holds).then_some(what));
+    let is_in = verdict.direction == Direction::In;
+    match verdict.ruling {
+        Ruling::Accepted => demand(is_in, "`accepted` is only for what came in"),
+        Ruling::Sent => demand(!is_in, "`sent` is only for what went out"),
+        Ruling::Rejected(_) => {}
+    }
+    match &verdict.evidence {
+        Evidence::Whole(message) => {
+            demand(
+                message.hash() == verdict.hash,
+                "`sha256` is not the hash of the message inside",
+            );
+            demand(
+                is_length_of(verdict, message),
+                "`bytes` cannot be the length of the message inside",
+            );
+            demand(
+                is_party(verdict, message, me),
+                "the message inside is not between this agent and the line's peer",
+            );
+        }
+        _ => demand(
+            matches!(verdict.ruling, Ruling::Rejected(_)),
+            "the message is accepted or sent, and yet it is not inside",
+        ),
+    }
+    found
+}
+
+/// What we send is canonical. What comes may be spelt otherwise, so its length only has bounds.
+fn is_length_of(verdict: &Verdict, message: &Message) -> bool {
+    match verdict.direction {
+        Direction::Out => verdict.bytes == message.canonical().len() as u64,
+        Direction::In => (1..=MAX_MESSAGE as u64).contains(&verdict.bytes),
+    }
+}
+
+fn is_party(verdict: &Verdict, message: &Message, me: Option<&AgentId>) -> bool {
+    let headers = &message.headers;
+    let (ours, theirs) = match verdict.direction {
+        Direction::In => (&headers.recipient_id, &headers.agent_id),
+        Direction::Out => (&headers.agent_id, &headers.recipient_id),
+    };
+    me.is_none_or(|me| me == ours && me != theirs)
+}
+
+fn members(raw: &[u8]) -> Map<String, Value> {
+    match parse(raw, Limits::LINE) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}

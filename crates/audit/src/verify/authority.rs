@@ -1,0 +1,145 @@
+//! Whose signatures count: the certificates that the log itself pinned, in the order it did.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use signet_proto::certificate::Certificate;
+use signet_proto::envelope::Message;
+use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::keys::{Purpose, VerifyKey};
+
+/// What `genesis` and `trust` lines made known so far.
+#[derive(Debug, Default)]
+pub(super) struct Authority {
+    me: Option<AgentId>,
+    roots: BTreeMap<PrincipalId, VerifyKey>,
+    agents: BTreeMap<AgentId, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    principal: PrincipalId,
+    certificates: VecDeque<Certificate>,
+}
+
+/// What is known of a message's signature.
+pub(super) enum Proof {
+    /// It holds.
+    Signed,
+    /// No certificate of this key stands in what was read.
+    Uncertified,
+    /// It does not hold.
+    Forged(&'static str),
+}
+
+impl Authority {
+    /// Whose log it is.
+    pub(super) fn me(&self) -> Option<&AgentId> {
+        self.me.as_ref()
+    }
+
+    /// Takes the log's own certificate.
+    pub(super) fn begin(&mut self, own: &Certificate) {
+        self.me = Some(own.agent.clone());
+        // The first line cannot contradict anything.
+        let _ = self.pin(own);
+    }
+
+    /// Takes a certificate that a person or a handshake made part of the trust store.
+    pub(super) fn pin(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
+        let root = self
+            .roots
+            .entry(certificate.principal.clone())
+            .or_insert_with(|| certificate.root.clone());
+        if *root != certificate.root {
+            return Err(
+                "the certificate's root key is not the one pinned for its principal before",
+            );
+        }
+        let known = self
+            .agents
+            .entry(certificate.agent.clone())
+            .or_insert_with(|| Known {
+                principal: certificate.principal.clone(),
+                certificates: VecDeque::new(),
+            });
+        if known.principal != certificate.principal {
+            return Err("the agent was bound to another principal before");
+        }
+        known.learn(certificate);
+        Ok(())
+    }
+
+    /// Whether the message is signed by a certified key of the agent that it names as its sender.
+    pub(super) fn prove(&mut self, message: &Message) -> Proof {
+        if message
+            .form
+            .method()
+            .is_some_and(|method| method.is_handshake())
+        {
+            self.learn_from_flight(message);
+        }
+        let headers = &message.headers;
+        let Some(certificate) = self
+            .agents
+            .get(&headers.agent_id)
+            .and_then(|known| known.of(message))
+        else {
+            return Proof::Uncertified;
+        };
+        if certificate.principal != headers.principal_id {
+            Proof::Forged("the message's principal-id is not its sender's")
+        } else if !certificate.covers(headers.timestamp) {
+            Proof::Forged("the sender's certificate was not valid at the message's timestamp")
+        } else if !certificate.signing_key.verify(
+            Purpose::Message,
+            &message.signed_parts(),
+            message.signature(),
+        ) {
+            Proof::Forged("the message's signature does not hold")
+        } else {
+            Proof::Signed
+        }
+    }
+
+    /// A flight's own certificate counts when its root was pinned for an agent that was bound.
+    fn learn_from_flight(&mut self, message: &Message) {
+        let value = message
+            .body
+            .as_ref()
+            .and_then(|body| body.get("certificate"));
+        let Some(certificate) = value.and_then(|value| Certificate::parse(value).ok()) else {
+            return;
+        };
+        let pinned = self.roots.get(&certificate.principal) == Some(&certificate.root);
+        let bound = self
+            .agents
+            .get_mut(&certificate.agent)
+            .filter(|known| known.principal == certificate.principal);
+        if let (true, Some(known)) = (pinned, bound) {
+            known.learn(&certificate);
+        }
+    }
+}
+
+impl Known {
+    fn learn(&mut self, certificate: &Certificate) {
+        if self.certificates.contains(certificate) {
+            return;
+        }
+        if self.certificates.len() >= CERTIFICATES {
+            self.certificates.pop_front();
+        }
+        self.certificates.push_back(certificate.clone());
+    }
+
+    /// The newest certificate of the key that signed.
+    fn of(&self, message: &Message) -> Option<&Certificate> {
+        self.certificates
+            .iter()
+            .rev()
+            .find(|certificate| certificate.signing_key.id() == message.headers.key_id)
+    }
+}
+
+/// Kept for each agent: far more than are good at the same time.
+const CERTIFICATES: usize = 64;

@@ -1,0 +1,216 @@
+//! What verification found, for people and for programs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use signet_proto::ids::AgentId;
+
+use crate::chain::Head;
+use crate::error::LogError;
+use crate::escape::printable;
+
+/// What [`verify`](crate::verify) found.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// One for each log.
+    pub logs: Vec<LogReport>,
+    /// What could not be read.
+    pub unreadable: Vec<LogError>,
+}
+
+/// What was found in one log.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LogReport {
+    /// Its directory, or its file when that has another name than a month's.
+    pub name: PathBuf,
+    /// Whose it is; unknown when its first file was not given.
+    pub agent: Option<AgentId>,
+    /// How many files were read.
+    pub files: u64,
+    /// How many lines were read.
+    pub lines: u64,
+    /// The number of the first line. Above 1 what stands before it is not proven.
+    pub first: Option<u64>,
+    /// The last line up to which everything holds.
+    pub head: Option<Head>,
+    /// Inlined messages whose signature holds.
+    pub signed: u64,
+    /// Inlined messages whose certificate stands in a file that was not given.
+    pub uncertified: u64,
+    /// Lines about messages that are not inlined: unproven input, withheld bodies, copies.
+    pub skipped: u64,
+    /// Torn tails that were set aside.
+    pub recoveries: u64,
+    /// What is wrong; the first hundred.
+    pub faults: Vec<Fault>,
+    /// How many faults more there are.
+    pub left_out: u64,
+    /// What a reader should know and is no fault.
+    pub notes: Vec<String>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// In which file.
+    pub file: PathBuf,
+    /// In which line of it, from 1.
+    pub line: u64,
+    /// Which `seq` it claims, if it can be read.
+    pub seq: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// So many faults and notes of a log are told one by one.
+const FAULTS: usize = 100;
+
+impl Report {
+    /// Whether everything was read and no fault found.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.unreadable.is_empty() && self.logs.iter().all(|log| log.faults.is_empty())
+    }
+
+    /// The report as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "holds": self.holds(),
+            "logs": self.logs.iter().map(LogReport::to_json).collect::<Vec<_>>(),
+            "unreadable": self.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for log in &self.logs {
+            log.faults
+                .iter()
+                .try_for_each(|fault| writeln!(f, "{fault}"))?;
+            if log.left_out > 0 {
+                writeln!(f, "… and {} faults more", log.left_out)?;
+            }
+            log.notes
+                .iter()
+                .try_for_each(|note| writeln!(f, "note: {}", printable(note)))?;
+            writeln!(f, "{}", log.sentence())?;
+        }
+        self.unreadable
+            .iter()
+            .try_for_each(|error| writeln!(f, "cannot read {}", printable(&error.to_string())))
+    }
+}
+
+impl LogReport {
+    /// What holds, and up to where, in one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let name = match &self.agent {
+            Some(agent) => agent.to_string(),
+            None => printable(&self.name.to_string_lossy()).into_owned(),
+        };
+        let upto = match &self.head {
+            Some(head) => format!("seq {}, head {}", head.seq, head.hash.to_hex()),
+            None => "no line at all".to_owned(),
+        };
+        match (self.faults.len() as u64 + self.left_out, self.lines) {
+            (0, 0) => format!("{name}: the log has no line."),
+            (0, lines) => format!(
+                "{name}: the log holds from seq {}{} to {upto}: {} in {}, {}{}{}.",
+                self.first.unwrap_or_default(),
+                if self.is_partial() {
+                    " (what stands before it was not given and is not proven)"
+                } else {
+                    ""
+                },
+                plural(lines, "line"),
+                plural(self.files, "file"),
+                plural(self.signed, "signature"),
+                self.part(
+                    self.uncertified,
+                    "message",
+                    "whose certificate stands in an earlier file"
+                ),
+                self.part(self.skipped, "line", "without a message to prove"),
+            ),
+            (faults, lines) => {
+                format!(
+                    "{name}: TAMPERED OR DAMAGED: {} in {}; the log holds up to {upto}.",
+                    plural(faults, "fault"),
+                    plural(lines, "line")
+                )
+            }
+        }
+    }
+
+    /// Whether the first line given is not the first of the log.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.first.is_some_and(|first| first != 1)
+    }
+
+    pub(super) fn add(&mut self, fault: Fault) {
+        if self.faults.len() < FAULTS {
+            self.faults.push(fault);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(super) fn note(&mut self, note: String) {
+        if self.notes.len() < FAULTS {
+            self.notes.push(note);
+        }
+    }
+
+    fn part(&self, count: u64, thing: &str, more: &str) -> String {
+        if count == 0 {
+            String::new()
+        } else {
+            format!(", {} {more}", plural(count, thing))
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let fault = |fault: &Fault| {
+            let file = fault.file.to_string_lossy();
+            json!({"file": file, "line": fault.line, "seq": fault.seq, "what": fault.what})
+        };
+        json!({
+            "log": self.name.to_string_lossy(),
+            "agent": self.agent.as_ref().map(AgentId::as_str),
+            "files": self.files,
+            "lines": self.lines,
+            "first": self.first,
+            "head": self.head.map(|head| json!({"seq": head.seq, "sha256": head.hash.to_hex()})),
+            "signatures": self.signed,
+            "uncertified": self.uncertified,
+            "skipped": self.skipped,
+            "recoveries": self.recoveries,
+            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+            "faults-left-out": self.left_out,
+            "notes": self.notes,
+            "sentence": self.sentence(),
+        })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.to_string_lossy();
+        write!(f, "{}, line {}", printable(&file), self.line)?;
+        if let Some(seq) = self.seq {
+            write!(f, ", seq {seq}")?;
+        }
+        write!(f, ": {}", printable(&self.what))
+    }
+}
+
+fn plural(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}

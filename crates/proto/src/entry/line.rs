@@ -1,0 +1,81 @@
+//! The members of a line, written and read.
+
+use super::EntryError;
+use crate::certificate::Certificate;
+use crate::ids::Digest;
+use crate::json::{Map, Value, write_canonical, write_string};
+
+/// Writes members one after another in the order a reader wants them.
+pub(super) struct Line<'a>(pub(super) &'a mut Vec<u8>);
+
+impl Line<'_> {
+    pub(super) fn first(&mut self, name: &str, text: &str) {
+        write_string(name, self.0);
+        self.0.push(b':');
+        write_string(text, self.0);
+    }
+
+    pub(super) fn json(&mut self, name: &str, json: &[u8]) {
+        self.0.push(b',');
+        write_string(name, self.0);
+        self.0.push(b':');
+        self.0.extend_from_slice(json);
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.0.push(b',');
+        self.first(name, text);
+    }
+
+    pub(super) fn maybe(&mut self, name: &str, text: Option<&str>) {
+        match text {
+            Some(text) => self.text(name, text),
+            None => self.json(name, b"null"),
+        }
+    }
+
+    pub(super) fn number(&mut self, name: &str, number: u64) {
+        self.json(name, number.to_string().as_bytes());
+    }
+
+    pub(super) fn value(&mut self, name: &str, value: &Value) {
+        self.json(name, b"");
+        write_canonical(value, self.0);
+    }
+
+    pub(super) fn certificate(&mut self, certificate: &Certificate) {
+        self.text("fingerprint", &crate::keys::fingerprint(&certificate.root));
+        self.value("certificate", certificate.to_value());
+    }
+}
+
+pub(super) struct Members<'a>(pub(super) &'a Map<String, Value>);
+
+impl<'a> Members<'a> {
+    pub(super) fn text(&self, name: &'static str) -> Result<&'a str, EntryError> {
+        self.0
+            .get(name)
+            .and_then(Value::as_str)
+            .ok_or(EntryError(name))
+    }
+
+    pub(super) fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
+        self.text(name)?.parse().map_err(|_| EntryError(name))
+    }
+
+    pub(super) fn number(&self, name: &'static str) -> Result<u64, EntryError> {
+        self.0
+            .get(name)
+            .and_then(Value::as_u64)
+            .ok_or(EntryError(name))
+    }
+
+    pub(super) fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {
+        Digest::from_hex(self.text(name)?).map_err(|_| EntryError(name))
+    }
+
+    pub(super) fn certificate(&self) -> Result<Certificate, EntryError> {
+        let value = self.0.get("certificate").ok_or(EntryError("certificate"))?;
+        Certificate::parse(value).map_err(|_| EntryError("certificate"))
+    }
+}

@@ -1,0 +1,130 @@
+//! The JSON-RPC 2.0 forms and the methods.
+
+use crate::headers::MessageType;
+use crate::reject::Reason;
+
+/// The methods of signet/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `agent.request`
+    Request,
+    /// `agent.notification`
+    Notification,
+    /// `agent.handoff`
+    Handoff,
+    /// `agent.receipt`
+    Receipt,
+    /// `agent.revoke`
+    Revoke,
+    /// `agent.pause`
+    Pause,
+    /// `agent.resume`
+    Resume,
+    /// `agent.announce`: flight 1
+    Announce,
+    /// `agent.verify`: flight 2
+    Verify,
+    /// `agent.capability`: flight 3
+    Capability,
+    /// `agent.trust`: flight 4
+    Trust,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 11] = [
+        Self::Request,
+        Self::Notification,
+        Self::Handoff,
+        Self::Receipt,
+        Self::Revoke,
+        Self::Pause,
+        Self::Resume,
+        Self::Announce,
+        Self::Verify,
+        Self::Capability,
+        Self::Trust,
+    ];
+
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "agent.request",
+            Self::Notification => "agent.notification",
+            Self::Handoff => "agent.handoff",
+            Self::Receipt => "agent.receipt",
+            Self::Revoke => "agent.revoke",
+            Self::Pause => "agent.pause",
+            Self::Resume => "agent.resume",
+            Self::Announce => "agent.announce",
+            Self::Verify => "agent.verify",
+            Self::Capability => "agent.capability",
+            Self::Trust => "agent.trust",
+        }
+    }
+
+    /// The `message-type` that goes with it.
+    pub const fn message_type(self) -> MessageType {
+        match self {
+            Self::Request => MessageType::Request,
+            Self::Handoff => MessageType::Handoff,
+            _ => MessageType::Notification,
+        }
+    }
+
+    /// Whether it is one of the four flights.
+    pub const fn is_handshake(self) -> bool {
+        matches!(
+            self,
+            Self::Announce | Self::Verify | Self::Capability | Self::Trust
+        )
+    }
+
+    /// Whether the call carries an `id` and wants an answer.
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::Request | Self::Handoff)
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, Reason> {
+        Self::ALL
+            .into_iter()
+            .find(|method| method.as_str() == text)
+            .ok_or(Reason::MethodNotFound)
+    }
+}
+
+/// The JSON-RPC 2.0 form of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A call; with an `id` when the method wants an answer.
+    Call(Method),
+    /// A successful response.
+    Success,
+    /// A failed response.
+    Failure {
+        /// JSON-RPC's error code.
+        code: i64,
+        /// For a person.
+        message: String,
+        /// The stable name, from the table of reasons or a later table.
+        reason: String,
+    },
+}
+
+impl Form {
+    /// The method, when it is a call.
+    pub const fn method(&self) -> Option<Method> {
+        match self {
+            Self::Call(method) => Some(*method),
+            Self::Success | Self::Failure { .. } => None,
+        }
+    }
+
+    /// The `message-type` that goes with it.
+    pub const fn message_type(&self) -> MessageType {
+        match self {
+            Self::Call(method) => method.message_type(),
+            Self::Success | Self::Failure { .. } => MessageType::Response,
+        }
+    }
+}

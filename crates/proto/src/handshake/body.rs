@@ -1,0 +1,100 @@
+//! The bodies of the flights.
+
+use super::Grant;
+use super::states::Transcript;
+use crate::certificate::{Certificate, KeyStatement, parse_versions};
+use crate::envelope::Message;
+use crate::headers::Layers;
+use crate::ids::{SessionId, Version};
+use crate::json::Value;
+use crate::reject::Reason;
+
+/// The body of a flight that fits its schema.
+pub(super) struct Body<'a>(&'a Value);
+
+impl<'a> Body<'a> {
+    pub(super) fn of(flight: &'a Message) -> Result<Self, Reason> {
+        flight.body.as_ref().map(Self).ok_or(Reason::InvalidShape)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_str()
+    }
+
+    pub(super) fn versions(&self) -> Result<Vec<Version>, Reason> {
+        self.0
+            .get("versions")
+            .and_then(parse_versions)
+            .ok_or(Reason::InvalidShape)
+    }
+
+    pub(super) fn choice(&self) -> Option<Version> {
+        self.text("choice")?.parse().ok()
+    }
+
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        let list = self
+            .0
+            .get("sessions")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        list.iter()
+            .filter_map(|item| item.as_str()?.parse().ok().map(SessionId))
+            .collect()
+    }
+
+    pub(super) fn grant(&self) -> Option<Grant> {
+        Grant::parse(self.0.get("grant")?)
+    }
+
+    pub(super) fn credentials(&self) -> Option<(Certificate, KeyStatement)> {
+        let certificate = Certificate::parse(self.0.get("certificate")?).ok()?;
+        let keys = KeyStatement::parse(self.0.get("keys")?, &certificate.signing_key).ok()?;
+        Some((certificate, keys))
+    }
+
+    /// What flights 1 and 2 offer must lie within the certificate and agree with the headers.
+    pub(super) fn admit_offer(&self, flight: &Message) -> Result<(), Reason> {
+        let versions = self.versions()?;
+        let (certificate, _) = self.credentials().ok_or(Reason::CertificateInvalid)?;
+        if !versions
+            .iter()
+            .all(|version| certificate.versions.contains(version))
+        {
+            return Err(Reason::VersionUnsupported);
+        }
+        if versions.first() != Some(&flight.headers.version) {
+            return Err(Reason::VersionMismatch);
+        }
+        let layers = self
+            .0
+            .get("layers")
+            .ok_or(Reason::InvalidShape)
+            .and_then(Layers::try_from)?;
+        if layers.is_subset_of(certificate.layers) {
+            Ok(())
+        } else {
+            Err(Reason::LayersExceedCertificate)
+        }
+    }
+
+    pub(super) fn admit_transcript(&self, expected: Transcript) -> Result<(), Reason> {
+        let same = self.text("transcript") == Some(expected.0.to_string().as_str());
+        if same {
+            Ok(())
+        } else {
+            Err(Reason::TranscriptMismatch)
+        }
+    }
+
+    /// Both flights of one side carry the same certificate and key statement.
+    pub(super) fn admit_same_credentials(&self, earlier: &Message) -> Result<(), Reason> {
+        let earlier = Body::of(earlier)?;
+        let same = |name| self.0.get(name) == earlier.0.get(name);
+        if same("certificate") && same("keys") {
+            Ok(())
+        } else {
+            Err(Reason::TranscriptMismatch)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a finished handshake gives: all that a session needs.
+
+use std::sync::Arc;
+
+use super::body::Body;
+use super::states::Transcript;
+use super::{Grant, Role};
+use crate::certificate::Certificate;
+use crate::envelope::Message;
+use crate::ids::{Digest, SessionId, Version};
+use crate::session::SESSION_LIFE;
+use crate::time::Timestamp;
+
+/// What a finished handshake gives: all that a session needs.
+#[derive(Clone, Debug)]
+pub struct Established {
+    /// H4.
+    pub id: SessionId,
+    /// Our side.
+    pub role: Role,
+    /// The version chosen.
+    pub version: Version,
+    /// When flight 4 was signed.
+    pub began: Timestamp,
+    /// The first not-after of either side's certificate and key statement, or 30 days.
+    pub ends: Timestamp,
+    /// What we accept from the peer.
+    pub given: Grant,
+    /// What the peer accepts from us.
+    pub received: Grant,
+    /// Our last flight.
+    pub last_flight: Arc<Message>,
+    /// The hash of the flight that it answers.
+    pub answers: Digest,
+    /// The peer's certificate.
+    pub certificate: Certificate,
+    /// The serial of the peer's key statement.
+    pub keys_serial: u64,
+    /// The lowest version that the peer offers.
+    pub lowest_version: Version,
+    /// The sessions that the peer said it holds.
+    pub named: Vec<SessionId>,
+}
+
+/// Our last flight, the hash of the flight that it answers, and the peer's flight with its grant.
+pub(super) struct Last {
+    pub(super) flight: Arc<Message>,
+    pub(super) answers: Digest,
+    pub(super) granted: Arc<Message>,
+}
+
+pub(super) fn established(
+    role: Role,
+    version: Version,
+    transcript: Transcript,
+    last: &Last,
+    trust: &Message,
+    named: Vec<SessionId>,
+) -> Option<Established> {
+    let (mine, theirs) = (Body::of(&last.flight).ok()?, Body::of(&last.granted).ok()?);
+    let (my_certificate, my_keys) = mine.credentials()?;
+    let (certificate, keys) = theirs.credentials()?;
+    let began = trust.headers.timestamp;
+    let not_after = my_certificate
+        .not_after
+        .min(my_keys.not_after)
+        .min(certificate.not_after)
+        .min(keys.not_after);
+    Some(Established {
+        id: SessionId(transcript.0),
+        role,
+        version,
+        began,
+        ends: began.saturating_add(SESSION_LIFE).min(not_after),
+        given: mine.grant()?,
+        received: theirs.grant()?,
+        last_flight: Arc::clone(&last.flight),
+        answers: last.answers,
+        keys_serial: keys.serial,
+        lowest_version: certificate.lowest_version(),
+        certificate,
+        named,
+    })
+}

@@ -1,0 +1,55 @@
+//! When a flight goes out again.
+
+use std::time::Duration;
+
+use super::{HALF_OPEN, START_AGAIN};
+use crate::time::Timestamp;
+
+/// When to send the same flight again: after 1, 2, 4 … s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    next: Timestamp,
+    delay: Duration,
+    until: Timestamp,
+}
+
+impl Retry {
+    /// From `now` on, for as long as a handshake may stay half open.
+    pub(crate) fn from(now: Timestamp) -> Self {
+        Self::until(now, HALF_OPEN)
+    }
+
+    /// From `now` on, for `patience`.
+    pub(super) fn until(now: Timestamp, patience: Duration) -> Self {
+        let delay = Duration::from_secs(1);
+        Self {
+            next: now.saturating_add(delay),
+            delay,
+            until: now.saturating_add(patience),
+        }
+    }
+
+    /// When it is due, or over.
+    pub fn due(&self) -> Timestamp {
+        self.next.min(self.until)
+    }
+
+    /// Whether to send now; moves to the next time.
+    pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
+        if now < self.next || now >= self.until {
+            return false;
+        }
+        self.delay *= 2;
+        self.next = now.saturating_add(self.delay);
+        true
+    }
+
+    /// When the other side has probably lost its half: both may start again then.
+    pub(crate) fn stale_at(&self) -> Timestamp {
+        self.until.saturating_sub(HALF_OPEN - START_AGAIN)
+    }
+
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        now >= self.until
+    }
+}

@@ -1,0 +1,230 @@
+//! What follows from a verdict: whom we answer, and with what.
+
+use std::sync::Arc;
+
+use crate::draft::{Draft, FLIGHT_LIFE, Signed};
+use crate::entry::Entry;
+use crate::envelope::{Form, Message, Method};
+use crate::json::{Map, Value};
+use crate::receipt::Receipt;
+use crate::reject::Reason;
+
+use super::inbound::CLOCK_TOLERANCE;
+use super::memory::is_ping;
+use super::{Accepted, At, Effect, Node, Outcome};
+
+/// After so many unreported numbers a receipt goes out at once.
+const RECEIPT_EVERY: u64 = 256;
+
+impl Node {
+    pub(super) fn follow_accepted(
+        &mut self,
+        at: At,
+        message: &Arc<Message>,
+        outcome: &mut Outcome,
+    ) {
+        let peer = message.headers.agent_id.clone();
+        match &message.form {
+            Form::Call(method) if method.is_handshake() => {
+                self.follow_flight(at, *method, message, outcome)
+            }
+            Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
+            Form::Call(_) => outcome
+                .effects
+                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
+            Form::Success | Form::Failure { .. } => {
+                outcome
+                    .effects
+                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+            }
+        }
+        if let Some(id) = message.headers.session {
+            let unreported = self
+                .link(&peer)
+                .and_then(|link| link.session(id))
+                .map(|s| s.window.unreported());
+            if unreported.is_some_and(|unreported| unreported >= RECEIPT_EVERY) {
+                self.send_receipt(at, &peer, id, outcome);
+            }
+            self.release(at, &peer, outcome);
+        }
+    }
+
+    pub(super) fn follow_refused(
+        &mut self,
+        at: At,
+        message: &Arc<Message>,
+        reason: Reason,
+        outcome: &mut Outcome,
+    ) {
+        match reason {
+            Reason::Duplicate => self.answer_copy(at, message, outcome),
+            Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
+            Reason::TimestampInFuture
+                if matches!(message.form, Form::Call(Method::Verify | Method::Trust)) =>
+            {
+                self.note_clock(at, message, outcome);
+            }
+            Reason::Expired | Reason::TimestampInFuture
+                if message.form == Form::Call(Method::Announce) =>
+            {
+                self.answer_late_announce(at, message, outcome);
+            }
+            // An error would name a message that stands under the same number or name.
+            Reason::MessageIdReuse | Reason::SequenceReuse => {}
+            Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
+            _ if message.form.method().is_some_and(Method::is_call) => {
+                let form = failure(reason);
+                let id = self.fresh_id(at.now);
+                // An error that finds no room in the outbox is in the next receipt all the same.
+                let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn answer_ping(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+        let mut body = Map::new();
+        body.insert("pong".into(), true.into());
+        body.insert("received".into(), at.now.to_string().into());
+        let id = self.fresh_id(at.now);
+        let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
+        if self.dispatch(at, draft, outcome).is_err() {
+            let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
+            self.apply(at.now, &entry);
+            outcome.entries.push(entry);
+        }
+    }
+
+    /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
+    fn answer_receipt(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let receipt = message.body.as_ref().and_then(Receipt::parse);
+        let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
+            return;
+        };
+        let link = self.link_mut(&peer);
+        let lately = link
+            .receipted
+            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
+        // Two closed halves of a session never agree again: they would answer each other for ever.
+        let session = link.session_mut(id).filter(|session| !session.closed);
+        let Some(session) = session else { return };
+        let behind = receipt.through + 1 < session.ledger.floor();
+        if !behind && receipt.except.is_empty() {
+            return;
+        }
+        if lately {
+            session.window.owe();
+        } else {
+            self.send_receipt(at, &peer, id, outcome);
+        }
+    }
+
+    /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
+    /// peer our time; at most one in five minutes.
+    fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        self.note_clock(at, message, outcome);
+        let peer = message.headers.agent_id.clone();
+        let link = self.link_mut(&peer);
+        let lately = link
+            .answered_late
+            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
+        if !lately {
+            link.answered_late = Some(at.now);
+            self.announce_if_idle(at, &peer, outcome);
+        }
+    }
+
+    /// Writes down that a flight's time is far from ours: at most once in five minutes, for a slow
+    /// clock as for a fast one.
+    pub(super) fn note_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
+        let peer = flight.headers.agent_id.clone();
+        let difference_ms = flight.headers.timestamp.as_millis() - at.now.as_millis();
+        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
+        let link = self.link_mut(&peer);
+        let lately = link
+            .clock_noted
+            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
+        if far && !lately {
+            link.clock_noted = Some(at.now);
+            outcome.entries.push(Entry::Clock {
+                peer,
+                difference_ms,
+            });
+        }
+    }
+
+    fn answer_unknown_session(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let Some(id) = message.headers.session else {
+            return;
+        };
+        let link = self.link_mut(&peer);
+        let old = link
+            .sessions
+            .last()
+            .is_some_and(|newest| message.headers.timestamp < newest.began);
+        if old || link.unknown_sessions.contains(&id) {
+            return;
+        }
+        link.unknown_sessions.push_back(id);
+        if link.unknown_sessions.len() > super::link::SESSIONS {
+            link.unknown_sessions.pop_front();
+        }
+        self.announce_if_idle(at, &peer, outcome);
+    }
+
+    /// A repeated flight is answered by the stored one, a repeated message by the next receipt; both
+    /// at most once a second, so that a replay is no amplifier.
+    fn answer_copy(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let link = self.link_mut(&peer);
+        if link
+            .repeated
+            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE)
+        {
+            return;
+        }
+        link.repeated = Some(at.now);
+        match message.form.method() {
+            Some(Method::Announce | Method::Verify | Method::Capability) => {
+                let of_session = link
+                    .sessions
+                    .iter()
+                    .find(|session| session.answers == message.hash());
+                let stored = link
+                    .handshake
+                    .answer_to(message.hash())
+                    .or(of_session.map(|session| &session.last_flight));
+                let stored = stored
+                    .filter(|flight| at.now < flight.headers.expires_at)
+                    .map(Arc::clone);
+                outcome
+                    .effects
+                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
+            }
+            Some(Method::Trust) => {
+                let newest = link.sessions.last().map(|session| session.id);
+                if let Some(id) = newest {
+                    self.send_receipt(at, &peer, id, outcome);
+                }
+            }
+            Some(Method::Receipt) => {}
+            _ => {
+                if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
+                    session.window.owe();
+                }
+            }
+        }
+    }
+}
+
+fn failure(reason: Reason) -> Form {
+    Form::Failure {
+        code: reason.code(),
+        message: reason.text().to_owned(),
+        reason: reason.name().to_owned(),
+    }
+}

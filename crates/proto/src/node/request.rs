@@ -1,0 +1,78 @@
+//! What our own side can ask for, and why it may not be had.
+
+use std::time::Duration;
+
+use crate::headers::{CapabilityName, ConversationId};
+use crate::ids::{AgentId, MessageId};
+use crate::json::Value;
+use crate::reject::Reason;
+
+/// What our agent wants to say.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// One line for people.
+    pub summary: Option<String>,
+    /// Any JSON.
+    pub body: Value,
+    /// What is asked for.
+    pub capability: Option<CapabilityName>,
+    /// What it belongs to.
+    pub conversation_id: Option<ConversationId>,
+    /// 1 or 2; 1 when absent.
+    pub data_tier: Option<u8>,
+    /// How long it may wait and live; 72 hours when absent.
+    pub life: Option<Duration>,
+}
+
+/// A new message of ours.
+#[derive(Clone, Debug)]
+pub enum Sending {
+    /// Wants an answer.
+    Request(Content),
+    /// Wants none.
+    Notification(Content),
+    /// Asks the peer's daemon itself for a sign of life.
+    Ping,
+}
+
+/// Our own side asked for something that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// No such peer.
+    #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
+    PeerUnknown(AgentId),
+    /// Too much waits for this peer.
+    #[error("too many messages wait for {0}; wait until it is reachable")]
+    OutboxFull(AgentId),
+    /// Too many requests of ours are open.
+    #[error("too many requests wait for answers; wait for some, or send notifications")]
+    TooManyRequests,
+    /// The message itself is at fault.
+    #[error("{}", .0.text())]
+    Message(Reason),
+    /// Nothing of that name waits in the inbox.
+    #[error("no request {0} waits in the inbox; `signet inbox` lists what does")]
+    NotWaiting(MessageId),
+    /// Two peers used the same message-id.
+    #[error("{0} names messages of more than one peer; say which with --from")]
+    Ambiguous(MessageId),
+    /// It is not a request.
+    #[error("{0} wants no answer; only requests do")]
+    NoRequest(MessageId),
+}
+
+impl LocalError {
+    /// The stable name, for programs.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::PeerUnknown(_) => "peer-unknown",
+            Self::OutboxFull(_) => "outbox-full",
+            Self::TooManyRequests => "too-many-requests",
+            Self::Message(reason) => reason.name(),
+            Self::NotWaiting(_) => "not-waiting",
+            Self::Ambiguous(_) => "ambiguous",
+            Self::NoRequest(_) => "no-request",
+        }
+    }
+}

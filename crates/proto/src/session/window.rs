@@ -1,0 +1,201 @@
+//! The replay window: what a receiver remembers of one session's sequence numbers (check V10).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::EXCEPTIONS;
+use crate::ids::Digest;
+use crate::receipt::{Exception, Receipt};
+use crate::reject::Reason;
+
+/// How many sequence numbers a receiver remembers in each session and direction.
+pub const WINDOW: u64 = 8_192;
+
+/// What a receiver remembers of one session's sequence numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    base: u64,
+    slots: VecDeque<Option<Slot>>,
+    through: u64,
+    through_hash: Option<Digest>,
+    exceptions: BTreeMap<u64, Exception>,
+    given_up: Vec<(u64, u64)>,
+    peer_floor: u64,
+    unreported: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: Digest,
+    refused: Option<Reason>,
+}
+
+impl Window {
+    /// Whether a number is new (check V10).
+    ///
+    /// # Errors
+    /// `duplicate`, `sequence-reuse` or `sequence-below-window`.
+    pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
+        if sequence < self.base.max(1) {
+            return Err(Reason::SequenceBelowWindow);
+        }
+        match self.slot(sequence) {
+            None => Ok(()),
+            Some(slot) if slot.hash == hash => Err(Reason::Duplicate),
+            Some(_) => Err(Reason::SequenceReuse),
+        }
+    }
+
+    /// Remembers a number that was judged; a refusal consumes it too.
+    pub fn record(&mut self, sequence: u64, hash: Digest, refused: Option<Reason>) {
+        let newest = self.base + self.slots.len() as u64;
+        if sequence >= newest + WINDOW {
+            self.slots.clear();
+            self.base = sequence + 1 - WINDOW;
+        }
+        self.base = self.base.max(1);
+        while self.base + (self.slots.len() as u64) <= sequence {
+            self.slots.push_back(None);
+        }
+        if let Some(slot) = sequence
+            .checked_sub(self.base)
+            .and_then(|at| self.slots.get_mut(at as usize))
+        {
+            *slot = Some(Slot { hash, refused });
+        }
+        while self.slots.len() as u64 > WINDOW {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+        self.unreported += 1;
+        self.advance();
+    }
+
+    /// Notes that a number was seen with two hashes; the peer learns it from the next receipt.
+    pub fn note_reuse(&mut self, sequence: u64) {
+        self.unreported += 1;
+        let Some(slot) = self.slot_mut(sequence) else {
+            return;
+        };
+        slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
+        let slot = *slot;
+        let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
+        if let Some(exception) = slot.exception().filter(|_| room) {
+            self.exceptions.entry(sequence).or_insert(exception);
+        }
+    }
+
+    /// Takes the peer's word about what it still may send and what it gave up.
+    pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
+        if let Some(floor) = floor {
+            self.peer_floor = self.peer_floor.max(floor);
+            self.exceptions = self.exceptions.split_off(&self.peer_floor);
+        }
+        let before = self.through;
+        for (from, to) in given_up {
+            let news = *to > self.through && from <= to && !self.given_up.contains(&(*from, *to));
+            if news && self.given_up.len() < EXCEPTIONS {
+                self.given_up.push((*from, *to));
+            }
+        }
+        self.advance();
+        let through = self.through;
+        self.given_up.retain(|(_, to)| *to > through);
+        if through > before {
+            self.unreported += 1;
+        }
+    }
+
+    /// Notes that the peer should hear from us, though nothing new came.
+    pub fn owe(&mut self) {
+        self.unreported += 1;
+    }
+
+    /// How much was judged since the last receipt.
+    pub fn unreported(&self) -> u64 {
+        self.unreported
+    }
+
+    /// The highest number up to which everything is judged or given up.
+    pub fn through(&self) -> u64 {
+        self.through
+    }
+
+    /// Whether anything at all came.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Our half of a receipt.
+    pub fn receipt(&self) -> Receipt {
+        Receipt {
+            through: self.through,
+            hash: self.through_hash,
+            except: self
+                .exceptions
+                .iter()
+                .map(|(number, exception)| (*number, exception.clone()))
+                .collect(),
+            floor: None,
+            given_up: Vec::new(),
+        }
+    }
+
+    /// Notes that a receipt went out.
+    pub fn reported(&mut self) {
+        self.unreported = 0;
+    }
+
+    fn slot(&self, sequence: u64) -> Option<Slot> {
+        let at = sequence.checked_sub(self.base)?;
+        self.slots.get(usize::try_from(at).ok()?).copied().flatten()
+    }
+
+    fn slot_mut(&mut self, sequence: u64) -> Option<&mut Slot> {
+        let at = sequence.checked_sub(self.base)?;
+        self.slots.get_mut(usize::try_from(at).ok()?)?.as_mut()
+    }
+
+    /// Moves `through` as far as everything is judged or given up. The cost is bounded by the window,
+    /// however long a range the peer claims to have given up.
+    fn advance(&mut self) {
+        loop {
+            let next = self.through + 1;
+            let slot = self.slot(next);
+            let (to, exception) = match (slot, self.given_up_to(next)) {
+                (Some(slot), _) => (next, slot.exception()),
+                // Below its floor the peer wants to hear of no number.
+                (None, Some(to)) if next < self.peer_floor => (to.min(self.peer_floor - 1), None),
+                (None, Some(_)) => (next, Some(Exception::missing())),
+                (None, None) => return,
+            };
+            if let Some(exception) = exception.filter(|_| next >= self.peer_floor) {
+                if self.exceptions.len() >= EXCEPTIONS {
+                    return;
+                }
+                self.exceptions.insert(next, exception);
+            }
+            self.through = to;
+            self.through_hash = slot.map(|slot| slot.hash);
+        }
+    }
+
+    /// How far the peer gave up, from `next` on, without a number that came all the same.
+    fn given_up_to(&self, next: u64) -> Option<u64> {
+        let mut ranges = self.given_up.iter();
+        let (_, to) = ranges.find(|(from, to)| (*from..=*to).contains(&next))?;
+        let from = next.max(self.base);
+        let start = usize::try_from(from - self.base).unwrap_or(usize::MAX);
+        let judged = self.slots.iter().skip(start).position(Option::is_some);
+        Some(judged.map_or(*to, |at| (*to).min(from + at as u64 - 1)))
+    }
+}
+
+impl Slot {
+    fn exception(self) -> Option<Exception> {
+        let reason = self.refused?;
+        Some(Exception {
+            reason: reason.name().to_owned(),
+            hash: (reason == Reason::SequenceReuse).then_some(self.hash),
+        })
+    }
+}

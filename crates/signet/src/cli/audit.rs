@@ -1,0 +1,282 @@
+//! `signet audit`: prove a log, or read it.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use clap::{Args, Subcommand};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signet_audit::{
+    Filter, Line, Lines, LogError, VerdictName, describe, log_files, read_file, verify,
+};
+use signet_proto::headers::MessageType;
+use signet_proto::ids::AgentId;
+use signet_proto::time::Timestamp;
+
+/// Prove an audit log, or read it.
+#[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001")]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Prove chain, months, contents and every signature of logs, from their files alone.
+    ///
+    /// Exit status: 0 everything holds, 1 changed or damaged, 2 usage, 3 cannot be read.
+    /// Lines cut off at the end leave no trace in the files: compare the head that is printed with one
+    /// that a peer remembers.
+    #[command(
+        after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify --json audit | jq .holds"
+    )]
+    Verify(VerifyArgs),
+    /// Show a log, one readable line a message.
+    #[command(
+        after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
+    )]
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    /// Log directories, or single files.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// Log directories, or single files.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Go on with what is written from now on, also in new months.
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what is about this agent.
+    #[arg(long, value_name = "AGENT-ID")]
+    peer: Option<AgentId>,
+    /// Only messages of this type: request, response, notification or handoff.
+    #[arg(long = "type", value_name = "TYPE", value_parser = message_type)]
+    message_type: Option<MessageType>,
+    /// Only messages with this verdict: accepted, rejected or sent.
+    #[arg(long)]
+    verdict: Option<VerdictName>,
+    /// Only what was logged at this time (RFC 3339, UTC) or later.
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only what was logged before this time (RFC 3339, UTC).
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// Print the lines as they stand in the log.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Performs `signet audit …`. Exit status: 0 well, 1 the log was changed or is damaged, 2 usage (clap's),
+/// 3 it cannot be read.
+pub(crate) fn run(args: AuditArgs) -> ExitCode {
+    match args.command {
+        AuditCommand::Verify(args) => verify_logs(&args),
+        AuditCommand::Show(args) => show_logs(args),
+    }
+}
+
+fn verify_logs(args: &VerifyArgs) -> ExitCode {
+    let report = verify(&args.paths);
+    let text = if args.json {
+        format!("{}\n", report.to_json())
+    } else {
+        report.to_string()
+    };
+    let mut out = anstream::stdout().lock();
+    // A closed pipe changes nothing about the verdict.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if report.logs.iter().any(|log| !log.faults.is_empty()) {
+        ExitCode::from(TAMPERED)
+    } else if !report.unreadable.is_empty() {
+        ExitCode::from(UNREADABLE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn show_logs(args: ShowArgs) -> ExitCode {
+    let ShowArgs {
+        paths,
+        follow,
+        peer,
+        message_type,
+        verdict,
+        since,
+        until,
+        json,
+    } = args;
+    let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
+    let mut show = Show {
+        filter: Filter {
+            peer,
+            message_type,
+            verdict,
+            since,
+            until,
+        },
+        json,
+        status: 0,
+    };
+    loop {
+        for cursor in &mut cursors {
+            match show.catch_up(cursor) {
+                Ok(()) => {}
+                Err(Ended::Unreadable(error)) => return complain(&error, UNREADABLE),
+                Err(Ended::ClosedPipe) => return ExitCode::from(show.status),
+            }
+        }
+        if !follow || is_closed_within(&POLL) {
+            return ExitCode::from(show.status);
+        }
+    }
+}
+
+/// Waits, and tells whether meanwhile nobody reads standard output any more.
+fn is_closed_within(time: &Timespec) -> bool {
+    let stdout = io::stdout();
+    // Errors and hang-ups are told without being asked for.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    match poll(&mut watched, Some(time)) {
+        Ok(told) => told > 0,
+        Err(error) => error != rustix::io::Errno::INTR,
+    }
+}
+
+struct Show {
+    filter: Filter,
+    json: bool,
+    status: u8,
+}
+
+/// Why showing ends before the log does.
+enum Ended {
+    Unreadable(LogError),
+    ClosedPipe,
+}
+
+impl From<io::Error> for Ended {
+    /// The only thing written to is standard output; who reads it may stop at any time.
+    fn from(_: io::Error) -> Self {
+        Self::ClosedPipe
+    }
+}
+
+impl Show {
+    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Ended> {
+        let mut out = anstream::stdout().lock();
+        while let Some(next) = cursor.next_line().map_err(Ended::Unreadable)? {
+            match next {
+                Ok(line) if self.filter.admits(&line) => self.write(&line, &mut out)?,
+                Ok(_) => {}
+                Err(error) => {
+                    self.status = TAMPERED;
+                    complain(&error, TAMPERED);
+                }
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
+        if self.json {
+            out.write_all(&line.to_json())?;
+            return out.write_all(b"\n");
+        }
+        let rejected = Filter {
+            verdict: Some(VerdictName::Rejected),
+            ..Filter::default()
+        };
+        let style = if rejected.admits(line) {
+            RED
+        } else {
+            Style::new()
+        };
+        writeln!(out, "{style}{}{style:#}", describe(line))
+    }
+}
+
+/// A place in the files that a path stands for.
+struct Cursor {
+    path: PathBuf,
+    finished: BTreeSet<PathBuf>,
+    current: Option<(PathBuf, Lines)>,
+}
+
+impl Cursor {
+    fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            finished: BTreeSet::new(),
+            current: None,
+        }
+    }
+
+    /// The next line, or what is wrong with it; `None` when there is none yet.
+    fn next_line(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
+        loop {
+            if let Some(next) = self.next_in_file()? {
+                return Ok(Some(next));
+            }
+            let Some(follower) = self.follower()? else {
+                return Ok(None);
+            };
+            // What came between reading to the end and finding that another file follows.
+            if let Some(next) = self.next_in_file()? {
+                return Ok(Some(next));
+            }
+            let lines = read_file(&follower)?;
+            let finished = self.current.replace((follower, lines));
+            self.finished.extend(finished.map(|(path, _)| path));
+        }
+    }
+
+    fn next_in_file(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
+        match self.current.as_mut().and_then(|(_, lines)| lines.next()) {
+            Some(Err(error @ LogError::Io { .. })) => Err(error),
+            next => Ok(next),
+        }
+    }
+
+    /// The file after the one being read.
+    fn follower(&self) -> Result<Option<PathBuf>, LogError> {
+        let current = self.current.as_ref().map(|(path, _)| path.as_path());
+        let is_new = |path: &Path| current != Some(path) && !self.finished.contains(path);
+        Ok(log_files(&self.path)?.into_iter().find(|path| is_new(path)))
+    }
+}
+
+fn message_type(text: &str) -> Result<MessageType, &'static str> {
+    text.parse()
+        .map_err(|_| "not a message type; use request, response, notification or handoff")
+}
+
+fn complain(error: &LogError, status: u8) -> ExitCode {
+    // Nowhere is left to say that standard error is closed.
+    let _ = writeln!(
+        anstream::stderr(),
+        "signet audit: {}",
+        signet_audit::printable(&error.to_string())
+    );
+    ExitCode::from(status)
+}
+
+const TAMPERED: u8 = 1;
+const UNREADABLE: u8 = 3;
+const POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
+const RED: Style = AnsiColor::Red.on_default();

@@ -1,0 +1,32 @@
+//! `signet demo`: a household on this machine, for a minute.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Exit, Failure};
+use crate::demo;
+
+/// See `signet demo --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct DemoArgs {
+    /// Where the logs are written; logs of an earlier demo there are replaced
+    #[arg(long, value_name = "DIR", default_value = "audit")]
+    audit: PathBuf,
+}
+
+pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    demo::run(&args.audit).map_err(|error| {
+        let next = error.next();
+        Failure::new(Exit::Refused, error, next)
+    })
+}
+
+const EXAMPLE: &str = "\
+It starts a private nats-server on a free loopback port (from $NATS_SERVER, PATH or /usr/sbin), two
+people's three agents, each a daemon of its own, and ends them all again. The logs stay.
+
+EXAMPLE:
+  signet demo
+  signet audit show audit/agent-bob-001";

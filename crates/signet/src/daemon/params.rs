@@ -1,0 +1,124 @@
+//! The parameters of the control socket's methods.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use signet_proto::ids::AgentId;
+use signet_proto::node::{Content, Sending};
+
+use crate::control::RpcError;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct SendParams {
+    pub(super) peer: String,
+    pub(super) kind: Kind,
+    #[serde(default)]
+    pub(super) body: Value,
+    pub(super) summary: Option<String>,
+    pub(super) capability: Option<String>,
+    pub(super) conversation_id: Option<String>,
+    pub(super) data_tier: Option<u8>,
+    /// Seconds that the message may wait and live.
+    pub(super) life: Option<u64>,
+    /// Seconds to wait for what becomes of it.
+    #[serde(default)]
+    pub(super) wait: f64,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    Request,
+    Notification,
+    Ping,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ReplyParams {
+    pub(super) message_id: String,
+    pub(super) from: Option<String>,
+    pub(super) body: Option<Value>,
+    pub(super) decline: Option<String>,
+    pub(super) summary: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct AcknowledgeParams {
+    pub(super) messages: Vec<Name>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Name {
+    pub(super) from: String,
+    pub(super) message_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct BindParams {
+    pub(super) certificate: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct PeerParams {
+    pub(super) peer: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct ListParams {
+    /// The number of the last message already seen.
+    pub(super) after: u64,
+    /// At most so many; 1,000 when absent.
+    pub(super) limit: Option<usize>,
+}
+
+pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
+    let params = parse::<SendParams>(params)?;
+    let content = Content {
+        summary: params.summary,
+        body: params.body,
+        capability: params
+            .capability
+            .as_deref()
+            .map(|name| named("capability", name))
+            .transpose()?,
+        conversation_id: params
+            .conversation_id
+            .as_deref()
+            .map(|name| named("conversation-id", name))
+            .transpose()?,
+        data_tier: params.data_tier,
+        life: params.life.map(Duration::from_secs),
+    };
+    let sending = match params.kind {
+        Kind::Request => Sending::Request(content),
+        Kind::Notification => Sending::Notification(content),
+        Kind::Ping => Sending::Ping,
+    };
+    let wait = Duration::try_from_secs_f64(params.wait)
+        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))?;
+    Ok((
+        named("peer", &params.peer)?,
+        sending,
+        wait.min(LONGEST_WAIT),
+    ))
+}
+
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
+    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
+}
+
+pub(super) fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {
+    text.parse()
+        .map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
+}
+
+/// The longest that a call may wait for an answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -1,0 +1,121 @@
+//! A stranger on the same broker.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::draft::{Identity, Signed};
+use signet_proto::headers::Layers;
+use signet_proto::ids::{AgentId, Digest, Version};
+use signet_proto::keys::{SealKey, SigningKey};
+use signet_proto::node::{At, Effect, Node, Sending};
+use signet_proto::policy::Policy;
+use signet_transport::{Config, Nats};
+use tokio::runtime::Runtime;
+use zeroize::Zeroizing;
+
+use crate::{clock, random, render};
+
+use super::{DemoError, PATIENCE};
+
+/// Somebody who can publish, and has no key of the household.
+pub(super) struct Attacker {
+    runtime: Runtime,
+    nats: Nats,
+}
+
+impl Attacker {
+    pub(super) fn connect(url: &str) -> Result<Self, DemoError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| missed(&error))?;
+        let config = Config::new(
+            vec![url.to_owned()],
+            "agent.stranger.inbox",
+            "_INBOX_stranger",
+        );
+        let nats = runtime.block_on(async {
+            let (nats, mut inbox) = Nats::connect(config).await?;
+            tokio::spawn(async move { while inbox.receive().await.is_some() {} });
+            nats.ready(PATIENCE).await.map(|()| nats)
+        });
+        Ok(Self {
+            runtime,
+            nats: nats.map_err(|error| missed(&error))?,
+        })
+    }
+
+    /// Puts bytes into an agent's inbox.
+    pub(super) fn publish(&self, agent: &str, bytes: Vec<u8>) -> Result<(), DemoError> {
+        let agent: AgentId = agent.parse().map_err(|error| missed(&error))?;
+        let sent = self.runtime.block_on(
+            self.nats
+                .publish(render::inbox_subject(&agent), Bytes::from(bytes)),
+        );
+        sent.map_err(|error| missed(&error))
+    }
+
+    /// An announce, flawless but for one thing: the root key is the impostor's own.
+    pub(super) fn impostor(&self, agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
+        let now = clock::now();
+        let agent: AgentId = agent.parse().map_err(|error| missed(&error))?;
+        let victim: AgentId = victim.parse().map_err(|error| missed(&error))?;
+        let (root, signing) = (fresh_key()?, fresh_key()?);
+        let request = |agent: &AgentId, principal: &str, key: &SigningKey| {
+            Ok::<_, DemoError>(CertificateRequest {
+                agent: agent.clone(),
+                principal: principal.parse().map_err(|error| missed(&error))?,
+                signing_key: key.public().clone(),
+                layers: Layers::of(&[0, 1, 2, 3]),
+                versions: vec![Version::CURRENT],
+                serial: 1_000,
+                not_before: now.saturating_sub(Duration::from_secs(60)),
+                not_after: now.saturating_add(Duration::from_secs(3600)),
+                next_root: Digest::of(&[b"none"]),
+            })
+        };
+        let certificate = request(&agent, "alice", &signing)?
+            .sign(&root)
+            .map_err(|error| missed(&error))?;
+        let other = fresh_key()?;
+        let known = request(&victim, "bob", &other)?
+            .sign(&other)
+            .map_err(|error| missed(&error))?;
+        let sealing = SealKey::of_secret(&random::bytes().map_err(|error| missed(&error))?);
+        let keys = KeyStatement::sign(&agent, sealing, 1, now.saturating_add(KEYS_LIFE), &signing);
+        let layers = certificate.layers;
+        let identity = Identity {
+            certificate,
+            keys: keys.map_err(|error| missed(&error))?,
+            signing,
+            layers,
+        };
+        let mut node = Node::new(
+            identity,
+            Policy::default(),
+            random::bytes().map_err(|error| missed(&error))?,
+        );
+        let at = At { now, head: None };
+        node.handle_bind(at, &known)
+            .map_err(|error| missed(&error))?;
+        let (_, outcome) = node
+            .handle_send(at, &victim, Sending::Ping)
+            .map_err(|error| missed(&error))?;
+        let announce = outcome.effects.iter().find_map(|effect| match effect {
+            Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
+            _ => None,
+        });
+        announce.ok_or_else(|| DemoError::Missed("the impostor signs an announce".into()))
+    }
+}
+
+fn fresh_key() -> Result<SigningKey, DemoError> {
+    let seed = Zeroizing::new(random::bytes().map_err(|error| missed(&error))?);
+    SigningKey::from_seed(&seed).map_err(|error| missed(&error))
+}
+
+fn missed(error: &dyn std::fmt::Display) -> DemoError {
+    DemoError::Missed(format!("the attack is made: {error}"))
+}

@@ -1,0 +1,271 @@
+//! kill -9 at random during traffic: the log is the truth, and nothing that was answered is missing
+//! from it. `SIGNET_SEED` repeats a run, `SIGNET_KILLS` makes it longer.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod house;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use house::bus::{Sender, Watch};
+use house::log::{header, is_ping, messages, unfinished};
+use house::pen::{Pen, with};
+use house::{Home, House, eventually};
+use serde_json::{Value, json};
+
+const KILLS: u64 = 50;
+
+#[test]
+fn killed_fifty_times_during_traffic() {
+    let number =
+        |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (seed, kills) = (number("SIGNET_SEED", 1), number("SIGNET_KILLS", KILLS));
+    let mut dice = Dice(seed);
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let pair = [RwLock::new(alice), RwLock::new(bob)];
+    let over = AtomicBool::new(false);
+    let sent = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&over);
+        for side in [0, 1] {
+            let (pair, over, sent) = (&pair, &over, &sent);
+            scope.spawn(move || talk(pair, side, over, sent, seed));
+            scope.spawn(move || answer(&pair[side], over));
+        }
+        for _ in 0..kills {
+            std::thread::sleep(Duration::from_millis(dice.below(200)));
+            let victim = &pair[dice.below(2) as usize];
+            {
+                // Killed while others are calling it; only the start is left to ourselves.
+                let pid = victim.read().unwrap().pid();
+                house::kill(pid, rustix::process::Signal::KILL);
+            }
+            let mut home = victim.write().unwrap();
+            home.kill();
+            restart(&mut home);
+            drop(home);
+            nothing_is_missing(&pair);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let [alice, bob] = pair.map(|home| home.into_inner().unwrap());
+    settle(&alice, &bob);
+    for home in [&alice, &bob] {
+        home.done(&[
+            "audit",
+            "verify",
+            home.dir.join("audit").join(&home.agent).to_str().unwrap(),
+        ]);
+    }
+    println!(
+        "{kills} kills, {} messages sent, {} and {} lines",
+        sent.load(Ordering::Relaxed),
+        alice.walk().len(),
+        bob.walk().len()
+    );
+}
+
+/// A group of lines is one write; a crash can leave the first half of it.
+#[test]
+fn a_ping_whose_answer_was_torn_off_is_answered_at_the_start() {
+    let house = House::new();
+    let (mut bob, mallory) = (house.home("bob"), house.home("mallory"));
+    house.acquaint(&[&bob, &mallory]);
+    bob.start();
+    let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));
+    let pen = Pen::of(&mallory);
+    let session = pen.meet(&mut sender, &watch, &bob);
+    let ping = with(
+        pen.request(&bob.agent, &session, 2),
+        "capability",
+        "signet.ping",
+    );
+    let id = ping["id"].clone();
+    assert_eq!(
+        bob.hears(&mut sender, &pen.sign(ping))["verdict"],
+        "accepted"
+    );
+    let answer = |message: &Value| message["result"]["headers"]["in-reply-to"] == id;
+    watch.find(0, answer);
+    bob.kill();
+    bob.tear_after(|line| line["message"]["id"] == id);
+    let mark = watch.mark();
+    bob.start();
+    watch.find(mark, answer);
+    let log = bob.walk();
+    assert!(
+        unfinished(&log, true).is_empty(),
+        "{:?}",
+        unfinished(&log, true)
+    );
+    assert!(
+        log.iter().any(|line| line["kind"] == "recovery"),
+        "the start says what it set aside"
+    );
+}
+
+/// Starts the daemon and holds its inbox against its log, while nobody answers.
+fn restart(home: &mut Home) {
+    home.start();
+    let log = home.walk();
+    let inbox: BTreeSet<String> = home
+        .inbox()
+        .iter()
+        .map(|item| item["message-id"].as_str().unwrap().to_owned())
+        .collect();
+    let waiting = unfinished(&log, false);
+    assert!(
+        waiting.is_subset(&inbox),
+        "accepted, without outcome, and not performed again: {:?}",
+        waiting.difference(&inbox)
+    );
+    let later = unfinished(&home.log(), false);
+    assert!(
+        inbox.is_subset(&later),
+        "finished, and performed again: {:?}",
+        inbox.difference(&later)
+    );
+}
+
+/// What one side took, the other side's log says that it sent: the line was durable before the bytes left.
+fn nothing_is_missing(pair: &[RwLock<Home>; 2]) {
+    for (taker, giver) in [(0, 1), (1, 0)] {
+        let taken = pair[taker].read().unwrap().log();
+        let given = pair[giver].read().unwrap().log();
+        let given: BTreeSet<&str> = messages(&given, "out", "sent")
+            .map(|line| line["sha256"].as_str().unwrap())
+            .collect();
+        for line in messages(&taken, "in", "accepted") {
+            assert!(
+                given.contains(line["sha256"].as_str().unwrap()),
+                "never sent, by its sender's log: {line}"
+            );
+        }
+    }
+}
+
+fn talk(pair: &[RwLock<Home>; 2], side: usize, over: &AtomicBool, sent: &AtomicU64, seed: u64) {
+    let mut dice = Dice(seed ^ ((side as u64 + 1) << 32));
+    let peer = pair[1 - side].read().unwrap().agent.clone();
+    while !over.load(Ordering::Relaxed) {
+        let kind = ["request", "notification", "ping"][dice.below(3) as usize];
+        let number = sent.fetch_add(1, Ordering::Relaxed);
+        let call = json!({"peer": peer, "kind": kind, "body": {"number": number}});
+        // A daemon that was just killed does not answer.
+        let _ = pair[side].read().unwrap().call("send", &call);
+        std::thread::sleep(Duration::from_millis(dice.below(20)));
+    }
+}
+
+fn answer(home: &RwLock<Home>, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        finish(&home.read().unwrap());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Answers what wants an answer, declines every seventh, and takes the rest.
+fn finish(home: &Home) {
+    let Ok(page) = home.call("inbox.list", &json!({})) else {
+        return;
+    };
+    for item in page["messages"].as_array().unwrap() {
+        let id = &item["message-id"];
+        let done = match (
+            item["type"] == "request",
+            item["body"]["number"].as_u64().unwrap_or_default() % 7,
+        ) {
+            (true, 0) => home.call("reply", &json!({"message-id": id, "decline": "no"})),
+            (true, _) => home.call(
+                "reply",
+                &json!({"message-id": id, "body": {"re": item["body"]["number"]}}),
+            ),
+            (false, _) => home.call(
+                "inbox.acknowledge",
+                &json!({"messages": [{"from": item["from"], "message-id": id}]}),
+            ),
+        };
+        if done.is_err() {
+            return;
+        }
+    }
+}
+
+/// Nobody is killed any more: everything comes to its end.
+fn settle(alice: &Home, bob: &Home) {
+    eventually("everything is answered or receipted", || {
+        finish(alice);
+        finish(bob);
+        let quiet = |home: &Home, peer: &Home| {
+            let none = |member: &str| home.standing(&peer.agent, member) == 0;
+            none("waiting") && none("unconfirmed") && home.inbox().is_empty()
+        };
+        (quiet(alice, bob) && quiet(bob, alice)).then_some(())
+    });
+    nothing_is_missing_at_the_end(alice, bob);
+    nothing_is_missing_at_the_end(bob, alice);
+}
+
+fn nothing_is_missing_at_the_end(asker: &Home, answerer: &Home) {
+    let (asked, answered) = (asker.walk(), answerer.walk());
+    assert!(
+        unfinished(&answered, true).is_empty(),
+        "pings without an answer: {:?}",
+        unfinished(&answered, true)
+    );
+    let mut times: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for line in messages(&answered, "in", "accepted") {
+        *times
+            .entry((header(line, "agent-id"), header(line, "message-id")))
+            .or_default() += 1;
+    }
+    let twice: Vec<_> = times.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "taken twice: {twice:?}");
+    let heard: BTreeSet<&str> = messages(&asked, "in", "accepted")
+        .map(|line| header(line, "in-reply-to"))
+        .collect();
+    let request = |line: &&Value| line["type"] == "request" || is_ping(line);
+    for line in messages(&asked, "out", "sent").filter(request) {
+        assert!(
+            heard.contains(header(line, "message-id")),
+            "asked and never answered: {line}"
+        );
+    }
+    let answers = messages(&answered, "out", "sent")
+        .map(|line| header(line, "in-reply-to"))
+        .filter(|request| *request != "-");
+    let mut once = BTreeSet::new();
+    for request in answers {
+        assert!(once.insert(request), "answered twice: {request}");
+    }
+}
+
+/// Ends the threads of the test also when it fails.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)) >> 16) % limit
+    }
+}

@@ -1,0 +1,153 @@
+//! The NATS protocol by hand: a listener that sees everything, and a sender for what no client
+//! library would send.
+
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{House, eventually};
+
+/// A subject and what was sent to it.
+pub type Sent = (String, Vec<u8>);
+
+/// Sends any bytes to any subject.
+pub struct Sender {
+    out: BufWriter<TcpStream>,
+    back: BufReader<TcpStream>,
+}
+
+impl Sender {
+    pub fn new(house: &House) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let back = BufReader::new(stream.try_clone().unwrap());
+        let mut sender = Self {
+            out: BufWriter::with_capacity(1 << 16, stream),
+            back,
+        };
+        sender
+            .out
+            .write_all(b"CONNECT {\"verbose\":false,\"pedantic\":false}\r\n")
+            .unwrap();
+        sender.flush();
+        sender
+    }
+
+    /// Sends; [`Sender::flush`] says when the server has it.
+    pub fn put(&mut self, subject: &str, payload: &[u8]) {
+        write!(self.out, "PUB {subject} {}\r\n", payload.len()).unwrap();
+        self.out.write_all(payload).unwrap();
+        self.out.write_all(b"\r\n").unwrap();
+    }
+
+    /// A round trip: the server has handed on all that was sent before.
+    pub fn flush(&mut self) {
+        self.out.write_all(b"PING\r\n").unwrap();
+        self.out.flush().unwrap();
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.back.read_line(&mut line).unwrap() > 0,
+                "the server closed the connection"
+            );
+            assert!(!line.starts_with("-ERR"), "the server says {line}");
+            match line.trim_end() {
+                "PONG" => return,
+                "PING" => self.out.write_all(b"PONG\r\n").unwrap(),
+                _ => {}
+            }
+        }
+    }
+
+    pub fn send(&mut self, subject: &str, payload: &[u8]) {
+        self.put(subject, payload);
+        self.flush();
+    }
+}
+
+/// Everything that anybody sends to `agent.*.inbox`.
+pub struct Watch {
+    seen: Arc<Mutex<Vec<Sent>>>,
+}
+
+impl Watch {
+    pub fn new(house: &House) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
+        let mut out = stream.try_clone().unwrap();
+        let mut back = BufReader::new(stream);
+        out.write_all(b"CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPING\r\n")
+            .unwrap();
+        let mut line = String::new();
+        while line != "PONG\r\n" {
+            line.clear();
+            assert!(back.read_line(&mut line).unwrap() > 0);
+        }
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        std::thread::spawn(move || while take(&mut back, &mut out, &kept).is_some() {});
+        Self { seen }
+    }
+
+    pub fn seen(&self) -> Vec<Sent> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// How much was seen: for [`Watch::since`].
+    pub fn mark(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// The messages from `mark` on, parsed; what is not JSON is null.
+    pub fn since(&self, mark: usize) -> Vec<Value> {
+        let seen = self.seen.lock().unwrap();
+        seen[mark..]
+            .iter()
+            .map(|(_, bytes)| serde_json::from_slice(bytes).unwrap_or_default())
+            .collect()
+    }
+
+    /// The first message from `mark` on that fits, with its bytes.
+    pub fn find(&self, mark: usize, fits: impl Fn(&Value) -> bool) -> (Value, Vec<u8>) {
+        eventually("a message on the bus", || {
+            let seen = self.seen.lock().unwrap();
+            seen[mark..].iter().find_map(|(_, bytes)| {
+                let value = serde_json::from_slice(bytes).ok()?;
+                fits(&value).then(|| (value, bytes.clone()))
+            })
+        })
+    }
+}
+
+/// Who says in its headers that it sent a message.
+pub fn sender(message: &Value) -> &str {
+    let places = ["/params", "/result", "/error/data"];
+    let name = places
+        .iter()
+        .find_map(|place| message.pointer(&format!("{place}/headers/agent-id")));
+    name.and_then(Value::as_str).unwrap_or("-")
+}
+
+fn take(
+    back: &mut BufReader<TcpStream>,
+    out: &mut TcpStream,
+    kept: &Mutex<Vec<Sent>>,
+) -> Option<()> {
+    let mut line = String::new();
+    if back.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["PING"] => out.write_all(b"PONG\r\n").ok()?,
+        ["MSG", subject, .., length] => {
+            let mut payload = vec![0; length.parse::<usize>().ok()? + 2];
+            back.read_exact(&mut payload).ok()?;
+            payload.truncate(payload.len() - 2);
+            kept.lock().unwrap().push((subject.to_owned(), payload));
+        }
+        _ => {}
+    }
+    Some(())
+}

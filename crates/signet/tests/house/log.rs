@@ -1,0 +1,184 @@
+//! The audit log as a stranger reads it: files, lines, SHA-256 and a JSON parser, nothing of ours.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use signet_proto::ids::Digest;
+
+use super::bus::Sender;
+use super::{Home, eventually};
+
+impl Home {
+    /// The raw bytes of the log, month by month, without what fallocate or a torn write left.
+    pub fn log_bytes(&self) -> Vec<u8> {
+        let mut files: Vec<_> = std::fs::read_dir(self.dir.join("audit").join(&self.agent))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .collect();
+        files.sort();
+        files
+            .iter()
+            .flat_map(|file| std::fs::read(file).unwrap())
+            .collect()
+    }
+
+    /// Every whole line, parsed. A tail without its newline is not a line.
+    pub fn log(&self) -> Vec<Value> {
+        let bytes = self.log_bytes();
+        let end = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |last| last + 1);
+        let lines = bytes[..end]
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice(line).expect("a line is JSON"))
+            .collect()
+    }
+
+    /// Walks the chain: whole lines, `seq` from 1, `prev` the SHA-256 of the raw line before.
+    pub fn walk(&self) -> Vec<Value> {
+        let bytes = self.log_bytes();
+        assert_eq!(
+            bytes.last(),
+            Some(&b'\n'),
+            "the last line of {} is torn",
+            self.agent
+        );
+        let (mut prev, mut lines) = ("0".repeat(64), Vec::new());
+        for (index, raw) in bytes[..bytes.len() - 1]
+            .split(|byte| *byte == b'\n')
+            .enumerate()
+        {
+            let line: Value = serde_json::from_slice(raw).expect("a line is JSON");
+            assert_eq!(
+                line["seq"],
+                index + 1,
+                "{}: the numbers have no gap",
+                self.agent
+            );
+            assert_eq!(
+                line["prev"],
+                prev.as_str(),
+                "{}: line {} fits the one before",
+                self.agent,
+                index + 1
+            );
+            prev = Digest::of(&[raw]).to_hex();
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// Cuts the log in the middle of the line after the first that fits, as a crash during a write does.
+    pub fn tear_after(&self, fits: impl Fn(&Value) -> bool) {
+        let bytes = self.log_bytes();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let ends = ends.map(|(at, _)| at + 1);
+        let (mut start, mut next) = (0, None);
+        for end in ends {
+            let line = serde_json::from_slice(&bytes[start..end]).unwrap();
+            if fits(&line) {
+                next = Some(end);
+                break;
+            }
+            start = end;
+        }
+        let torn = next.expect("such a line") + 20;
+        let files = std::fs::read_dir(self.dir.join("audit").join(&self.agent)).unwrap();
+        let mut files = files
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let file = files.next().unwrap();
+        assert_eq!(files.next(), None, "one month");
+        std::fs::write(file, &bytes[..torn]).unwrap();
+    }
+
+    /// The lines about what came with this SHA-256.
+    pub fn lines_about(&self, input: &[u8]) -> Vec<Value> {
+        let hash = Digest::of(&[input]).to_hex();
+        let about = |line: &Value| line["sha256"] == hash.as_str() && line["dir"] == "in";
+        self.log().into_iter().filter(about).collect()
+    }
+
+    /// Sends `input` to this agent's inbox and waits for the line about it.
+    pub fn hears(&self, sender: &mut Sender, input: &[u8]) -> Value {
+        let before = self.lines_about(input).len();
+        sender.send(&self.subject(), input);
+        eventually("a line about it", || {
+            self.lines_about(input).into_iter().nth(before)
+        })
+    }
+
+    /// The reasons of what was refused, in order.
+    pub fn refusals(&self) -> Vec<String> {
+        self.log()
+            .iter()
+            .filter_map(|line| line["reason"].as_str().map(str::to_owned))
+            .collect()
+    }
+}
+
+/// The message in a line: its envelope.
+pub fn envelope(line: &Value) -> &Value {
+    let places = ["/message/params", "/message/result", "/message/error/data"];
+    places
+        .iter()
+        .find_map(|place| line.pointer(place))
+        .unwrap_or(&Value::Null)
+}
+
+pub fn header<'a>(line: &'a Value, name: &str) -> &'a str {
+    envelope(line)["headers"][name].as_str().unwrap_or("-")
+}
+
+/// The lines about messages with this direction and verdict.
+pub fn messages<'a>(
+    log: &'a [Value],
+    dir: &'a str,
+    verdict: &'a str,
+) -> impl Iterator<Item = &'a Value> {
+    log.iter().filter(move |line| {
+        line["kind"] == "message" && line["dir"] == dir && line["verdict"] == verdict
+    })
+}
+
+pub fn is_ping(line: &Value) -> bool {
+    header(line, "capability") == "signet.ping" && line["type"] == "request"
+}
+
+/// The message-ids of accepted messages for the agent for which the log holds no answer and no word that
+/// they were taken; with pings or without.
+pub fn unfinished(log: &[Value], pings: bool) -> BTreeSet<String> {
+    let own = |line: &&Value| {
+        matches!(
+            line["message"]["method"].as_str(),
+            None | Some("agent.request" | "agent.notification")
+        )
+    };
+    let of = |line: &Value| header(line, "message-id").to_owned();
+    let mut open: BTreeSet<String> = messages(log, "in", "accepted")
+        .filter(own)
+        .filter(|line| is_ping(line) == pings)
+        .map(of)
+        .collect();
+    for line in log {
+        match line["kind"].as_str() {
+            Some("outcome")
+                if line["what"] == "acknowledged" || line["what"] == "answer-failed" =>
+            {
+                open.remove(line["message-id"].as_str().unwrap());
+            }
+            Some("draft") => {
+                open.remove(header(line, "in-reply-to"));
+            }
+            Some("message") if line["dir"] == "out" => {
+                open.remove(header(line, "in-reply-to"));
+            }
+            _ => {}
+        }
+    }
+    open
+}

@@ -1,0 +1,118 @@
+//! How a daemon starts, stops and stays: signals, terminals, locks.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod house;
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use house::{House, Loose, eventually, says};
+use rustix::process::Signal;
+use serde_json::json;
+
+#[test]
+fn sigterm_stops_cleanly_and_what_was_agreed_is_remembered() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let session = alice.standing(&bob.agent, "session");
+    let ended = alice.stop();
+    assert_eq!(
+        (ended.code(), ended.signal()),
+        (Some(0), None),
+        "{}",
+        alice.said()
+    );
+    alice.walk();
+    alice.start();
+    assert_eq!(alice.standing(&bob.agent, "session"), session);
+    alice.ping(&bob);
+}
+
+#[test]
+fn the_daemon_outlives_sighup_and_a_reader_of_its_errors_that_goes_away() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.start();
+    let mut command = alice.command(&["run"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _loose = Loose(child.id());
+    alice.connected();
+    drop(child.stderr.take());
+    house::kill(child.id(), Signal::HUP);
+    // What it says now finds nobody.
+    bob.stop();
+    bob.start();
+    alice.ping(&bob);
+    assert!(child.try_wait().unwrap().is_none());
+    house::kill(child.id(), Signal::TERM);
+    assert_eq!(
+        eventually("it ends", || child.try_wait().unwrap()).code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn the_daemon_does_not_die_with_the_terminal_that_started_it() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.start();
+    let run = format!(
+        "'{}' run --home '{}'",
+        env!("CARGO_BIN_EXE_signet"),
+        alice.dir.display()
+    );
+    let mut terminal = Command::new("script");
+    terminal
+        .args(["-q", "-c", &run, "/dev/null"])
+        .env("NATS_URL", house.server.url());
+    let mut terminal = terminal
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    alice.connected();
+    let pid = alice.call("status", &json!({})).unwrap()["pid"]
+        .as_u64()
+        .unwrap()
+        .try_into()
+        .unwrap();
+    let _loose = Loose(pid);
+    assert_ne!(pid, terminal.id());
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    alice.ping(&bob);
+    house::kill(pid, Signal::TERM);
+    eventually("it ends", || alice.client().is_err().then_some(()));
+}
+
+#[test]
+fn a_second_daemon_is_refused_and_a_stale_lock_is_not() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    let second = alice.cli(&["run"]);
+    assert_eq!(second.status.code(), Some(1));
+    let running = format!("process {}", alice.pid());
+    assert!(says(&second).contains(&running), "{}", says(&second));
+    alice.ping(&bob);
+    alice.kill();
+    // Process 1 always runs, and is no daemon of ours; nor is the socket that was left behind.
+    let lock = signet::home::Home::at(&alice.dir).lock_file();
+    std::fs::write(lock, "1\n").unwrap();
+    assert!(alice.dir.join("control.sock").exists());
+    alice.start();
+    alice.ping(&bob);
+}

@@ -1,0 +1,181 @@
+//! Checks V10 to V12: sessions, the handshake, and what is allowed.
+
+use std::time::Duration;
+
+use serde_json::json;
+use signet_proto::certificate::CertificateRequest;
+use signet_proto::ids::{Digest, Version};
+use signet_proto::keys::SigningKey;
+use signet_proto::reject::Reason;
+
+use super::house::pen::{Pen, fresh_id, seed, time, with};
+use super::house::{House, eventually};
+use super::{BRIEF, Wire};
+
+impl Wire<'_> {
+    pub(super) fn session(&mut self) {
+        let bob = self.bob.agent.clone();
+        self.signed(
+            Reason::HandshakeRequired,
+            self.mallory.call("agent.request", &bob, json!({})),
+        );
+        self.signed(
+            Reason::SessionUnknown,
+            self.mallory.request(&bob, &Digest([3; 32]).to_string(), 1),
+        );
+        let newer = with(self.next(), "trust-layer-version", "1.0.1");
+        self.signed(Reason::VersionMismatch, newer);
+        let request = self.next();
+        self.accepted(request.clone());
+        self.signed(
+            Reason::SequenceReuse,
+            self.mallory.request(&bob, &self.session, self.sequence),
+        );
+        let mut again = with(self.next(), "message-id", request["id"].clone());
+        again["id"] = request["id"].clone();
+        self.signed(Reason::MessageIdReuse, again);
+
+        let mut brief = Pen::made("agent-brief", "brief", &seed(BRIEF), |_| {});
+        brief.state(Duration::from_secs(8));
+        let end = signet::clock::now().saturating_add(Duration::from_secs(8));
+        brief.introduced_to(self.bob);
+        let session = brief.meet(&mut self.sender, &self.watch, self.bob);
+        eventually("the session ends", || {
+            (signet::clock::now() > end).then_some(())
+        });
+        self.expect(
+            Reason::SessionEnded,
+            &brief.sign(brief.request(&bob, &session, 2)),
+        );
+    }
+
+    pub(super) fn handshake(&mut self, root: &SigningKey) {
+        let bob = self.bob.agent.clone();
+        let wrong = self
+            .victor
+            .sign(self.victor.capability(&bob, &Digest([4; 32])));
+        self.expect(Reason::HandshakeUnexpected, &wrong);
+        let mut unoffered = self.victor.announce(&bob);
+        unoffered["params"]["body"]["versions"] = json!(["1.0.0", "1.1.0"]);
+        let unoffered = self.victor.sign(unoffered);
+        self.expect(Reason::VersionUnsupported, &unoffered);
+        let announced = self.victor.sign(self.victor.announce(&bob));
+        assert_eq!(
+            self.bob.hears(&mut self.sender, &announced)["verdict"],
+            "accepted"
+        );
+        let mixed_up = self
+            .victor
+            .sign(self.victor.capability(&bob, &Digest([5; 32])));
+        self.expect(Reason::TranscriptMismatch, &mixed_up);
+        let older = self
+            .victor
+            .sign(with(self.victor.announce(&bob), "timestamp", time(-5_000)));
+        self.expect(Reason::AnnounceStale, &older);
+
+        let versions = ["0.9.0", "1.0.0"].map(|version| version.parse::<Version>().unwrap());
+        let lower = |request: &mut CertificateRequest| {
+            (request.serial, request.versions) = (2, versions.to_vec())
+        };
+        let weaker = Pen::made("agent-brief", "brief", &seed(BRIEF), lower);
+        let mut offer = with(weaker.announce(&bob), "trust-layer-version", "0.9.0");
+        offer["params"]["body"]["versions"] = json!(["0.9.0", "1.0.0"]);
+        self.expect(Reason::VersionDowngrade, &weaker.sign(offer));
+
+        // Bob announces to somebody of a higher name, who announces too.
+        let yves = Pen::made("agent-yves", "mallory", root, |_| {});
+        yves.introduced_to(self.bob);
+        let mark = self.watch.mark();
+        self.bob
+            .call(
+                "send",
+                &json!({"peer": "agent-yves", "kind": "notification", "body": {}}),
+            )
+            .unwrap();
+        yves.flight(&self.watch, mark, self.bob, "agent.announce");
+        self.expect(Reason::HandshakeCrossed, &yves.sign(yves.announce(&bob)));
+
+        // Victor's is half open; 63 more, and there is no room.
+        for number in 0..64 {
+            let pen = Pen::made(&format!("agent-crowd-{number}"), "mallory", root, |_| {});
+            pen.introduced_to(self.bob);
+            let announced = pen.sign(pen.announce(&bob));
+            if number == 63 {
+                self.expect(Reason::HandshakeBusy, &announced);
+            } else {
+                assert_eq!(
+                    self.bob.hears(&mut self.sender, &announced)["verdict"],
+                    "accepted"
+                );
+            }
+        }
+    }
+
+    pub(super) fn content(&mut self) {
+        let bob = self.bob.agent.clone();
+        let pause = self.mallory.call("agent.pause", &bob, json!({}));
+        self.signed(Reason::MethodNotServed, pause);
+        self.sequence += 1;
+        let nothing = self
+            .mallory
+            .answer(&bob, &fresh_id(), &self.session, self.sequence);
+        self.signed(Reason::ResponseUnsolicited, nothing);
+        for (reason, header, value) in [
+            (
+                Reason::CapabilityNotGranted,
+                "capability",
+                json!("doors.open"),
+            ),
+            (Reason::TierNotGranted, "data-tier", json!(2)),
+            (Reason::SealRequired, "data-tier", json!(3)),
+            (Reason::HopsExceeded, "hops", json!(9)),
+        ] {
+            let message = with(self.next(), header, value);
+            self.signed(reason, message);
+        }
+        let asked = json!({"peer": "agent-mallory", "kind": "request", "body": {}, "data-tier": 2});
+        let id = self.bob.call("send", &asked).unwrap()["message-id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        self.sequence += 1;
+        let lowered = self.mallory.answer(&bob, &id, &self.session, self.sequence);
+        self.signed(Reason::TierLowered, lowered);
+        // The last in this session: the window moves far ahead.
+        let ahead = self.mallory.request(&bob, &self.session, 20_000);
+        self.accepted(ahead);
+        let behind = self.next();
+        self.signed(Reason::SequenceBelowWindow, behind);
+    }
+
+    /// 10,000 messages wait for an agent that takes none.
+    pub(super) fn full_inbox(&mut self, house: &House) {
+        let mut carol = house.home("carol");
+        carol.start();
+        self.mallory.introduced_to(&carol);
+        let session = self.mallory.meet(&mut self.sender, &self.watch, &carol);
+        let limit = 10_000;
+        for chunk in 0..limit / 100 {
+            for number in 0..100 {
+                let message =
+                    self.mallory
+                        .notification(&carol.agent, &session, chunk * 100 + number + 2);
+                self.sender
+                    .put(&carol.subject(), &self.mallory.sign(message));
+            }
+            self.sender.flush();
+            eventually("they are in the inbox", || {
+                (carol.call("status", &json!({})).unwrap()["inbox"] == (chunk + 1) * 100)
+                    .then_some(())
+            });
+        }
+        let one_more = self
+            .mallory
+            .sign(self.mallory.request(&carol.agent, &session, limit + 2));
+        assert_eq!(
+            carol.hears(&mut self.sender, &one_more)["reason"],
+            "inbox-full"
+        );
+        self.reached.insert(Reason::InboxFull);
+    }
+}
