@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub(crate) fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
-    if line.iter().all(|byte| *byte < DEL) {
+    // Without an early end within a chunk: many bytes at once.
+    let is_plain = |chunk: &[u8]| chunk.iter().fold(0, |top, byte| top.max(*byte)) < DEL;
+    if line.chunks(128).all(is_plain) {
         return out.extend_from_slice(line);
     }
     let mut units = [0; 2];

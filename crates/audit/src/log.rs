@@ -20,6 +20,7 @@ use crate::tail::examine;
 pub struct Log {
     dir: PathBuf,
     month: String,
+    month_end: Timestamp,
     tape: Tape,
     tip: Tip,
     durable: Head,
@@ -119,6 +120,7 @@ impl Log {
         let (group, members) = (Vec::new(), Vec::new());
         Self {
             dir: dir.to_owned(),
+            month_end: first_of_next(&month),
             month,
             tape,
             tip,
@@ -153,7 +155,8 @@ impl Log {
             return Err(LogError::Stopped);
         }
         let ts = self.ts(now);
-        if ts.month() != self.month {
+        // The first test is the cheap one, for every line but those at a month's end.
+        if ts >= self.month_end && ts.month() != self.month {
             self.roll_over(ts)?;
         }
         self.push(ts, members)
@@ -179,6 +182,7 @@ impl Log {
         self.stopped = true;
         self.tape = Tape::new(path.clone(), file::create(&path)?)?;
         self.stopped = false;
+        self.month_end = first_of_next(&month);
         self.month = month;
         self.append_mark(
             ts,

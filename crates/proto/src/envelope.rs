@@ -71,7 +71,13 @@ impl Message {
     /// # Errors
     /// The reason of check V03 or V04 that it fails.
     pub fn from_value(value: Value) -> Result<Self, Reason> {
-        let parts = Parts::of(&value)?;
+        let bodiless = Self::read(&value)?;
+        Ok(bodiless.with_body_of(value))
+    }
+
+    /// All but the body, which is moved and not copied.
+    fn read(value: &Value) -> Result<Self, Reason> {
+        let parts = Parts::of(value)?;
         let headers = Headers::parse(parts.headers)?;
         let form = parts.form()?;
         if headers.message_type != form.message_type() {
@@ -84,19 +90,22 @@ impl Message {
             .get("summary")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let (canonical, span) = write_enveloped(&value, parts.path);
-        let body = take_body(value);
+        let (canonical, span) = write_enveloped(value, parts.path);
         let hash = Digest::of(&[&canonical]);
         Ok(Self {
             form,
             headers,
             summary,
-            body,
+            body: None,
             signature,
             canonical: canonical.into(),
             span,
             hash,
         })
+    }
+
+    fn with_body_of(self, value: Value) -> Self {
+        Self { body: take_body(value), ..self }
     }
 }
 
@@ -120,14 +129,9 @@ impl Unverified {
         if let Err(reason) = schema::fit_message(&value) {
             return Err(Unparsed::new(bytes, reason, Some(&value)));
         }
-        let claimed = Claimed::of(&value);
-        match Message::from_value(value) {
-            Ok(message) => Ok(Self { message }),
-            Err(reason) => Err(Unparsed {
-                reason,
-                hash: Digest::of(&[bytes]),
-                claimed,
-            }),
+        match Message::read(&value) {
+            Ok(bodiless) => Ok(Self { message: bodiless.with_body_of(value) }),
+            Err(reason) => Err(Unparsed::new(bytes, reason, Some(&value))),
         }
     }
 

@@ -204,28 +204,7 @@ pub struct Headers {
     pub hops: u8,
 }
 
-const MANDATORY: [&str; 10] = [
-    "agent-id",
-    "principal-id",
-    "timestamp",
-    "message-type",
-    "trust-layer-version",
-    "skill-layers-loaded",
-    "recipient-id",
-    "message-id",
-    "expires-at",
-    "key-id",
-];
-const OPTIONAL: [&str; 8] = [
-    "session",
-    "sequence",
-    "data-tier",
-    "capability",
-    "conversation-id",
-    "in-reply-to",
-    "audit-head",
-    "hops",
-];
+const MANDATORY: usize = 10;
 const MAX_SEQUENCE: u64 = (1 << 53) - 1;
 
 impl Headers {
@@ -234,13 +213,11 @@ impl Headers {
     /// # Errors
     /// `header-missing`, `header-unknown` or `header-invalid`.
     pub fn parse(members: &Map<String, Value>) -> Result<Self, Reason> {
-        if MANDATORY.iter().any(|name| !members.contains_key(*name)) {
+        // Names are unique, so all the mandatory ones are there when their number is.
+        if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }
-        if members
-            .keys()
-            .any(|name| !MANDATORY.contains(&name.as_str()) && !OPTIONAL.contains(&name.as_str()))
-        {
+        if !members.keys().all(|name| is_mandatory(name) || is_optional(name)) {
             return Err(Reason::HeaderUnknown);
         }
         Ok(Self {
@@ -300,6 +277,36 @@ impl Headers {
         (self.hops != 1).then(|| put("hops", self.hops.into()));
         Value::Object(members)
     }
+}
+
+fn is_mandatory(name: &str) -> bool {
+    matches!(
+        name,
+        "agent-id"
+            | "principal-id"
+            | "timestamp"
+            | "message-type"
+            | "trust-layer-version"
+            | "skill-layers-loaded"
+            | "recipient-id"
+            | "message-id"
+            | "expires-at"
+            | "key-id"
+    )
+}
+
+fn is_optional(name: &str) -> bool {
+    matches!(
+        name,
+        "session"
+            | "sequence"
+            | "data-tier"
+            | "capability"
+            | "conversation-id"
+            | "in-reply-to"
+            | "audit-head"
+            | "hops"
+    )
 }
 
 fn parsed<T: FromStr>(members: &Map<String, Value>, name: &str) -> Result<T, Reason> {

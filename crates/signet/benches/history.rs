@@ -4,7 +4,9 @@
 mod common;
 
 use std::path::Path;
+use std::time::Duration;
 
+use bytes::Bytes;
 use common::{Daemon, Peer, Server, daemon, median, peer};
 use signet::clock;
 use signet::lock::HomeLock;
@@ -76,6 +78,12 @@ fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
             keep(near, &outcome);
         }
     }
+    // A receipt a second at most: the last one, so that nothing is open when the daemon starts.
+    std::thread::sleep(Duration::from_millis(1100));
+    let outcome = near.node.handle_timeout(peer::at());
+    keep(near, &outcome);
+    hear(far, peer::published(outcome));
+    near.log.commit().unwrap();
 }
 
 /// Carries messages to and fro until nobody has anything to say; names those that reached the inbox.
@@ -89,13 +97,19 @@ fn exchange(near: &mut Memory, far: &mut Memory, outcome: Outcome) -> Vec<(Agent
             keep(near, &outcome);
             to_far.extend(peer::published(outcome));
         }
-        for bytes in to_far {
-            let judged = Judged::of(&bytes, far.node.trust());
-            to_near.extend(peer::published(far.node.handle_inbound(peer::at(), judged)));
-        }
+        to_near = hear(far, to_far);
     }
     let name = |item: signet_proto::node::Item| (item.message.headers.agent_id.clone(), item.message.headers.message_id);
     near.node.inbox().after(0).map(name).collect()
+}
+
+/// What `far` answers to `messages`.
+fn hear(far: &mut Memory, messages: Vec<Bytes>) -> Vec<Bytes> {
+    let mut hear = |bytes: Bytes| {
+        let judged = Judged::of(&bytes, far.node.trust());
+        peer::published(far.node.handle_inbound(peer::at(), judged))
+    };
+    messages.into_iter().flat_map(&mut hear).collect()
 }
 
 fn keep(memory: &mut Memory, outcome: &Outcome) {
