@@ -25,11 +25,17 @@ use ed25519_dalek::Signer as _;
 /// A directory on the disk that the build is on: a temporary one may be in memory, where an
 /// fdatasync costs nothing.
 pub fn directory() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("b").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    tempfile::Builder::new()
+        .prefix("b")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap()
 }
 
 pub fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// The middle one.
@@ -45,14 +51,20 @@ pub fn percentile(values: &[f64], percent: usize) -> f64 {
 
 /// Nanoseconds of one bare `verify_strict` over `length` bytes: the median of 25 times 20.
 pub fn verify_strict(length: usize) -> f64 {
-    let (key, bytes) = (ed25519_dalek::SigningKey::from_bytes(&[7; 32]), vec![b'a'; length]);
+    let (key, bytes) = (
+        ed25519_dalek::SigningKey::from_bytes(&[7; 32]),
+        vec![b'a'; length],
+    );
     let (public, signature) = (key.verifying_key(), key.sign(&bytes));
     time(|| public.verify_strict(black_box(&bytes), &signature).unwrap())
 }
 
 /// Nanoseconds of one signature.
 pub fn sign(length: usize) -> f64 {
-    let (key, bytes) = (ed25519_dalek::SigningKey::from_bytes(&[7; 32]), vec![b'a'; length]);
+    let (key, bytes) = (
+        ed25519_dalek::SigningKey::from_bytes(&[7; 32]),
+        vec![b'a'; length],
+    );
     time(|| key.sign(black_box(&bytes)))
 }
 

@@ -1,6 +1,5 @@
 //! What the control socket offers: one method a verb of the command line.
 
-
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
