@@ -485,6 +485,9 @@ fn admit_receipt(message: &Message, session: &Session, reused: bool) -> Result<(
     if message.headers.version != session.version {
         return Err(Reason::VersionMismatch);
     }
+    if message.headers.key_id != session.peer_key {
+        return Err(Reason::KeyUnknown);
+    }
     message
         .body
         .as_ref()
