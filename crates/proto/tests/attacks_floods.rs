@@ -323,3 +323,20 @@ fn a_receipt_under_the_key_before_speaks_for_no_later_session() {
     let standing = net.agents[0].node.standing(&bob, net.at(0).now);
     assert!(standing.session.is_some(), "the session stays open");
 }
+
+#[test]
+fn small_objects_that_weigh_more_than_their_text_fill_the_inbox() {
+    let mut net = talking();
+    let body: Vec<_> = (0..4_900).map(|_| serde_json::json!({"": 0})).collect();
+    let mut taken = 0;
+    for sequence in 1..=60 {
+        let bytes = call(&net, Method::Notification, sequence, |draft, _| {
+            draft.body = Some(body.clone().into());
+        });
+        match refusal(&mut net, &bytes) {
+            None => taken += 1,
+            Some(reason) => assert_eq!(reason, "inbox-full"),
+        }
+    }
+    assert!((1..20).contains(&taken), "{taken} messages of 3 MiB in memory");
+}

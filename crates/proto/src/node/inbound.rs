@@ -148,10 +148,7 @@ impl Node {
         }
         self.rule_response(message)?;
         authorize(message, &session.given)?;
-        let room = is_ping(message)
-            || self
-                .inbox
-                .has_room(&headers.agent_id, message.canonical().len());
+        let room = is_ping(message) || self.inbox.has_room(message);
         if room { Ok(()) } else { Err(Reason::InboxFull) }
     }
 
