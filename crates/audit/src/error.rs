@@ -48,6 +48,9 @@ pub enum LogError {
     /// There are no log files in the directory, nor in those in it.
     #[error("{0}: no inter-agent-YYYY-MM.jsonl in it; name the directory of a log")]
     NoLog(PathBuf),
+    /// Another process writes this log.
+    #[error("{0}: another signet writes the log in it; one agent, one log")]
+    Held(PathBuf),
     /// An earlier write or fdatasync failed, and what the disk holds is unknown until a new start.
     #[error(
         "an earlier write to the log failed, so nothing more is written; see to the disk and start again"

@@ -1,6 +1,6 @@
 //! The files of a log directory: their names, their rights, what it takes to make them durable.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -74,6 +74,16 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), LogError> {
         .map_err(at(dir))?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_dir(parent.unwrap_or(Path::new(".")))
+}
+
+/// Takes the directory for one writer, until the file is dropped or the process dies.
+pub(crate) fn lock_dir(dir: &Path) -> Result<File, LogError> {
+    let lock = File::open(dir).map_err(at(dir))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(LogError::Held(dir.to_owned())),
+        Err(TryLockError::Error(source)) => Err(at(dir)(source)),
+    }
 }
 
 /// Makes a file that must not exist yet, and its name durable.

@@ -1,5 +1,6 @@
 //! The one writer of a log.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::Entry;
@@ -14,8 +15,8 @@ use crate::tail::examine;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
-/// Lines are gathered by [`append`](Log::append) and made durable by [`commit`](Log::commit). That
-/// no second writer has the directory is for the caller to see to.
+/// Lines are gathered by [`append`](Log::append) and made durable by [`commit`](Log::commit). The
+/// directory is locked meanwhile: two writers would end its chain for good.
 #[derive(Debug)]
 pub struct Log {
     dir: PathBuf,
@@ -27,6 +28,7 @@ pub struct Log {
     group: Vec<u8>,
     members: Vec<u8>,
     stopped: bool,
+    lock: Option<File>,
 }
 
 impl Log {
@@ -38,17 +40,20 @@ impl Log {
     /// the newest file is read.
     ///
     /// # Errors
-    /// When the system refuses, or [`LogError::Broken`] when the chain does not hold before its last
+    /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
+    /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
         if !matches!(genesis, Entry::Genesis(_)) {
             return Err(LogError::NotGenesis(genesis.kind()));
         }
         file::make_dir(dir)?;
+        let lock = file::lock_dir(dir)?;
         let mut log = match repair(dir)? {
             Some(end) => Self::resume(dir, now, end)?,
             None => Self::start(dir, now, genesis)?,
         };
+        log.lock = Some(lock);
         log.commit()?;
         Ok(log)
     }
@@ -128,6 +133,7 @@ impl Log {
             group,
             members,
             stopped: false,
+            lock: None,
         }
     }
 

@@ -259,3 +259,14 @@ fn after_a_failed_write_the_log_refuses_everything() {
     drop(open(dir.path(), march()));
     assert_eq!(kinds(dir.path()), ["genesis", "gap", "close", "open"]);
 }
+
+#[test]
+fn a_second_writer_is_refused_until_the_first_has_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path(), second(0));
+    let refused = signet_audit::Log::open(dir.path(), second(1), &genesis());
+    assert!(matches!(refused, Err(LogError::Held(_))));
+    drop(first);
+    let again = open(dir.path(), second(2));
+    assert!(again.head().is_some());
+}

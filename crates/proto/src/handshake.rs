@@ -184,6 +184,15 @@ impl Handshake {
         }
     }
 
+    /// The connection is back: the flight that waits for its answer goes out now.
+    pub(crate) fn hasten(&mut self, now: Timestamp) {
+        match self {
+            Self::AwaitVerify(state) => state.retry.hasten(now),
+            Self::AwaitTrust(state) => state.retry.hasten(now),
+            Self::Idle | Self::AwaitCapability(_) | Self::Granting(_) => {}
+        }
+    }
+
     /// What a restart leaves of it, and the flight that the log does not show as sent.
     ///
     /// An initiator starts anew. A responder keeps its half, which the log shows whole: its peer only

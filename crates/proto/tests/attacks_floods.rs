@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use household::forger::{call, hear, name, receipt, refusal, talking};
 use household::net::{Net, message_of, resign};
-use household::{Agent, alice_and_bob, at, identity, published};
+use household::{Agent, alice_and_bob, at, identity, identity_with, published};
 use signet_proto::entry::{Entry, Flood};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
@@ -296,4 +296,48 @@ fn a_jump_in_the_numbers_and_a_gap_of_two_to_the_fiftieth() {
         .filter_map(|(_, _, bytes)| message_of(bytes).body?.get("through")?.as_u64())
         .collect();
     assert_eq!(through.first(), Some(&(1 << 50)));
+}
+
+#[test]
+fn a_receipt_under_the_key_before_speaks_for_no_later_session() {
+    let (mut alice, _) = alice_and_bob();
+    let mut bob = Agent::with(|| {
+        let newer = identity_with("agent-bob", "bob", 2, |_| {});
+        (newer, Default::default())
+    });
+    bob.knows(&alice);
+    alice.knows(&bob);
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.ask(0, 1);
+    net.run_for(10_000);
+    let asked = net.ask(0, 1);
+    let lie = Receipt {
+        through: 9_999,
+        ..Receipt::default()
+    };
+    // The forger signs with the key of serial 1, which Alice knows from before.
+    let bytes = receipt(&net, 1, net.at(0).now, &lie);
+    let (reason, effects) = hear(&mut net, 0, &bytes);
+    assert_eq!(reason, Some("key-unknown"));
+    assert!(settled(&effects, asked).is_empty());
+    let bob = net.agents[1].id();
+    let standing = net.agents[0].node.standing(&bob, net.at(0).now);
+    assert!(standing.session.is_some(), "the session stays open");
+}
+
+#[test]
+fn small_objects_that_weigh_more_than_their_text_fill_the_inbox() {
+    let mut net = talking();
+    let body: Vec<_> = (0..4_900).map(|_| serde_json::json!({"": 0})).collect();
+    let mut taken = 0;
+    for sequence in 1..=60 {
+        let bytes = call(&net, Method::Notification, sequence, |draft, _| {
+            draft.body = Some(body.clone().into());
+        });
+        match refusal(&mut net, &bytes) {
+            None => taken += 1,
+            Some(reason) => assert_eq!(reason, "inbox-full"),
+        }
+    }
+    assert!((1..20).contains(&taken), "{taken} messages of 3 MiB in memory");
 }

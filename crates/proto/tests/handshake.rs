@@ -236,3 +236,22 @@ fn copies_of_the_four_flights_change_nothing() {
         everything_goes_through(&mut net);
     }
 }
+
+#[test]
+fn a_connection_that_is_back_carries_flights_and_messages_at_once() {
+    let (alice, bob) = alice_and_bob();
+    let mut net = Net::new(vec![alice, bob], 1);
+    for taken in [1, 2] {
+        net.cut = Some((0, 1));
+        net.ask(0, 1);
+        // The next resend by itself would come after more than 20 s.
+        net.run_for(100_000);
+        net.cut = None;
+        let at = net.at(0);
+        let outcome = net.agents[0].node.handle_connected(at);
+        let effects = net.agents[0].keep(at, outcome);
+        net.perform(0, effects);
+        net.run_for(1_000);
+        assert_eq!(net.agents[1].node.inbox().len(), taken);
+    }
+}

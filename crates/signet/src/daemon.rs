@@ -82,6 +82,9 @@ impl DaemonError {
             Self::Private(error) => error.next(),
             Self::Control(error) => error.next(),
             Self::Memory(MemoryError::Keys(error)) => error.next(),
+            Self::Memory(MemoryError::Log(LogError::Held(_))) => {
+                "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
+            }
             Self::Memory(MemoryError::Log(_)) => {
                 "signet audit verify says where the log stops fitting".to_owned()
             }

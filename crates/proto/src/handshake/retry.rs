@@ -44,6 +44,12 @@ impl Retry {
         true
     }
 
+    /// The way is open again: what is under way goes out now, and then at the first pace.
+    pub(crate) fn hasten(&mut self, now: Timestamp) {
+        self.next = self.next.min(now);
+        self.delay = Duration::from_millis(500);
+    }
+
     /// When the other side has probably lost its half: both may start again then.
     pub(crate) fn stale_at(&self) -> Timestamp {
         self.until.saturating_sub(HALF_OPEN - START_AGAIN)

@@ -145,10 +145,7 @@ impl Node {
         }
         self.rule_response(message)?;
         authorize(message, &session.given)?;
-        let room = is_ping(message)
-            || self
-                .inbox
-                .has_room(&headers.agent_id, message.canonical().len());
+        let room = is_ping(message) || self.inbox.has_room(message);
         if room { Ok(()) } else { Err(Reason::InboxFull) }
     }
 
@@ -275,6 +272,9 @@ fn admit_receipt(message: &Message, session: &Session, reused: bool) -> Result<(
     }
     if message.headers.version != session.version {
         return Err(Reason::VersionMismatch);
+    }
+    if message.headers.key_id != session.peer_key {
+        return Err(Reason::KeyUnknown);
     }
     message
         .body

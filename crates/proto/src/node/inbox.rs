@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::envelope::Message;
 use crate::ids::{AgentId, MessageId};
+use crate::json::Value;
 
 /// How many messages of one peer may wait.
 const MOST: usize = 10_000;
-/// How many bytes of one peer may wait.
+/// How many bytes of one peer may wait, as they weigh in memory.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// How many times that all peers together may have waiting: no peer alone can keep the others out.
 const PEERS: usize = 4;
@@ -88,14 +89,16 @@ impl Inbox {
         self.items.is_empty()
     }
 
-    pub(super) fn has_room(&self, peer: &AgentId, bytes: usize) -> bool {
-        let share = self.shares.get(peer).copied().unwrap_or_default();
+    pub(super) fn has_room(&self, message: &Message) -> bool {
+        let bytes = weight(message);
+        let share = self.shares.get(&message.headers.agent_id);
+        let share = share.copied().unwrap_or_default();
         share.has_room(bytes, 1) && self.total.has_room(bytes, PEERS)
     }
 
     pub(super) fn insert(&mut self, message: &Arc<Message>) {
         self.arrivals += 1;
-        let (peer, bytes) = (&message.headers.agent_id, message.canonical().len());
+        let (peer, bytes) = (&message.headers.agent_id, weight(message));
         self.total.add(bytes);
         self.shares.entry(peer.clone()).or_default().add(bytes);
         let name = (peer.clone(), message.headers.message_id);
@@ -110,10 +113,35 @@ impl Inbox {
         let Some(message) = self.items.remove(&number) else {
             return;
         };
-        let bytes = message.canonical().len();
+        let bytes = weight(&message);
         self.total.remove(bytes);
         if let Some(share) = self.shares.get_mut(peer) {
             share.remove(bytes);
         }
     }
 }
+
+/// What a message takes in memory, about: its text, and its parsed body, which can weigh a hundred
+/// times its text.
+fn weight(message: &Message) -> usize {
+    message.canonical().len() + message.body.as_ref().map_or(0, weight_of)
+}
+
+fn weight_of(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| ITEM + weight_of(item)).sum(),
+        Value::Object(members) => {
+            let inner = members.iter();
+            let inner: usize = inner.map(|(name, member)| name.len() + weight_of(member)).sum();
+            members.len().div_ceil(MEMBERS) * NODE + inner
+        }
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// An item of an array, with the room that the array keeps for growing.
+const ITEM: usize = 64;
+/// A node of an object's tree, and how many members it holds at least when there are more of them.
+const NODE: usize = 640;
+const MEMBERS: usize = 5;

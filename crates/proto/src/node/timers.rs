@@ -79,11 +79,18 @@ impl Node {
     }
 
     /// The transport is connected, at start or again: peers that something waits for are announced
-    /// to at once.
+    /// to at once, and what was sent into the void goes out again now and not at its next resend.
     pub fn handle_connected(&mut self, at: At) -> Outcome {
         for link in self.links.values_mut() {
             link.next_announce = None;
             link.silence = Duration::ZERO;
+            link.handshake.hasten(at.now);
+            for session in &mut link.sessions {
+                session.ledger.hasten(at.now);
+                if let Some(retry) = session.retry.as_mut() {
+                    retry.hasten(at.now);
+                }
+            }
         }
         self.handle_timeout(at)
     }

@@ -195,6 +195,15 @@ impl Ledger {
         (resend, expired)
     }
 
+    /// The connection is back: what no receipt covers goes out now, and then at the first pace.
+    pub fn hasten(&mut self, now: Timestamp) {
+        for waiting in self.waiting.values_mut() {
+            waiting.resend = waiting.resend.min(now);
+            waiting.delay = FIRST_RESEND / 2;
+        }
+        self.due = Some(now);
+    }
+
     /// When [`Ledger::overdue`] next has something to say.
     pub fn due(&self) -> Option<Timestamp> {
         self.due.filter(|_| !self.waiting.is_empty())
