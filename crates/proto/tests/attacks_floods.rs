@@ -339,5 +339,8 @@ fn small_objects_that_weigh_more_than_their_text_fill_the_inbox() {
             Some(reason) => assert_eq!(reason, "inbox-full"),
         }
     }
-    assert!((1..20).contains(&taken), "{taken} messages of 3 MiB in memory");
+    assert!(
+        (1..20).contains(&taken),
+        "{taken} messages of 3 MiB in memory"
+    );
 }

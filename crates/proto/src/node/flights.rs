@@ -64,17 +64,16 @@ impl Node {
     }
 
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
-    pub(super) fn welcome(&mut self, at: At, established: &Established, outcome: &mut Outcome) {
-        let peer = established.certificate.agent.clone();
-        let known = self.trust().peer(&peer).and_then(|known| known.newest())
-            == Some(&established.certificate);
-        if !known {
-            let entry = Entry::Trust(TrustChange::Renewed, established.certificate.clone());
-            self.apply(at.now, &entry);
+    fn welcome(&mut self, established: &Established, renewed: bool, outcome: &mut Outcome) {
+        let certificate = &established.certificate;
+        if renewed {
+            let entry = Entry::Trust(TrustChange::Renewed, certificate.clone());
             outcome.entries.push(entry);
         }
         outcome.effects.push(Effect::Trust(self.trust().clone()));
-        outcome.effects.push(Effect::Established(peer));
+        outcome
+            .effects
+            .push(Effect::Established(certificate.agent.clone()));
     }
 
     pub(super) fn send_verify(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
@@ -158,15 +157,17 @@ impl Node {
         });
         let changed = self.apply(at.now, &entry);
         outcome.entries.push(entry);
+        // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
+        self.tell_established(changed, outcome);
         outcome.effects.push(Effect::Publish(signed));
-        self.tell_established(at, changed, outcome);
     }
 
-    pub(super) fn tell_established(&mut self, at: At, mut changed: Changed, outcome: &mut Outcome) {
+    pub(super) fn tell_established(&mut self, mut changed: Changed, outcome: &mut Outcome) {
         let established = changed.established.take();
+        let renewed = changed.renewed;
         self.tell(changed, outcome);
         if let Some(established) = established {
-            self.welcome(at, &established, outcome);
+            self.welcome(&established, renewed, outcome);
         }
     }
 

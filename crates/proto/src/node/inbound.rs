@@ -49,7 +49,7 @@ impl Node {
             let changed = self.apply(at.now, &entry);
             outcome.entries.push(entry);
             let misfit = changed.misfit;
-            self.tell_established(at, changed, &mut outcome);
+            self.tell_established(changed, &mut outcome);
             if misfit {
                 self.announce_if_idle(at, &message.headers.agent_id, &mut outcome);
             }
@@ -73,8 +73,11 @@ impl Node {
             return Err(Reason::Duplicate);
         }
         let method = message.form.method();
+        // A receipt may be late, but one from the future would silence those that follow it.
         if method != Some(Method::Receipt) {
             admit_time(now, message)?;
+        } else if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+            return Err(Reason::TimestampInFuture);
         }
         match method {
             Some(Method::Revoke | Method::Pause | Method::Resume) => Err(Reason::MethodNotServed),

@@ -132,7 +132,9 @@ fn weight_of(value: &Value) -> usize {
         Value::Array(items) => items.iter().map(|item| ITEM + weight_of(item)).sum(),
         Value::Object(members) => {
             let inner = members.iter();
-            let inner: usize = inner.map(|(name, member)| name.len() + weight_of(member)).sum();
+            let inner: usize = inner
+                .map(|(name, member)| name.len() + weight_of(member))
+                .sum();
             members.len().div_ceil(MEMBERS) * NODE + inner
         }
         Value::String(text) => text.len(),

@@ -20,6 +20,9 @@ use super::{Node, OpenRequest};
 /// A request stays open this long after it expires, for an answer that was on its way.
 const OPEN_AFTER: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
 
+/// Nobody waits for a late sign of life.
+const PING_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// What an entry changed that somebody waits to hear of.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
@@ -27,6 +30,7 @@ pub(super) struct Changed {
     pub(super) settled: Vec<Settled>,
     pub(super) abandoned: Vec<Arc<Message>>,
     pub(super) misfit: bool,
+    pub(super) renewed: bool,
 }
 
 impl Node {
@@ -197,7 +201,12 @@ impl Node {
 
     fn note_request_or_answer(&mut self, form: &Form, headers: &Headers) {
         if form.method().is_some_and(Method::is_call) {
-            let closes = headers.expires_at.saturating_add(OPEN_AFTER);
+            let ping = headers
+                .capability
+                .as_ref()
+                .is_some_and(|name| name.as_str() == PING);
+            let patience = if ping { PING_AFTER } else { OPEN_AFTER };
+            let closes = headers.expires_at.saturating_add(patience);
             let open = OpenRequest {
                 peer: headers.recipient_id.clone(),
                 tier: headers.data_tier,
@@ -277,6 +286,11 @@ impl Node {
         };
         self.trust
             .raise_lowest_version(peer, established.lowest_version);
+        // With the flight itself, so that no torn tail parts the session from the key that signs in it.
+        let renewed = self
+            .trust
+            .bind(&established.certificate)
+            .unwrap_or_default();
         self.trust.raise_keys_serial(peer, established.keys_serial);
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();
@@ -290,6 +304,7 @@ impl Node {
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
         Changed {
+            renewed,
             established: Some(Box::new(established)),
             abandoned,
             ..Changed::default()

@@ -49,7 +49,7 @@ impl Node {
                 },
             ),
         };
-        if method == Method::Request && self.open.len() >= OPEN_REQUESTS {
+        if method == Method::Request && !self.may_open_request(peer) {
             return Err(LocalError::TooManyRequests);
         }
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
@@ -61,6 +61,13 @@ impl Node {
         let mut outcome = Outcome::default();
         self.dispatch(at, draft, &mut outcome)?;
         Ok((message_id, outcome))
+    }
+
+    /// A share for each peer, so that a silent one does not keep us from asking the others.
+    fn may_open_request(&self, peer: &AgentId) -> bool {
+        let all = self.open.len();
+        let of_peer = || self.open.values().filter(|open| open.peer == *peer).count();
+        all < OPEN_REQUESTS && (all < OPEN_REQUESTS / 4 || of_peer() < OPEN_REQUESTS / 4)
     }
 
     /// Answers a request that waits in the inbox: with a body, or with a text that declines it.

@@ -17,6 +17,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 pub use daemon::Daemon;
+#[allow(unused_imports)] // Each bench uses what it needs of this module.
 pub use peer::Peer;
 pub use server::Server;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use signet_proto::json::{self, Limits};
 
 use super::{Exit, Failure, print};
@@ -23,6 +23,13 @@ pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, F
 /// One call.
 pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result<Value, Failure> {
     Ok(connect(home, Duration::ZERO)?.call(method, params)?)
+}
+
+/// Tells the daemon that an answer is read: until then it waits in the inbox.
+pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Failure> {
+    let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
+    client.call("inbox.acknowledge", &json!({ "messages": [name] }))?;
+    Ok(())
 }
 
 /// JSON that a person wrote on the command line, by the rules of the wire.

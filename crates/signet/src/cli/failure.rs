@@ -105,6 +105,9 @@ impl From<NoHome> for Failure {
     }
 }
 
+/// JSON-RPC's code for it.
+const INVALID_PARAMS: i64 = -32602;
+
 macro_rules! refused {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
@@ -118,6 +121,11 @@ macro_rules! refused {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match &error {
+            ClientError::Refused(refusal) if refusal.code == INVALID_PARAMS => {
+                let what = refusal.data.as_ref().and_then(|data| data.as_str());
+                let what = what.unwrap_or(&refusal.message).to_owned();
+                Self::new(Exit::Usage, what, "--help shows the form of each argument")
+            }
             ClientError::Refused(refusal) => {
                 let reason = refusal
                     .data

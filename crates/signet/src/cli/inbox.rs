@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use signet_audit::visible;
 
-use super::ask::{connect, print_json, safe_json, text};
+use super::ask::{acknowledge, connect, print_json, safe_json, text};
 use super::{Failure, print};
 use crate::control::Client;
 
@@ -76,9 +76,7 @@ fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Fa
         print(&line(message))?
     }
     if args.take && text(message, "type") != "request" {
-        let name =
-            json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
-        client.call("inbox.acknowledge", &json!({"messages": [name]}))?;
+        acknowledge(client, message)?;
     }
     Ok(())
 }
@@ -88,6 +86,7 @@ fn line(message: &Value) -> String {
         (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
         (None, body) => safe_json(body.unwrap_or(&Value::Null)),
     };
+    let what = cut(&what);
     let summary = message
         .get("summary")
         .and_then(Value::as_str)
@@ -102,6 +101,17 @@ fn line(message: &Value) -> String {
     );
     format!("{}\n", visible(&line))
 }
+
+/// The whole of it is for --json.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// How many characters of a body one line shows.
+const LONGEST: usize = 200;
 
 const EXAMPLE: &str = "\
 EXAMPLE:

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::ask::{connect, print_json, text};
+use super::ask::{acknowledge, connect, print_json, text};
 use super::{Exit, Failure, print};
 
 /// See `signet ping --help`.
@@ -36,6 +36,9 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         .get("answer")
         .filter(|answer| answer.get("error").is_none())
         .cloned();
+    if let Some(answer) = pinged.get("answer") {
+        acknowledge(&mut client, answer)?;
+    }
     if args.json {
         if let Some(members) = pinged.as_object_mut() {
             members.insert("milliseconds".into(), milliseconds.into());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args};
 use serde_json::{Map, Value};
 
-use super::ask::{connect, parse_json, print_json, safe_json, text};
+use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
 use super::{Exit, Failure, print};
 
 /// See `signet send --help`.
@@ -79,7 +79,11 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let mut client = connect(home, wait)?;
     let start = Instant::now();
     let sent = client.call("send", &Value::Object(params))?;
-    tell(&args, &sent, start.elapsed())
+    let told = tell(&args, &sent, start.elapsed());
+    if let Some(answer) = sent.get("answer") {
+        acknowledge(&mut client, answer)?;
+    }
+    told
 }
 
 fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
@@ -105,7 +109,7 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
         ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
         ("queued", _) => {
             let what = format!(
-                "no-session: {} has not answered within {} s; {id} waits for it",
+                "no-answer: nothing came from {} within {} s; {id} waits for a session or an answer",
                 args.peer, args.wait
             );
             Err(Failure::new(

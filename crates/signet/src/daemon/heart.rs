@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use signet_audit::Head;
 use signet_proto::entry::Entry;
-use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 use signet_transport::{Arrival, Nats};
@@ -33,8 +32,6 @@ pub(super) struct Heart {
     pub(super) node: Node,
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
-    pub(super) taken: mpsc::Sender<(AgentId, MessageId)>,
-    handed: mpsc::Receiver<(AgentId, MessageId)>,
     groups: mpsc::Sender<Group>,
     lock: Arc<HomeLock>,
     stopped: bool,
@@ -43,14 +40,11 @@ pub(super) struct Heart {
 impl Heart {
     /// A heart that writes to `journal`.
     pub(super) fn new(node: Node, journal: &Journal, nats: Nats, lock: Arc<HomeLock>) -> Self {
-        let (taken, handed) = mpsc::channel(64);
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
             node,
             nats,
             head,
-            taken,
-            handed,
             groups,
             lock,
             stopped: false,
@@ -82,7 +76,6 @@ impl Heart {
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
-                Some(handed) = self.handed.recv() => self.acknowledge(handed).await,
                 _ = upkeep.tick() => self.renew_keys(),
                 () = self.groups.closed() => self.give_up(),
                 () = wake => self.tick().await,
@@ -174,14 +167,6 @@ impl Heart {
             _ => return,
         };
         self.write(at.now, vec![outcome], Vec::new()).await;
-    }
-
-    async fn acknowledge(&mut self, (peer, message_id): (AgentId, MessageId)) {
-        let at = self.at();
-        // Somebody else may have acknowledged it first.
-        if let Ok(outcome) = self.node.handle_acknowledge(at, &[(peer, message_id)]) {
-            self.write(at.now, vec![outcome], Vec::new()).await;
-        }
     }
 
     /// A key statement lasts 45 days, and a daemon longer.

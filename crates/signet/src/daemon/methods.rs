@@ -94,9 +94,9 @@ impl Heart {
             vec![Deed::Wait(message_id, Waiter { fate, for_answer })],
         )
         .await;
-        let taken = self.taken.clone();
         tokio::spawn(async move {
             let value = match tokio::time::timeout(wait, fated).await {
+                // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let message = accepted.message();
                     let mut value =
@@ -104,13 +104,7 @@ impl Heart {
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), render::item(message));
                     }
-                    if reply.send(Ok(value)).is_ok() {
-                        let headers = &message.headers;
-                        let _ = taken
-                            .send((headers.agent_id.clone(), headers.message_id))
-                            .await;
-                    }
-                    return;
+                    value
                 }
                 Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
                 Ok(Err(_)) => {
