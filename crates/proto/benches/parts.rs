@@ -42,14 +42,20 @@ fn main() {
     let claims = claims.claims();
     let holds = || public.verify(Purpose::Message, &claims.signed_parts(), claims.signature());
     table.row("verify_strict of the message", holds);
-    table.row("strict JSON", || json::parse(&sample, Limits::MESSAGE).unwrap());
+    table.row("strict JSON", || {
+        json::parse(&sample, Limits::MESSAGE).unwrap()
+    });
     let value = json::parse(&sample, Limits::MESSAGE).unwrap();
     table.row("canonical form", || json::canonical(&value));
     let schema = message_schema();
     table.row("schema", || schema.is_valid(&value));
     table.row("SHA-256", || Digest::of(&[&sample]));
-    table.row("bytes to message (V01 to V04)", || Unverified::parse(&sample).unwrap());
-    table.row("bytes to verified (V01 to V07)", || Judged::of(&sample, bob.node.trust()));
+    table.row("bytes to message (V01 to V04)", || {
+        Unverified::parse(&sample).unwrap()
+    });
+    table.row("bytes to verified (V01 to V07)", || {
+        Judged::of(&sample, bob.node.trust())
+    });
 
     let (mut node, mut write_entry) = (Vec::new(), Vec::new());
     for round in &messages {

@@ -105,7 +105,10 @@ impl Message {
     }
 
     fn with_body_of(self, value: Value) -> Self {
-        Self { body: take_body(value), ..self }
+        Self {
+            body: take_body(value),
+            ..self
+        }
     }
 }
 
@@ -130,7 +133,9 @@ impl Unverified {
             return Err(Unparsed::new(bytes, reason, Some(&value)));
         }
         match Message::read(&value) {
-            Ok(bodiless) => Ok(Self { message: bodiless.with_body_of(value) }),
+            Ok(bodiless) => Ok(Self {
+                message: bodiless.with_body_of(value),
+            }),
             Err(reason) => Err(Unparsed::new(bytes, reason, Some(&value))),
         }
     }

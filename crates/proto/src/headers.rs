@@ -217,7 +217,10 @@ impl Headers {
         if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }
-        if !members.keys().all(|name| is_mandatory(name) || is_optional(name)) {
+        if !members
+            .keys()
+            .all(|name| is_mandatory(name) || is_optional(name))
+        {
             return Err(Reason::HeaderUnknown);
         }
         Ok(Self {

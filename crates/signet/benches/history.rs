@@ -1,5 +1,11 @@
 //! The CPU time of a message with a short and with a long log behind the daemon: it must not rise.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 mod common;
 
@@ -25,7 +31,10 @@ fn main() {
     let dir = common::directory();
     let server = Server::start(dir.path());
     let runtime = common::runtime();
-    let mut sides: Vec<_> = LINES.iter().map(|lines| side(dir.path(), &server, *lines, &runtime)).collect();
+    let mut sides: Vec<_> = LINES
+        .iter()
+        .map(|lines| side(dir.path(), &server, *lines, &runtime))
+        .collect();
     let mut costs = [vec![], vec![]];
     // In turns, so that whatever else the machine does falls on both.
     for round in 0..=ROUNDS {
@@ -38,10 +47,16 @@ fn main() {
     }
     let unit = common::verify_strict(850);
     println!("Medians of {ROUNDS} rounds of {MESSAGES} messages.\n");
-    println!("{:>12} {:>14} {:>12} {:>9}", "lines behind", "start, ms", "CPU ns each", "verifies");
+    println!(
+        "{:>12} {:>14} {:>12} {:>9}",
+        "lines behind", "start, ms", "CPU ns each", "verifies"
+    );
     for (((daemon, _, _), lines), costs) in sides.iter().zip(LINES).zip(&costs) {
         let (start, cost) = (daemon.started.as_secs_f64() * 1e3, median(costs));
-        println!("{lines:>12} {start:>14.0} {cost:>12.0} {:>9.2}", cost / unit);
+        println!(
+            "{lines:>12} {start:>14.0} {cost:>12.0} {:>9.2}",
+            cost / unit
+        );
     }
     let ratio = median(&costs[1]) / median(&costs[0]);
     println!("\nlong over short: {ratio:.3} (at most {MOST})");
@@ -62,7 +77,11 @@ fn side(dir: &Path, server: &Server, lines: u64, runtime: &tokio::runtime::Runti
         write_history(&mut memory, &mut sender, lines);
     }
     let daemon = Daemon::start(home, server.url());
-    let mut sender = runtime.block_on(Peer::connect(sender.node, near.parse().unwrap(), server.url()));
+    let mut sender = runtime.block_on(Peer::connect(
+        sender.node,
+        near.parse().unwrap(),
+        server.url(),
+    ));
     runtime.block_on(sender.settle());
     (daemon, sender, lock)
 }
@@ -72,7 +91,10 @@ fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let to = near.node.identity().agent().clone();
     while near.log.commit().unwrap().seq < lines {
         for _ in 0..100 {
-            let (_, outcome) = far.node.handle_send(peer::at(), &to, peer::notification()).unwrap();
+            let (_, outcome) = far
+                .node
+                .handle_send(peer::at(), &to, peer::notification())
+                .unwrap();
             let taken = exchange(near, far, outcome);
             let outcome = near.node.handle_acknowledge(peer::at(), &taken).unwrap();
             keep(near, &outcome);
@@ -99,7 +121,12 @@ fn exchange(near: &mut Memory, far: &mut Memory, outcome: Outcome) -> Vec<(Agent
         }
         to_near = hear(far, to_far);
     }
-    let name = |item: signet_proto::node::Item| (item.message.headers.agent_id.clone(), item.message.headers.message_id);
+    let name = |item: signet_proto::node::Item| {
+        (
+            item.message.headers.agent_id.clone(),
+            item.message.headers.message_id,
+        )
+    };
     near.node.inbox().after(0).map(name).collect()
 }
 

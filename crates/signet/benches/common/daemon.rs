@@ -45,7 +45,11 @@ fn command(home: &Home) -> Command {
 
 fn signet(home: &Home, args: &[&str]) -> Vec<u8> {
     let output = command(home).args(args).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output.stdout
 }
 
@@ -55,18 +59,34 @@ impl Daemon {
         let config = Config::load(&home).unwrap();
         let start = Instant::now();
         let mut command = command(&home);
-        command.arg("run").env("NATS_URL", url).env("SIGNET_LOG", "warn").stdout(Stdio::null());
+        command
+            .arg("run")
+            .env("NATS_URL", url)
+            .env("SIGNET_LOG", "warn")
+            .stdout(Stdio::null());
         let child = Running(command.spawn().unwrap());
         let mut client = reach(&config, start);
         client.call("status", &json!({})).unwrap();
         let started = start.elapsed();
         while client.call("status", &json!({})).unwrap()["connected"] != true {
-            assert!(start.elapsed() < Duration::from_secs(10), "the daemon finds no server");
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "the daemon finds no server"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         let mut log = File::open(log_file(&config)).unwrap();
         log.read_to_end(&mut Vec::new()).unwrap();
-        Self { home, config, started, child, client, log, unread: Vec::new(), last: 0 }
+        Self {
+            home,
+            config,
+            started,
+            child,
+            client,
+            log,
+            unread: Vec::new(),
+            last: 0,
+        }
     }
 
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
@@ -75,32 +95,50 @@ impl Daemon {
 
     /// The number of its last durable line.
     pub fn durable(&mut self) -> u64 {
-        self.call("status", &json!({}))["log"]["seq"].as_u64().unwrap()
+        self.call("status", &json!({}))["log"]["seq"]
+            .as_u64()
+            .unwrap()
     }
 
     /// The lines that it wrote since the last look, told by reading the file: that costs it nothing.
     pub fn written(&mut self) -> Vec<Value> {
         self.log.read_to_end(&mut self.unread).unwrap();
-        let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
+        let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
+            return Vec::new();
+        };
         let rest = self.unread.split_off(end + 1);
         let whole = std::mem::replace(&mut self.unread, rest);
-        let lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+        let lines = whole
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
     }
 
     /// What was accepted since the last look, in the same way but cheaper.
     pub fn accepted(&mut self) -> Accepted {
         let mut accepted = Accepted { count: 0, gaps: 0 };
         self.log.read_to_end(&mut self.unread).unwrap();
-        let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else { return accepted };
+        let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
+            return accepted;
+        };
         for line in self.unread[..end].split(|byte| *byte == b'\n') {
             let start = &line[..line.len().min(220)];
-            let has = |part: &str| start.windows(part.len()).any(|window| window == part.as_bytes());
+            let has = |part: &str| {
+                start
+                    .windows(part.len())
+                    .any(|window| window == part.as_bytes())
+            };
             accepted.gaps += usize::from(has("\"kind\":\"gap\""));
             if has("\"dir\":\"in\",\"verdict\":\"accepted\"") {
                 accepted.count += 1;
                 let number = start.split(|byte| *byte == b':').nth(2).unwrap();
-                let digits: Vec<u8> = number.iter().copied().take_while(u8::is_ascii_digit).collect();
+                let digits: Vec<u8> = number
+                    .iter()
+                    .copied()
+                    .take_while(u8::is_ascii_digit)
+                    .collect();
                 self.last = std::str::from_utf8(&digits).unwrap().parse().unwrap();
             }
         }
@@ -128,7 +166,12 @@ impl Daemon {
         loop {
             let listed = self.call("inbox.list", &json!({}));
             let name = |message: &Value| json!({"from": message["from"], "message-id": message["message-id"]});
-            let names: Vec<Value> = listed["messages"].as_array().unwrap().iter().map(name).collect();
+            let names: Vec<Value> = listed["messages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(name)
+                .collect();
             if names.is_empty() {
                 return;
             }
@@ -164,6 +207,11 @@ fn reach(config: &Config, start: Instant) -> Client {
 }
 
 fn log_file(config: &Config) -> PathBuf {
-    let files = std::fs::read_dir(&config.audit_dir).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(|file| file.extension().is_some_and(|end| end == "jsonl")).max().unwrap()
+    let files = std::fs::read_dir(&config.audit_dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .filter(|file| file.extension().is_some_and(|end| end == "jsonl"))
+        .max()
+        .unwrap()
 }

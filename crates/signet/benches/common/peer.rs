@@ -42,7 +42,10 @@ pub fn open(home: &Home) -> (Memory, HomeLock) {
 }
 
 pub fn at() -> At {
-    At { now: clock::now(), head: Some(Digest([7; 32])) }
+    At {
+        now: clock::now(),
+        head: Some(Digest([7; 32])),
+    }
 }
 
 /// A notification that makes a message of about 850 bytes.
@@ -68,10 +71,16 @@ impl Peer {
     pub async fn connect(node: Node, to: AgentId, url: &str) -> Self {
         let me = node.identity().agent().clone();
         let subject = render::inbox_subject(&me);
-        let config = signet_transport::Config::new(vec![url.to_owned()], subject, format!("_INBOX_{me}"));
+        let config =
+            signet_transport::Config::new(vec![url.to_owned()], subject, format!("_INBOX_{me}"));
         let (nats, inbox) = Nats::connect(config).await.unwrap();
         nats.ready(Duration::from_secs(5)).await.unwrap();
-        Self { node, nats, inbox, to }
+        Self {
+            node,
+            nats,
+            inbox,
+            to,
+        }
     }
 
     /// Does the handshake and gets a first message through.
@@ -98,7 +107,8 @@ impl Peer {
                 return;
             }
             assert!(Instant::now() < limit, "no receipt: {standing:?}");
-            let heard = tokio::time::timeout(Duration::from_millis(200), self.inbox.receive()).await;
+            let heard =
+                tokio::time::timeout(Duration::from_millis(200), self.inbox.receive()).await;
             if let Ok(Some(Arrival::Message { bytes, .. })) = heard {
                 let judged = Judged::of(&bytes, self.node.trust());
                 for bytes in published(self.node.handle_inbound(at(), judged)) {
@@ -123,15 +133,25 @@ impl Peer {
             let accepted = daemon.accepted();
             taken += accepted.count;
             gaps += accepted.gaps;
-            assert!(start.elapsed() < Duration::from_secs(30), "{taken} of {count} arrived, {gaps} gaps");
+            assert!(
+                start.elapsed() < Duration::from_secs(30),
+                "{taken} of {count} arrived, {gaps} gaps"
+            );
         }
         while !daemon.is_durable() {}
-        let round = Round { elapsed: start.elapsed(), cpu: (daemon.cpu() - cpu) / count as f64, gaps };
+        let round = Round {
+            elapsed: start.elapsed(),
+            cpu: (daemon.cpu() - cpu) / count as f64,
+            gaps,
+        };
         self.settle().await;
         round
     }
 
     pub async fn publish(&self, bytes: Bytes) {
-        self.nats.publish(render::inbox_subject(&self.to), bytes).await.unwrap();
+        self.nats
+            .publish(render::inbox_subject(&self.to), bytes)
+            .await
+            .unwrap();
     }
 }

@@ -12,14 +12,26 @@ pub struct Server {
 impl Server {
     pub fn start(dir: &Path) -> Self {
         let mut command = Command::new(binary());
-        command.args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"]).arg(dir);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("see scripts/nats-server");
+        command
+            .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
+            .arg(dir);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("see scripts/nats-server");
         let limit = Instant::now() + Duration::from_secs(10);
         loop {
             if let Some(port) = port(dir) {
-                return Self { child, url: format!("nats://127.0.0.1:{port}") };
+                return Self {
+                    child,
+                    url: format!("nats://127.0.0.1:{port}"),
+                };
             }
-            assert!(child.try_wait().unwrap().is_none() && Instant::now() < limit, "no NATS server");
+            assert!(
+                child.try_wait().unwrap().is_none() && Instant::now() < limit,
+                "no NATS server"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -38,15 +50,28 @@ impl Drop for Server {
 
 /// The server writes `{"nats":["nats://127.0.0.1:<port>"],…}` once it listens.
 fn port(dir: &Path) -> Option<u16> {
-    let mut files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let file = files.find(|file| file.extension().is_some_and(|end| end == "ports"))?;
     let text = std::fs::read_to_string(file).ok()?;
-    text.split("127.0.0.1:").nth(1)?.split('"').next()?.parse().ok()
+    text.split("127.0.0.1:")
+        .nth(1)?
+        .split('"')
+        .next()?
+        .parse()
+        .ok()
 }
 
 fn binary() -> PathBuf {
     let named = std::env::var_os("NATS_SERVER").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = || std::env::split_paths(&path).map(|dir| dir.join("nats-server")).find(|file| file.is_file());
-    named.or_else(found).unwrap_or_else(|| "/usr/sbin/nats-server".into())
+    let found = || {
+        std::env::split_paths(&path)
+            .map(|dir| dir.join("nats-server"))
+            .find(|file| file.is_file())
+    };
+    named
+        .or_else(found)
+        .unwrap_or_else(|| "/usr/sbin/nats-server".into())
 }
