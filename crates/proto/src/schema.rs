@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use jsonschema::{Registry, Validator};
 
-use crate::headers::Headers;
 use crate::json::{self, Limits, Value};
 use crate::reject::Reason;
 
@@ -38,29 +37,28 @@ pub fn text(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Fits a message, and the body of a flight or receipt, to its schema.
+/// Fits a message, and the body of a flight or receipt, to its schema (check V03).
+///
+/// The headers' own members are check V04, [`crate::headers::Headers::parse`]: it says the same as
+/// the schema of the headers, which a test holds, and names what is wrong.
 ///
 /// # Errors
-/// `method-not-found` when only the method is unknown, the header's own reason when only headers
-/// are at fault, else `invalid-shape`.
+/// `method-not-found` when only the method is unknown, else `invalid-shape`.
 pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
     let schemas = SCHEMAS.as_ref().ok_or(Reason::InvalidShape)?;
-    let fault = if schemas.message.is_valid(value) {
-        None
+    if !schemas.shape.is_valid(value) {
+        return Err(name_fault(&schemas.shape, value));
+    }
+    if schemas.body_fits(value) {
+        Ok(())
     } else {
-        Some(name_fault(&schemas.message, value))
-    };
-    // The body of a flight is shape (V03) and the headers are not (V04): it is judged before them.
-    match fault {
-        Some(reason @ (Reason::InvalidShape | Reason::MethodNotFound)) => Err(reason),
-        _ if !schemas.body_fits(value) => Err(Reason::InvalidShape),
-        Some(reason) => Err(reason),
-        None => Ok(()),
+        Err(Reason::InvalidShape)
     }
 }
 
 struct Schemas {
-    message: Validator,
+    /// Of a message, with any object for headers.
+    shape: Validator,
     announce: Validator,
     verify: Validator,
     capability: Validator,
@@ -94,14 +92,15 @@ fn compile() -> Option<Schemas> {
         .ok()?
         .prepare()
         .ok()?;
-    let validator = |name: &str| {
-        jsonschema::options()
-            .with_registry(&registry)
-            .build(&source(name)?)
-            .ok()
+    let build = |schema: &Value| {
+        let options = jsonschema::options().with_registry(&registry);
+        options.build(schema).ok()
     };
+    let validator = |name: &str| build(&source(name)?);
+    let mut shape = source("message")?;
+    *shape.pointer_mut("/$defs/headers")? = serde_json::json!({"type": "object"});
     Some(Schemas {
-        message: validator("message")?,
+        shape: build(&shape)?,
         announce: validator("announce")?,
         verify: validator("verify")?,
         capability: validator("capability")?,
@@ -110,41 +109,13 @@ fn compile() -> Option<Schemas> {
     })
 }
 
-fn name_fault(validator: &Validator, value: &Value) -> Reason {
-    let mut fault = None;
-    for error in validator.iter_errors(value) {
-        let path = error.instance_path().to_string();
-        let here = if path.ends_with("/headers") || path.contains("/headers/") {
-            Fault::Headers
-        } else if path == "/method" {
-            Fault::Method
-        } else {
-            return Reason::InvalidShape;
-        };
-        fault = fault.max(Some(here));
+fn name_fault(shape: &Validator, value: &Value) -> Reason {
+    let only_the_method = shape
+        .iter_errors(value)
+        .all(|error| error.instance_path().to_string() == "/method");
+    if only_the_method && value.get("method").is_some_and(Value::is_string) {
+        Reason::MethodNotFound
+    } else {
+        Reason::InvalidShape
     }
-    match fault {
-        Some(Fault::Headers) => header_fault(value),
-        Some(Fault::Method) if value.get("method").is_some_and(Value::is_string) => {
-            Reason::MethodNotFound
-        }
-        _ => Reason::InvalidShape,
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fault {
-    Headers,
-    Method,
-}
-
-fn header_fault(value: &Value) -> Reason {
-    let places = ["/params/headers", "/result/headers", "/error/data/headers"];
-    let headers = places
-        .iter()
-        .find_map(|place| value.pointer(place))
-        .and_then(Value::as_object);
-    headers
-        .and_then(|headers| Headers::parse(headers).err())
-        .unwrap_or(Reason::HeaderInvalid)
 }

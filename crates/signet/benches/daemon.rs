@@ -118,14 +118,14 @@ fn bare(url: &str, sample: &Bytes) -> (f64, f64) {
             let mut inbox = client.subscribe("bare.inbox").await.unwrap();
             client.flush().await.unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let cpu = thread_cpu();
+            let cpu = common::thread_cpu();
             ready.send(()).unwrap();
             for _ in 0..MESSAGES {
                 assert_eq!(inbox.next().await.unwrap().payload.len(), length);
             }
             let end = Instant::now();
             tokio::time::sleep(Duration::from_millis(10)).await;
-            (end, thread_cpu() - cpu)
+            (end, common::thread_cpu() - cpu)
         })
     });
     let start = common::runtime().block_on(async {
@@ -146,9 +146,4 @@ fn bare(url: &str, sample: &Bytes) -> (f64, f64) {
         MESSAGES as f64 / (end - start).as_secs_f64(),
         cpu / MESSAGES as f64,
     )
-}
-
-fn thread_cpu() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
 }

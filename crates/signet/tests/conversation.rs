@@ -123,7 +123,7 @@ fn a_message_to_a_peer_that_is_not_up_waits_as_a_draft_and_goes_out() {
     alice.start();
     let output = alice.cli(&["send", &bob.agent, "--notify", "{}", "--wait", "0.2"]);
     assert_eq!(output.status.code(), Some(3), "{}", says(&output));
-    assert!(says(&output).contains("no-session"), "{}", says(&output));
+    assert!(says(&output).contains("no-answer"), "{}", says(&output));
     assert_eq!(alice.standing(&bob.agent, "waiting"), 1);
     assert!(alice.log().iter().any(|line| line["kind"] == "draft"));
     bob.start();

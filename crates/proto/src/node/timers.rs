@@ -79,7 +79,8 @@ impl Node {
     }
 
     /// The transport is connected, at start or again: peers that something waits for are announced
-    /// to at once, and what was sent into the void goes out again now and not at its next resend.
+    /// to at once, what was sent into the void goes out again now and not at its next resend, and
+    /// each session's peer hears how far we are.
     pub fn handle_connected(&mut self, at: At) -> Outcome {
         for link in self.links.values_mut() {
             link.next_announce = None;
@@ -87,6 +88,9 @@ impl Node {
             link.handshake.hasten(at.now);
             for session in &mut link.sessions {
                 session.ledger.hasten(at.now);
+                if !session.window.is_empty() {
+                    session.window.owe();
+                }
                 if let Some(retry) = session.retry.as_mut() {
                     retry.hasten(at.now);
                 }
