@@ -8,7 +8,7 @@ use signet_proto::json::{self, Limits};
 
 use super::{Exit, Failure, print};
 use crate::config::Config;
-use crate::control::Client;
+use crate::control::{Client, ClientError};
 use crate::home::Home;
 
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
@@ -28,8 +28,11 @@ pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Failure> {
     let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
-    client.call("inbox.acknowledge", &json!({ "messages": [name] }))?;
-    Ok(())
+    match client.call("inbox.acknowledge", &json!({ "messages": [name] })) {
+        // Somebody else, such as `signet inbox --take`, has taken it before.
+        Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// JSON that a person wrote on the command line, by the rules of the wire.
