@@ -323,6 +323,27 @@ fn a_receipt_under_the_key_before_speaks_for_no_later_session() {
     let bob = net.agents[1].id();
     let standing = net.agents[0].node.standing(&bob, net.at(0).now);
     assert!(standing.session.is_some(), "the session stays open");
+    let bytes = call(&net, Method::Notification, 7, |_, _| {});
+    assert_eq!(
+        hear(&mut net, 0, &bytes).0,
+        Some("key-unknown"),
+        "no message either"
+    );
+}
+
+#[test]
+fn a_receipt_from_the_future_does_not_silence_the_honest_ones() {
+    let mut net = talking();
+    let asked = net.ask(0, 1);
+    let ahead = net.at(0).now.saturating_add(Duration::from_secs(3600));
+    let bytes = receipt(&net, 1, ahead, &Receipt::default());
+    let (reason, effects) = hear(&mut net, 0, &bytes);
+    assert_eq!(reason, Some("timestamp-in-future"));
+    assert!(settled(&effects, asked).is_empty());
+    net.run_for(10_000);
+    let bob = net.agents[1].id();
+    let standing = net.agents[0].node.standing(&bob, net.at(0).now);
+    assert_eq!(standing.unconfirmed, 0, "Bob's own receipt is taken");
 }
 
 #[test]

@@ -10,7 +10,6 @@ use crate::handshake::Handshake;
 use crate::policy::authorize;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::session::Session;
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
@@ -125,20 +124,20 @@ impl Node {
         let headers = &message.headers;
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
-        if message.form.method() == Some(Method::Receipt) {
-            return admit_receipt(message, session, reused);
-        }
-        if headers.timestamp > session.ends {
-            return Err(Reason::SessionEnded);
-        }
         if headers.version != session.version {
             return Err(Reason::VersionMismatch);
         }
-        let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
         // An older key is good for the sessions that it opened, and for no later one.
         if headers.key_id != session.peer_key {
             return Err(Reason::KeyUnknown);
         }
+        if message.form.method() == Some(Method::Receipt) {
+            return admit_receipt(message, reused);
+        }
+        if headers.timestamp > session.ends {
+            return Err(Reason::SessionEnded);
+        }
+        let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
         session.window.admit(sequence, message.hash())?;
         if reused {
             return Err(Reason::MessageIdReuse);
@@ -266,18 +265,12 @@ fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
 }
 
 /// A receipt has a session and no number. It is taken for an ended session as well.
-fn admit_receipt(message: &Message, session: &Session, reused: bool) -> Result<(), Reason> {
+fn admit_receipt(message: &Message, reused: bool) -> Result<(), Reason> {
     if message.headers.sequence.is_some() {
         return Err(Reason::HeaderInvalid);
     }
     if reused {
         return Err(Reason::MessageIdReuse);
-    }
-    if message.headers.version != session.version {
-        return Err(Reason::VersionMismatch);
-    }
-    if message.headers.key_id != session.peer_key {
-        return Err(Reason::KeyUnknown);
     }
     message
         .body
