@@ -4,18 +4,19 @@
 //! key signs a statement of its current sealing key. Both are JSON objects with a `signature` member
 //! over the rest, so that a person can read them and any JCS library can check them.
 
-use std::time::Duration;
+mod control;
+mod keys;
+pub(crate) mod members;
 
 use crate::headers::Layers;
-use crate::ids::{AgentId, Digest, PrincipalId, Version, decode_base64url, encode_base64url};
-use crate::json::{Map, Value, canonical};
-use crate::keys::{KeyError, Purpose, SealKey, SigningKey, VerifyKey};
+use crate::ids::{AgentId, Digest, PrincipalId, Version};
+use crate::json::{Map, Value};
+use crate::keys::{KeyError, Purpose, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 
-/// How long a key statement lasts; it is rotated after [`KEYS_ROTATE`].
-pub const KEYS_LIFE: Duration = Duration::from_secs(45 * 24 * 3600);
-/// The age at which a new key statement is made.
-pub const KEYS_ROTATE: Duration = Duration::from_secs(30 * 24 * 3600);
+pub use control::{ControlCertificate, ControlRequest};
+pub use keys::{KEYS_LIFE, KEYS_ROTATE, KeyStatement, SEALING_AFTER};
+use members::{Members, sign_statement};
 
 /// The certificate or key statement is not what it claims to be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,23 +117,20 @@ impl Certificate {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value) -> Result<Self, CertificateError> {
-        let members = Members::of(
-            value,
-            &[
-                "type",
-                "agent-id",
-                "principal-id",
-                "signing-key",
-                "layers",
-                "versions",
-                "serial",
-                "not-before",
-                "not-after",
-                "root-key",
-                "next-root",
-                "signature",
-            ],
-        )?;
+        let certificate = Self::read(value)?;
+        certificate.prove()?;
+        Ok(certificate)
+    }
+
+    /// Verifies the root's signature.
+    pub(crate) fn prove(&self) -> Result<(), CertificateError> {
+        Members::of(&self.value, MEMBERS)?.verify(Purpose::Certificate, &self.root)
+    }
+
+    /// Reads a certificate whose signature is not yet verified: who is looked up before, and a
+    /// stranger costs no signature.
+    pub(crate) fn read(value: &Value) -> Result<Self, CertificateError> {
+        let members = Members::of(value, MEMBERS)?;
         if members.text("type")? != "agent" {
             return Err(CertificateError::Member("type"));
         }
@@ -156,7 +154,6 @@ impl Certificate {
         if certificate.not_after <= certificate.not_before {
             return Err(CertificateError::Member("not-after"));
         }
-        members.verify(Purpose::Certificate, &certificate.root)?;
         Ok(certificate)
     }
 
@@ -176,164 +173,6 @@ impl Certificate {
     }
 }
 
-/// What an agent's signing key says of its sealing key (`signet/1 keys`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyStatement {
-    /// The agent that states it.
-    pub agent: AgentId,
-    /// The X25519 key to seal for.
-    pub sealing_key: SealKey,
-    /// Rises with every statement of this agent.
-    pub serial: u64,
-    /// Not valid after; a session ends no later.
-    pub not_after: Timestamp,
-    value: Value,
-}
-
-impl KeyStatement {
-    /// A statement signed by the agent's `key`.
-    ///
-    /// # Errors
-    /// When the statement would not parse.
-    pub fn sign(
-        agent: &AgentId,
-        sealing_key: SealKey,
-        serial: u64,
-        not_after: Timestamp,
-        key: &SigningKey,
-    ) -> Result<Self, CertificateError> {
-        let mut members = Map::new();
-        members.insert("type".into(), "keys".into());
-        members.insert("agent-id".into(), agent.as_str().into());
-        members.insert("sealing-key".into(), sealing_key.to_string().into());
-        members.insert("serial".into(), serial.into());
-        members.insert("not-after".into(), not_after.to_string().into());
-        Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
-    }
-
-    /// The next statement, once this one is [`KEYS_ROTATE`] old: the same sealing key, the next serial.
-    ///
-    /// # Errors
-    /// When the statement would not parse.
-    pub fn renewed(
-        &self,
-        now: Timestamp,
-        key: &SigningKey,
-    ) -> Result<Option<Self>, CertificateError> {
-        let made = self.not_after.saturating_sub(KEYS_LIFE);
-        if now < made.saturating_add(KEYS_ROTATE) {
-            return Ok(None);
-        }
-        let (serial, end) = (self.serial.saturating_add(1), now.saturating_add(KEYS_LIFE));
-        Self::sign(&self.agent, self.sealing_key, serial, end, key).map(Some)
-    }
-
-    /// Reads a statement and verifies it under the agent's signing key.
-    ///
-    /// # Errors
-    /// Names the member at fault, or says that the signature does not hold.
-    pub fn parse(value: &Value, key: &VerifyKey) -> Result<Self, CertificateError> {
-        let members = Members::of(
-            value,
-            &[
-                "type",
-                "agent-id",
-                "sealing-key",
-                "serial",
-                "not-after",
-                "signature",
-            ],
-        )?;
-        if members.text("type")? != "keys" {
-            return Err(CertificateError::Member("type"));
-        }
-        let statement = Self {
-            agent: members.parsed("agent-id")?,
-            sealing_key: members
-                .text("sealing-key")?
-                .parse()
-                .map_err(|error| CertificateError::Key("sealing-key", error))?,
-            serial: members.serial("serial")?,
-            not_after: members.parsed("not-after")?,
-            value: value.clone(),
-        };
-        members.verify(Purpose::Keys, key)?;
-        Ok(statement)
-    }
-
-    /// The statement as it is sent.
-    pub fn to_value(&self) -> &Value {
-        &self.value
-    }
-}
-
-fn sign_statement(mut members: Map<String, Value>, purpose: Purpose, key: &SigningKey) -> Value {
-    let unsigned = canonical(&Value::Object(members.clone()));
-    let signature = key.sign(purpose, &[&unsigned]);
-    members.insert("signature".into(), encode_base64url(&signature).into());
-    Value::Object(members)
-}
-
-struct Members<'a>(&'a Map<String, Value>);
-
-impl<'a> Members<'a> {
-    fn of(value: &'a Value, known: &[&'static str]) -> Result<Self, CertificateError> {
-        let members = value.as_object().ok_or(CertificateError::Member("type"))?;
-        if members.keys().any(|name| !known.contains(&name.as_str())) {
-            return Err(CertificateError::Member("(an unknown one)"));
-        }
-        Ok(Self(members))
-    }
-
-    fn value(&self, name: &'static str) -> Result<&'a Value, CertificateError> {
-        self.0.get(name).ok_or(CertificateError::Member(name))
-    }
-
-    fn text(&self, name: &'static str) -> Result<&'a str, CertificateError> {
-        self.value(name)?
-            .as_str()
-            .ok_or(CertificateError::Member(name))
-    }
-
-    fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, CertificateError> {
-        self.text(name)?
-            .parse()
-            .map_err(|_| CertificateError::Member(name))
-    }
-
-    fn key(&self, name: &'static str) -> Result<VerifyKey, CertificateError> {
-        self.text(name)?
-            .parse()
-            .map_err(|error| CertificateError::Key(name, error))
-    }
-
-    fn serial(&self, name: &'static str) -> Result<u64, CertificateError> {
-        self.value(name)?
-            .as_u64()
-            .filter(|serial| *serial > 0)
-            .ok_or(CertificateError::Member(name))
-    }
-
-    fn versions(&self, name: &'static str) -> Result<Vec<Version>, CertificateError> {
-        parse_versions(self.value(name)?).ok_or(CertificateError::Member(name))
-    }
-
-    fn verify(&self, purpose: Purpose, key: &VerifyKey) -> Result<(), CertificateError> {
-        let signature = decode_base64url(self.text("signature")?)
-            .ok()
-            .and_then(|bytes| <[u8; 64]>::try_from(bytes).ok())
-            .ok_or(CertificateError::Member("signature"))?;
-        let mut unsigned = self.0.clone();
-        unsigned.remove("signature");
-        let signed = canonical(&Value::Object(unsigned));
-        if key.verify(purpose, &[&signed], &signature) {
-            Ok(())
-        } else {
-            Err(CertificateError::Signature)
-        }
-    }
-}
-
 /// Trust-layer versions as they stand in certificates and flights: 1 to 16, strictly ascending.
 pub(crate) fn parse_versions(value: &Value) -> Option<Vec<Version>> {
     let items = value
@@ -345,3 +184,18 @@ pub(crate) fn parse_versions(value: &Value) -> Option<Vec<Version>> {
         .collect::<Option<_>>()?;
     versions.is_sorted_by(|a, b| a < b).then_some(versions)
 }
+
+const MEMBERS: &[&str] = &[
+    "type",
+    "agent-id",
+    "principal-id",
+    "signing-key",
+    "layers",
+    "versions",
+    "serial",
+    "not-before",
+    "not-after",
+    "root-key",
+    "next-root",
+    "signature",
+];

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::certificate::{Certificate, KeyStatement};
+use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
 use crate::headers::{CapabilityName, ConversationId, Headers, Layers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
-use crate::keys::{Purpose, SigningKey};
+use crate::keys::{Purpose, SealKey, SealSecret, SigningKey};
 use crate::reject::Reason;
 use crate::schema;
 use crate::time::Timestamp;
@@ -31,12 +31,21 @@ pub struct Identity {
     pub signing: SigningKey,
     /// The skill layers that we have loaded, within the certificate's.
     pub layers: Layers,
+    /// The secrets of our sealing keys that are not destroyed yet, the one of `keys` among them.
+    pub secrets: Vec<SealSecret>,
+    /// Our person's own keys: who approves and pauses, and for whom the log is sealed once more.
+    pub control: Option<ControlCertificate>,
 }
 
 impl Identity {
     /// Our agent-id.
     pub fn agent(&self) -> &AgentId {
         &self.certificate.agent
+    }
+
+    /// The secret of the sealing key `key`, when we still have it.
+    pub fn secret(&self, key: SealKey) -> Option<&SealSecret> {
+        self.secrets.iter().find(|secret| secret.public() == key)
     }
 }
 

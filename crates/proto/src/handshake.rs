@@ -258,6 +258,27 @@ pub fn best_common(mine: &[Version], theirs: &[Version]) -> Option<Version> {
         .copied()
 }
 
+/// A capability as its owner offers it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// Its name.
+    pub name: CapabilityName,
+    /// The highest data tier it takes.
+    pub tier: u8,
+    /// The JSON Schema of the body: shown to people, never compiled by a receiver.
+    pub schema: Option<Value>,
+}
+
+impl Offer {
+    fn parse(value: &Value) -> Option<Self> {
+        Some(Self {
+            name: value.get("name")?.as_str()?.parse().ok()?,
+            tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,
+            schema: value.get("schema").cloned(),
+        })
+    }
+}
+
 /// What one side accepts from the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {

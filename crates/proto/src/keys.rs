@@ -1,12 +1,15 @@
 //! Keys that are safe to use once they exist: every constructor performs its check.
 
+mod sealing;
+
 use std::fmt;
 
-use curve25519_dalek::MontgomeryPoint;
 use ed25519_dalek::{Signature, Signer as _, VerifyingKey};
 use zeroize::Zeroizing;
 
 use crate::ids::{Digest, KeyId, decode_base64url, encode_base64url};
+
+pub use sealing::{SealKey, SealSecret};
 
 /// What a signature is for. Its label is the first line of the bytes signed, so that no signature
 /// made for one purpose holds for another (docs/protocol.md, Signature).
@@ -18,6 +21,14 @@ pub enum Purpose {
     Certificate,
     /// A key statement, signed by an agent's signing key.
     Keys,
+    /// A revocation, signed by a root key.
+    Revocation,
+    /// A person's decision about a draft, signed by a control key.
+    Approval,
+    /// Pause or resume, signed by a control key.
+    Pause,
+    /// A mandate of a handoff, signed by an agent's signing key.
+    Handoff,
 }
 
 impl Purpose {
@@ -27,6 +38,10 @@ impl Purpose {
             Self::Message => b"signet/1 message\n",
             Self::Certificate => b"signet/1 certificate\n",
             Self::Keys => b"signet/1 keys\n",
+            Self::Revocation => b"signet/1 revocation\n",
+            Self::Approval => b"signet/1 approval\n",
+            Self::Pause => b"signet/1 pause\n",
+            Self::Handoff => b"signet/1 handoff\n",
         }
     }
 }
@@ -109,63 +124,6 @@ impl fmt::Display for VerifyKey {
 impl fmt::Debug for VerifyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VerifyKey({self})")
-    }
-}
-
-/// An X25519 public key (RFC 7748) to seal for: canonical, on the curve, free of torsion.
-///
-/// The crypto_box crate checks none of these, so a received key passes here before anything is
-/// sealed to it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SealKey([u8; 32]);
-
-impl SealKey {
-    /// The 32 bytes of RFC 7748.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The public key of 32 secret bytes.
-    pub fn of_secret(secret: &[u8; 32]) -> Self {
-        Self(MontgomeryPoint::mul_base_clamped(*secret).to_bytes())
-    }
-}
-
-impl TryFrom<[u8; 32]> for SealKey {
-    type Error = KeyError;
-
-    fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let point = MontgomeryPoint(bytes)
-            .to_edwards(0)
-            .ok_or(KeyError::NotAPoint)?;
-        if point.to_montgomery().to_bytes() != bytes {
-            return Err(KeyError::NotAPoint);
-        }
-        if point.is_small_order() || !point.is_torsion_free() {
-            return Err(KeyError::LowOrder);
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl std::str::FromStr for SealKey {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        let bare = text.strip_prefix("x25519:").ok_or(KeyError::Encoding)?;
-        Self::try_from(key_bytes(bare)?)
-    }
-}
-
-impl fmt::Display for SealKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "x25519:{}", encode_base64url(&self.0))
-    }
-}
-
-impl fmt::Debug for SealKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SealKey({self})")
     }
 }
 

@@ -31,6 +31,7 @@ pub mod receipt;
 pub mod reject;
 pub mod schema;
 pub mod session;
+pub mod statement;
 pub mod time;
 pub mod trust;
 pub mod verify;

@@ -71,6 +71,8 @@ reasons! {
     SerialRolledBack "serial-rolled-back" -32059 "V06" "A certificate with a higher serial is already known; send the newest.";
     KeyUnknown "key-unknown" -32060 "V06" "key-id is not a certified key of this agent.";
     KeysInvalid "keys-invalid" -32061 "V06" "The key statement's form, signature or validity does not hold.";
+    CertificateRevoked "certificate-revoked" -32092 "V06" "The certificate was revoked by its principal's root key; its person must issue a new one.";
+    TrustWithdrawn "trust-withdrawn" -32093 "V06" "The recipient's person withdrew or refused trust in this agent; only they can approve it again.";
     PrincipalMismatch "principal-mismatch" -32062 "V06" "principal-id is not the certificate's.";
     LayersExceedCertificate "layers-exceed-certificate" -32063 "V06" "skill-layers-loaded claims more than the certificate allows.";
     SignatureInvalid "signature-invalid" -32064 "V07" "The Ed25519 signature does not verify strictly; the message was changed or is forged.";
@@ -99,6 +101,16 @@ reasons! {
     TierNotGranted "tier-not-granted" -32086 "V12" "The data-tier is above what was granted in the handshake.";
     SealRequired "seal-required" -32087 "V12" "Tiers 3 and 4 travel sealed, never in clear.";
     HopsExceeded "hops-exceeded" -32088 "V12" "The conversation went through more than 8 hops; it is a loop.";
+    LayersInsufficient "layers-insufficient" -32094 "V12" "The data-tier asks for skill layers that the sender has not loaded; see `signet policy show`.";
+    BodyUnfit "body-unfit" -32602 "V12" "The body does not fit the capability's JSON Schema; the message names the place in the schema.";
+    BudgetExceeded "budget-exceeded" -32095 "V12" "More messages a minute than were granted; slow down, or ask the recipient's person for more.";
+    Unsealable "unsealable" -32096 "V12" "The sealed box does not open with any key of the recipient; seal to the key of its newest key statement.";
+    SealMismatch "seal-mismatch" -32097 "V12" "What is sealed inside was made for another message: it was forwarded or signed anew by somebody else.";
+    StatementInvalid "statement-invalid" -32602 "V12" "The revocation, pause or resume is not signed by the key of the person it concerns.";
+    StatementStale "statement-stale" -32602 "V12" "A pause or resume with this serial or a higher one was obeyed before; it is a replay.";
+    MandateInvalid "mandate-invalid" -32098 "V12" "The chain of mandates does not hold: a signature, a holder, a link or the time is wrong.";
+    AuthorityWidened "authority-widened" -32099 "V12" "A mandate allows more than the one before it; authority only ever narrows.";
+    TaskUnknown "task-unknown" -32602 "V12" "No such task is held by this agent, or it cannot go to that state.";
     InboxFull "inbox-full" -32089 "V12" "The recipient's inbox waits for its agent; send again later.";
     PeerRefused "peer-refused" -32090 "V11" "The peer refused the handshake; its person decides.";
     Declined "declined" -32091 "V12" "The recipient's agent declined the request; its message says why.";

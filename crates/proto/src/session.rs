@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::envelope::Message;
-use crate::handshake::{Grant, Retry, Role};
+use crate::handshake::{Grant, Offer, Retry, Role};
+use crate::headers::Layers;
 use crate::ids::{Digest, KeyId, SessionId, Version};
+use crate::keys::SealKey;
 use crate::time::Timestamp;
 
 pub use ledger::{Ledger, OUTSTANDING, OUTSTANDING_BYTES, Settled};
@@ -30,6 +32,14 @@ pub struct Session {
     pub role: Role,
     /// The key that signs what the peer sends in it.
     pub peer_key: KeyId,
+    /// The key of ours that signs what we send in it.
+    pub own_key: KeyId,
+    /// The key to seal for the peer in it.
+    pub peer_sealing: SealKey,
+    /// The skill layers that the peer has loaded.
+    pub peer_layers: Layers,
+    /// The capabilities that the peer offers.
+    pub offered: Vec<Offer>,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.

@@ -14,14 +14,12 @@ mod pem;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::Path;
 
 use signet_proto::certificate::{Certificate, KeyStatement};
 use signet_proto::json::{self, Limits, Value};
-use signet_proto::keys::{SealKey, SigningKey};
+use signet_proto::keys::{SealSecret, SigningKey};
 use signet_proto::time::Timestamp;
-use zeroize::Zeroizing;
 
 use crate::config::AgentConfig;
 use crate::home::Home;
@@ -37,7 +35,7 @@ pub struct Keys {
     /// Signs the agent's messages.
     pub signing: SigningKey,
     /// Opens what is sealed for the agent.
-    pub sealing: SealingSecret,
+    pub sealing: SealSecret,
     /// What the root key says of the agent.
     pub certificate: Certificate,
     /// What the signing key says of the sealing key.
@@ -57,7 +55,7 @@ impl Keys {
             }
         }
         let signing = pem::read_signing_key(&home.key_file(SIGNING))?;
-        let sealing = SealingSecret(pem::read(&home.key_file(SEALING), pem::Algorithm::X25519)?);
+        let sealing = SealSecret::of(pem::read(&home.key_file(SEALING), pem::Algorithm::X25519)?);
         let path = home.key_file(CERTIFICATE);
         let faulty = |source| KeystoreError::Certificate {
             path: path.clone(),
@@ -116,31 +114,10 @@ pub fn store_statement(lock: &HomeLock, statement: &KeyStatement) -> Result<(), 
     Ok(private::replace(&path, &json_file(statement.to_value()))?)
 }
 
-/// An X25519 secret key. It cannot print itself and is wiped when dropped.
-pub struct SealingSecret(Zeroizing<[u8; 32]>);
-
-impl SealingSecret {
-    /// The 32 secret bytes.
-    pub fn expose(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The public half.
-    pub fn public(&self) -> SealKey {
-        SealKey::of_secret(&self.0)
-    }
-}
-
-impl fmt::Debug for SealingSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SealingSecret(public {})", self.public())
-    }
-}
-
 fn read_statement(
     home: &Home,
     signing: &SigningKey,
-    sealing: &SealingSecret,
+    sealing: &SealSecret,
     certificate: &Certificate,
 ) -> Result<KeyStatement, KeystoreError> {
     let path = home.key_file(KEYS);

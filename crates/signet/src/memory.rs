@@ -66,6 +66,8 @@ impl Memory {
             keys: keys.statement,
             signing: keys.signing,
             layers: config.agent.layers,
+            secrets: vec![keys.sealing],
+            control: None,
         };
         let mut node = Node::new(identity, policy(config), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {

@@ -1,7 +1,8 @@
 //! The bodies of the flights.
 
-use super::Grant;
+use super::established::Opening;
 use super::states::Transcript;
+use super::{Grant, Offer};
 use crate::certificate::{Certificate, KeyStatement, parse_versions};
 use crate::envelope::Message;
 use crate::headers::Layers;
@@ -32,7 +33,7 @@ impl<'a> Body<'a> {
         self.text("choice")?.parse().ok()
     }
 
-    pub(super) fn sessions(&self) -> Vec<SessionId> {
+    fn sessions(&self) -> Vec<SessionId> {
         let list = self
             .0
             .get("sessions")
@@ -41,6 +42,22 @@ impl<'a> Body<'a> {
         list.iter()
             .filter_map(|item| item.as_str()?.parse().ok().map(SessionId))
             .collect()
+    }
+
+    /// What flights 1 and 2 say of their sender.
+    pub(super) fn opening(&self) -> Opening {
+        let layers = self.0.get("layers").map(Layers::try_from);
+        Opening {
+            named: self.sessions(),
+            layers: layers.and_then(Result::ok).unwrap_or_default(),
+        }
+    }
+
+    /// The capabilities that flights 3 and 4 offer.
+    pub(super) fn capabilities(&self) -> Vec<Offer> {
+        let list = self.0.get("capabilities").and_then(Value::as_array);
+        let list = list.map_or(&[][..], Vec::as_slice);
+        list.iter().filter_map(Offer::parse).collect()
     }
 
     pub(super) fn grant(&self) -> Option<Grant> {

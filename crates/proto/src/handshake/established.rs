@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::body::Body;
 use super::states::Transcript;
-use super::{Grant, Role};
+use super::{Grant, Offer, Role};
 use crate::certificate::Certificate;
 use crate::envelope::Message;
-use crate::ids::{Digest, SessionId, Version};
+use crate::headers::Layers;
+use crate::ids::{Digest, KeyId, SessionId, Version};
+use crate::keys::SealKey;
 use crate::session::SESSION_LIFE;
 use crate::time::Timestamp;
 
@@ -32,6 +34,14 @@ pub struct Established {
     pub last_flight: Arc<Message>,
     /// The hash of the flight that it answers.
     pub answers: Digest,
+    /// The capabilities that the peer offers, with their schemas: for people, never compiled.
+    pub offered: Vec<Offer>,
+    /// The skill layers that the peer has loaded, within its certificate's.
+    pub peer_layers: Layers,
+    /// The key that the peer's sealed messages are sealed to.
+    pub peer_sealing: SealKey,
+    /// The key of ours that signed our flights.
+    pub own_key: KeyId,
     /// The peer's certificate.
     pub certificate: Certificate,
     /// The serial of the peer's key statement.
@@ -40,6 +50,13 @@ pub struct Established {
     pub lowest_version: Version,
     /// The sessions that the peer said it holds.
     pub named: Vec<SessionId>,
+}
+
+/// What the peer's flight 1 or 2 said of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub(super) named: Vec<SessionId>,
+    pub(super) layers: Layers,
 }
 
 /// Our last flight, the hash of the flight that it answers, and the peer's flight with its grant.
@@ -55,7 +72,7 @@ pub(super) fn established(
     transcript: Transcript,
     last: &Last,
     trust: &Message,
-    named: Vec<SessionId>,
+    opening: Opening,
 ) -> Option<Established> {
     let (mine, theirs) = (Body::of(&last.flight).ok()?, Body::of(&last.granted).ok()?);
     let (my_certificate, my_keys) = mine.credentials()?;
@@ -78,7 +95,11 @@ pub(super) fn established(
         answers: last.answers,
         keys_serial: keys.serial,
         lowest_version: certificate.lowest_version(),
+        offered: theirs.capabilities(),
+        peer_layers: opening.layers,
+        peer_sealing: keys.sealing_key,
+        own_key: my_certificate.signing_key.id(),
         certificate,
-        named,
+        named: opening.named,
     })
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::body::Body;
-use super::established::{Established, Last, established};
+use super::established::{Established, Last, Opening, established};
 use super::{Retry, Role, START_AGAIN, best_common};
 use crate::envelope::Message;
-use crate::ids::{Digest, SessionId, Version};
+use crate::ids::{Digest, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
@@ -43,7 +43,7 @@ pub struct AwaitCapability {
 #[derive(Clone, Debug)]
 pub struct Granting {
     pub(super) capability: Arc<Message>,
-    pub(super) named: Vec<SessionId>,
+    pub(super) opening: Opening,
     pub(super) transcript: Transcript,
     pub(super) choice: Version,
 }
@@ -108,7 +108,7 @@ impl AwaitTrust {
 
     pub(super) fn finish(self, trust: &Arc<Message>) -> Option<Established> {
         let mine = self.capability?;
-        let named = Body::of(&self.verify).ok()?.sessions();
+        let opening = Body::of(&self.verify).ok()?.opening();
         let theirs = Body::of(trust).ok()?;
         if theirs.text("decision") != Some("granted") {
             return None;
@@ -124,7 +124,7 @@ impl AwaitTrust {
             self.transcript.with(trust),
             &last,
             trust,
-            named,
+            opening,
         )
     }
 }
@@ -165,7 +165,7 @@ impl AwaitCapability {
 
     pub(super) fn take(self, capability: &Arc<Message>) -> Option<Granting> {
         Some(Granting {
-            named: Body::of(&self.announce).ok()?.sessions(),
+            opening: Body::of(&self.announce).ok()?.opening(),
             transcript: self.transcript.with(capability),
             capability: Arc::clone(capability),
             choice: self.choice?,
@@ -190,7 +190,7 @@ impl Granting {
             self.transcript.with(trust),
             &last,
             trust,
-            self.named,
+            self.opening,
         )
     }
 }

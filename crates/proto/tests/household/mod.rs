@@ -16,12 +16,14 @@ pub mod net;
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::certificate::{
+    Certificate, CertificateRequest, ControlCertificate, ControlRequest, KEYS_LIFE, KeyStatement,
+};
 use signet_proto::draft::{Identity, Signed};
 use signet_proto::entry::Entry;
 use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, Digest, Version};
-use signet_proto::keys::{SealKey, SigningKey};
+use signet_proto::keys::{SealSecret, SigningKey};
 use signet_proto::node::{At, Effect, Judged, Node, Outcome};
 use signet_proto::policy::Policy;
 use signet_proto::time::Timestamp;
@@ -71,15 +73,43 @@ pub fn identity_with(
     change(&mut request);
     let agent = request.agent.clone();
     let certificate = request.sign(&root).unwrap();
-    let sealing = SealKey::of_secret(&Digest::of(&[b"sealing", agent.as_str().as_bytes()]).0);
+    let secret = SealSecret::of(Zeroizing::new(
+        Digest::of(&[b"sealing", agent.as_str().as_bytes()]).0,
+    ));
     let until = Timestamp::from_millis(START).saturating_add(KEYS_LIFE);
-    let keys = KeyStatement::sign(&agent, sealing, 1, until, &signing).unwrap();
+    let keys = KeyStatement::sign(&agent, secret.public(), 1, until, &signing).unwrap();
     Identity {
         certificate,
         keys,
         signing,
         layers: Layers::of(&[0, 1, 2, 3]),
+        secrets: vec![secret],
+        control: Some(control(principal)),
     }
+}
+
+/// The person's own keys, certified by their root.
+pub fn control(principal: &str) -> ControlCertificate {
+    let request = ControlRequest {
+        principal: principal.parse().unwrap(),
+        control_key: key(&format!("control of {principal}")).public().clone(),
+        audit_key: audit_secret(principal).public(),
+        serial: 1,
+        not_before: Timestamp::from_millis(START - 3_600_000),
+        not_after: Timestamp::from_millis(START)
+            .saturating_add(Duration::from_secs(365 * 24 * 3600)),
+        next_root: Digest::of(&[key(&format!("next root of {principal}"))
+            .public()
+            .as_bytes()]),
+    };
+    request.sign(&key(&format!("root of {principal}"))).unwrap()
+}
+
+/// With which the person reads their agent's sealed messages.
+pub fn audit_secret(principal: &str) -> SealSecret {
+    SealSecret::of(Zeroizing::new(
+        Digest::of(&[b"audit of ", principal.as_bytes()]).0,
+    ))
 }
 
 /// One agent: its node, and the log that it would have.

@@ -38,7 +38,19 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 5] = [
+const WITHOUT_VECTOR: [(Reason, &str); 17] = [
+    (Reason::CertificateRevoked, "to be made"),
+    (Reason::TrustWithdrawn, "to be made"),
+    (Reason::LayersInsufficient, "to be made"),
+    (Reason::BodyUnfit, "to be made"),
+    (Reason::BudgetExceeded, "to be made"),
+    (Reason::Unsealable, "to be made"),
+    (Reason::SealMismatch, "to be made"),
+    (Reason::StatementInvalid, "to be made"),
+    (Reason::StatementStale, "to be made"),
+    (Reason::MandateInvalid, "to be made"),
+    (Reason::AuthorityWidened, "to be made"),
+    (Reason::TaskUnknown, "to be made"),
     (
         Reason::WrongSubject,
         "the daemon compares the subject; bytes alone do not show it",

@@ -91,6 +91,8 @@ impl Attacker {
             keys: keys.map_err(|error| missed(&error))?,
             signing,
             layers,
+            secrets: Vec::new(),
+            control: None,
         };
         let mut node = Node::new(
             identity,

@@ -241,7 +241,7 @@ fn keys_do_not_print() {
     let secret = data_encoding::HEXLOWER.encode(keys.sealing.expose());
     let bytes = format!("{:?}", keys.sealing.expose());
     let said = format!("{keys:?}");
-    assert!(said.contains("SealingSecret(public x25519:"), "{said}");
+    assert!(said.contains("SealSecret(public x25519:"), "{said}");
     assert!(!said.contains(&secret) && !said.contains(&bytes[1..40]));
 }
 

@@ -1,0 +1,105 @@
+//! Key statements: an agent's signing key names its sealing key (`signet/1 keys`).
+
+use std::time::Duration;
+
+use super::CertificateError;
+use super::members::{Members, sign_statement};
+use crate::ids::AgentId;
+use crate::json::{Map, Value};
+use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
+use crate::time::Timestamp;
+
+/// How long a key statement lasts; it is rotated after [`KEYS_ROTATE`].
+pub const KEYS_LIFE: Duration = Duration::from_secs(45 * 24 * 3600);
+/// The age at which a new key statement is made.
+pub const KEYS_ROTATE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long a sealing key outlives its statement: the longest life of a message, and a minute.
+pub const SEALING_AFTER: Duration = Duration::from_secs(7 * 24 * 3600 + 60);
+
+/// What an agent's signing key says of its sealing key (`signet/1 keys`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyStatement {
+    /// The agent that states it.
+    pub agent: AgentId,
+    /// The X25519 key to seal for.
+    pub sealing_key: SealKey,
+    /// Rises with every statement of this agent.
+    pub serial: u64,
+    /// Not valid after; a session ends no later.
+    pub not_after: Timestamp,
+    value: Value,
+}
+
+impl KeyStatement {
+    /// A statement signed by the agent's `key`.
+    ///
+    /// # Errors
+    /// When the statement would not parse.
+    pub fn sign(
+        agent: &AgentId,
+        sealing_key: SealKey,
+        serial: u64,
+        not_after: Timestamp,
+        key: &SigningKey,
+    ) -> Result<Self, CertificateError> {
+        let mut members = Map::new();
+        members.insert("type".into(), "keys".into());
+        members.insert("agent-id".into(), agent.as_str().into());
+        members.insert("sealing-key".into(), sealing_key.to_string().into());
+        members.insert("serial".into(), serial.into());
+        members.insert("not-after".into(), not_after.to_string().into());
+        Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
+    }
+
+    /// The next statement, once this one is [`KEYS_ROTATE`] old: the same sealing key, the next serial.
+    ///
+    /// # Errors
+    /// When the statement would not parse.
+    pub fn renewed(
+        &self,
+        now: Timestamp,
+        key: &SigningKey,
+    ) -> Result<Option<Self>, CertificateError> {
+        let made = self.not_after.saturating_sub(KEYS_LIFE);
+        if now < made.saturating_add(KEYS_ROTATE) {
+            return Ok(None);
+        }
+        let (serial, end) = (self.serial.saturating_add(1), now.saturating_add(KEYS_LIFE));
+        Self::sign(&self.agent, self.sealing_key, serial, end, key).map(Some)
+    }
+
+    /// Reads a statement and verifies it under the agent's signing key.
+    ///
+    /// # Errors
+    /// Names the member at fault, or says that the signature does not hold.
+    pub fn parse(value: &Value, key: &VerifyKey) -> Result<Self, CertificateError> {
+        let members = Members::of(
+            value,
+            &[
+                "type",
+                "agent-id",
+                "sealing-key",
+                "serial",
+                "not-after",
+                "signature",
+            ],
+        )?;
+        if members.text("type")? != "keys" {
+            return Err(CertificateError::Member("type"));
+        }
+        let statement = Self {
+            agent: members.parsed("agent-id")?,
+            sealing_key: members.seal_key("sealing-key")?,
+            serial: members.serial("serial")?,
+            not_after: members.parsed("not-after")?,
+            value: value.clone(),
+        };
+        members.verify(Purpose::Keys, key)?;
+        Ok(statement)
+    }
+
+    /// The statement as it is sent.
+    pub fn to_value(&self) -> &Value {
+        &self.value
+    }
+}
