@@ -29,14 +29,12 @@ impl Node {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome
-                .effects
-                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
-            Form::Success | Form::Failure { .. } => {
-                outcome
-                    .effects
-                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+            Form::Call(_) | Form::Success | Form::Failure { .. } => {
+                if !self.pausing.is_paused() {
+                    self.hand_over(message, outcome);
+                }
             }
         }
         if let Some(id) = message.headers.session {
@@ -49,6 +47,15 @@ impl Node {
             }
             self.release(at, &peer, outcome);
         }
+    }
+
+    /// Our agent may have it.
+    pub(super) fn hand_over(&self, message: &Arc<Message>, outcome: &mut Outcome) {
+        let accepted = Accepted(Arc::clone(message));
+        outcome.effects.push(match message.form {
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+        });
     }
 
     pub(super) fn follow_refused(
