@@ -14,6 +14,7 @@ use crate::envelope::{Claimed, Message};
 use crate::ids::{AgentId, Digest, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
 
 use line::{Line, Members};
 
@@ -83,6 +84,8 @@ pub struct Verdict {
     pub hash: Digest,
     /// What is kept of it.
     pub evidence: Evidence,
+    /// What is sealed in it, when it was accepted or sent: sealed once more, for our own person.
+    pub copy: Option<Sealed>,
 }
 
 /// What is kept of a message.
@@ -118,8 +121,22 @@ pub struct DraftLine {
     pub message_id: MessageId,
     /// Seconds that it may wait and then live.
     pub life: u64,
-    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and signature.
+    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and
+    /// signature; what tiers 3 and 4 carry is sealed for ourselves in it.
     pub message: Value,
+    /// What is sealed in it, for our own person.
+    pub copy: Option<Sealed>,
+}
+
+impl DraftLine {
+    /// What is sealed in the message, for ourselves.
+    pub fn sealed(&self) -> Option<Sealed> {
+        let places = ["/params/sealed", "/result/sealed", "/error/data/sealed"];
+        let found = places
+            .into_iter()
+            .find_map(|place| self.message.pointer(place));
+        found.and_then(|sealed| Sealed::parse(sealed).ok())
+    }
 }
 
 /// What became of something.
@@ -196,6 +213,7 @@ impl Entry {
                 line.text("message-id", &draft.message_id.to_string());
                 line.number("life", draft.life);
                 line.value("message", &draft.message);
+                line.copy(draft.copy.as_ref());
             }
             Self::Outcome(outcome) => {
                 line.text("peer", outcome.peer.as_str());
@@ -236,6 +254,7 @@ impl Entry {
                 peer: members.parsed("peer")?,
                 message_id: members.parsed("message-id")?,
                 life: members.number("life")?,
+                copy: members.copy()?,
                 message: line.remove("message").ok_or(EntryError("message"))?,
             }),
             "outcome" => Self::Outcome(OutcomeLine {

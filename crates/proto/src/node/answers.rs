@@ -8,6 +8,7 @@ use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
@@ -21,22 +22,23 @@ impl Node {
         &mut self,
         at: At,
         message: &Arc<Message>,
+        opened: Option<Opened>,
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
+        let accepted = || Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome
-                .effects
-                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
+            Form::Call(_) => outcome.effects.push(Effect::Deliver(accepted())),
             Form::Success | Form::Failure { .. } => {
-                outcome
-                    .effects
-                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+                outcome.effects.push(Effect::Answer(accepted()));
             }
         }
         if let Some(id) = message.headers.session {

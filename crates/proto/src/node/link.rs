@@ -8,6 +8,7 @@ use crate::draft::Draft;
 use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
 use crate::ids::{Digest, MessageId, SessionId};
+use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
@@ -31,6 +32,7 @@ pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
     pub(super) drafts: VecDeque<Waiting>,
+    pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) announced: Option<Timestamp>,
     pub(super) heard_announce: Option<Timestamp>,
@@ -57,6 +59,13 @@ impl Link {
 
     pub(super) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.sessions.iter_mut().find(|session| session.id == id)
+    }
+
+    /// A draft was sent, or came to an end.
+    pub(super) fn drop_draft(&mut self, name: MessageId) {
+        self.drafts
+            .retain(|waiting| waiting.draft.message_id != name);
+        self.lost.retain(|(lost, _)| *lost != name);
     }
 
     /// The newest session that a new message may use.
