@@ -145,6 +145,7 @@ struct Seen<'a> {
     method: Option<&'a str>,
     tier: Option<u8>,
     summary: Option<&'a str>,
+    sealed: bool,
     id: Option<MessageId>,
 }
 
@@ -190,6 +191,7 @@ impl<'a> Seen<'a> {
             method,
             tier: Some(headers.data_tier),
             summary: message.summary.as_deref().filter(|_| headers.data_tier < 3),
+            sealed: message.sealed.is_some(),
             id: Some(headers.message_id),
         }
     }
@@ -219,7 +221,8 @@ fn describe_verdict(verdict: &Verdict) -> String {
     let summary = seen
         .summary
         .map(|summary| format!("\"{}\"", printable(summary)));
-    for part in [reason, summary, seen.id.as_ref().map(brief)]
+    let sealed = seen.sealed.then(|| SEALED.to_owned());
+    for part in [reason, summary, sealed, seen.id.as_ref().map(brief)]
         .into_iter()
         .flatten()
     {
@@ -276,12 +279,13 @@ fn describe_entry(entry: &Entry) -> String {
             statement.serial
         ),
         Entry::Draft(draft) => {
+            let sealed = draft
+                .sealed()
+                .map_or(String::new(), |_| format!("  {SEALED}"));
+            let (peer, id) = (&draft.peer, brief(&draft.message_id));
             format!(
-                "{:<12}  {:<14}  for {} s  {}",
-                "waits",
-                draft.peer,
-                draft.life,
-                brief(&draft.message_id)
+                "{:<12}  {peer:<14}  for {} s{sealed}  {id}",
+                "waits", draft.life
             )
         }
         Entry::Outcome(outcome) => {
@@ -322,3 +326,6 @@ fn brief(id: &MessageId) -> String {
     let id = id.to_string();
     format!("{}…", id.get(..8).unwrap_or_default())
 }
+
+/// In the place of a summary that only `signet audit open` can show.
+const SEALED: &str = "(sealed)";

@@ -15,6 +15,7 @@ use crate::envelope::{Claimed, Message};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
 
 use crate::statement::{PauseStatement, Revocation};
 
@@ -93,6 +94,8 @@ pub struct Verdict {
     pub hash: Digest,
     /// What is kept of it.
     pub evidence: Evidence,
+    /// What is sealed in it, when it was accepted or sent: sealed once more, for our own person.
+    pub copy: Option<Sealed>,
 }
 
 /// What is kept of a message.
@@ -145,8 +148,22 @@ pub struct DraftLine {
     /// The root key that the recipient is bound to, when the person's approval is needed: it must be
     /// the same when the draft leaves.
     pub approve: Option<KeyId>,
-    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and signature.
+    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and
+    /// signature; what tiers 3 and 4 carry is sealed for ourselves in it.
     pub message: Value,
+    /// What is sealed in it, for our own person.
+    pub copy: Option<Sealed>,
+}
+
+impl DraftLine {
+    /// What is sealed in the message, for ourselves.
+    pub fn sealed(&self) -> Option<Sealed> {
+        let places = ["/params/sealed", "/result/sealed", "/error/data/sealed"];
+        let found = places
+            .into_iter()
+            .find_map(|place| self.message.pointer(place));
+        found.and_then(|sealed| Sealed::parse(sealed).ok())
+    }
 }
 
 /// What became of something.
@@ -231,6 +248,7 @@ impl Entry {
                     line.text("approve", &root.to_string());
                 }
                 line.value("message", &draft.message);
+                line.copy(draft.copy.as_ref());
             }
             Self::Outcome(outcome) => {
                 line.text("peer", outcome.peer.as_str());
@@ -277,6 +295,7 @@ impl Entry {
                     true => Some(members.parsed("approve")?),
                     false => None,
                 },
+                copy: members.copy()?,
                 message: line.remove("message").ok_or(EntryError("message"))?,
             }),
             "outcome" => Self::Outcome(OutcomeLine {

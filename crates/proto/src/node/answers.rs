@@ -8,6 +8,7 @@ use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
@@ -21,9 +22,14 @@ impl Node {
         &mut self,
         at: At,
         message: &Arc<Message>,
+        opened: Option<Opened>,
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
+        let accepted = || Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
@@ -33,7 +39,7 @@ impl Node {
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if !self.pausing.is_paused() {
-                    self.hand_over(message, outcome);
+                    outcome.effects.push(hand_over(accepted()));
                 }
             }
         }
@@ -47,15 +53,6 @@ impl Node {
             }
             self.release(at, &peer, outcome);
         }
-    }
-
-    /// Our agent may have it.
-    pub(super) fn hand_over(&self, message: &Arc<Message>, outcome: &mut Outcome) {
-        let accepted = Accepted(Arc::clone(message));
-        outcome.effects.push(match message.form {
-            Form::Call(_) => Effect::Deliver(accepted),
-            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
-        });
     }
 
     pub(super) fn follow_refused(
@@ -225,6 +222,14 @@ impl Node {
                 }
             }
         }
+    }
+}
+
+/// Our agent may have it.
+pub(super) fn hand_over(accepted: Accepted) -> Effect {
+    match accepted.message.form {
+        Form::Call(_) => Effect::Deliver(accepted),
+        Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
     }
 }
 

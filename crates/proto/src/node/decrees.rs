@@ -1,10 +1,11 @@
 //! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::{Certificate, ControlCertificate};
 use crate::draft::{Draft, LONGEST_LIFE, Stamp};
-use crate::entry::Entry;
+use crate::entry::{Entry, Ruling};
 use crate::envelope::{Message, Method};
 use crate::ids::AgentId;
 use crate::json::{Map, Value};
@@ -12,8 +13,9 @@ use crate::reject::Reason;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 
+use super::answers::hand_over;
 use super::request::LocalError;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::{Accepted, At, Effect, Node, Notice, Outcome};
 
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
@@ -130,9 +132,20 @@ impl Node {
         }
     }
 
+    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
+    /// back the key that signed it.
+    pub(super) fn obey(&mut self, at: At, message: &Message, outcome: &mut Outcome) -> Ruling {
+        self.take_decrees(at, message, outcome);
+        let changed = !outcome.entries.is_empty();
+        match changed && self.is_sender_revoked(message) {
+            true => Ruling::Rejected(Reason::CertificateRevoked),
+            false => Ruling::Accepted,
+        }
+    }
+
     /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
     /// may lose the message, which comes again, but not the decree alone.
-    pub(super) fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
         match message.form.method() {
             Some(Method::Announce | Method::Verify) => {
                 let carried = message
@@ -201,7 +214,9 @@ impl Node {
             .map(|item| item.message)
             .collect();
         for message in waited {
-            self.hand_over(&message, outcome);
+            let opened = self.opened(&message).map(Arc::new);
+            let accepted = Accepted { message, opened };
+            outcome.effects.push(hand_over(accepted));
         }
         for link in self.links.values_mut() {
             for session in &mut link.sessions {
@@ -215,7 +230,7 @@ impl Node {
     }
 
     /// Whether the key that signed `message` has been taken back by what it carried itself.
-    pub(super) fn is_sender_revoked(&self, message: &Message) -> bool {
+    fn is_sender_revoked(&self, message: &Message) -> bool {
         let headers = &message.headers;
         let body = message.body.as_ref();
         let carried = body.and_then(|body| Certificate::read(body.get("certificate")?).ok());

@@ -10,6 +10,7 @@ use crate::handshake::{Established, Handshake, Role, best_common};
 use crate::ids::{AgentId, Version};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
 
 use super::memory::Changed;
 use super::{At, Effect, Node, Notice, Outcome, State};
@@ -157,6 +158,17 @@ impl Node {
 
     /// Writes a message of ours down, and lets it go out when the line is durable.
     pub(super) fn write_sent(&mut self, at: At, signed: Signed, outcome: &mut Outcome) {
+        self.write_sealed(at, signed, None, outcome);
+    }
+
+    /// The same for a message with a sealed box: `copy` holds it for our person.
+    pub(super) fn write_sealed(
+        &mut self,
+        at: At,
+        signed: Signed,
+        copy: Option<Sealed>,
+        outcome: &mut Outcome,
+    ) {
         let message = signed.message();
         let entry = Entry::Message(Verdict {
             direction: Direction::Out,
@@ -164,6 +176,7 @@ impl Node {
             bytes: message.canonical().len() as u64,
             hash: message.hash(),
             evidence: Evidence::Whole(Arc::clone(message)),
+            copy,
         });
         let changed = self.apply(at.now, &entry);
         outcome.entries.push(entry);

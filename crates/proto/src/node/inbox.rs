@@ -147,10 +147,14 @@ impl Inbox {
     }
 }
 
-/// What a message takes in memory, about: its text, and its parsed body, which can weigh a hundred
-/// times its text.
+/// What a message takes in memory, about: its text, its box, and its parsed body, which can weigh a
+/// hundred times its text.
 fn weight(message: &Message) -> usize {
-    message.canonical().len() + message.body.as_ref().map_or(0, weight_of)
+    let sealed = message
+        .sealed
+        .as_ref()
+        .map_or(0, |sealed| sealed.bytes().len());
+    message.canonical().len() + sealed + message.body.as_ref().map_or(0, weight_of)
 }
 
 fn weight_of(value: &Value) -> usize {

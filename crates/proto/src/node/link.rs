@@ -9,6 +9,7 @@ use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
 use crate::ids::{Digest, KeyId, MessageId, SessionId};
 use crate::json::Value;
+use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
@@ -32,6 +33,7 @@ pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
     pub(super) drafts: VecDeque<Waiting>,
+    pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) announced: Option<Timestamp>,
     pub(super) heard_announce: Option<Timestamp>,
@@ -79,6 +81,13 @@ impl Link {
 
     pub(super) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.sessions.iter_mut().find(|session| session.id == id)
+    }
+
+    /// A draft was sent, or came to an end.
+    pub(super) fn drop_draft(&mut self, name: MessageId) {
+        self.drafts
+            .retain(|waiting| waiting.draft.message_id != name);
+        self.lost.retain(|(lost, _)| *lost != name);
     }
 
     /// The newest session that a new message may use.

@@ -194,8 +194,7 @@ impl Node {
             }
             _ => {}
         }
-        link.drafts
-            .retain(|waiting| waiting.draft.message_id != headers.message_id);
+        link.drop_draft(headers.message_id);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
@@ -255,12 +254,16 @@ impl Node {
 
     fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
         let life = std::time::Duration::from_secs(line.life);
-        let Ok(draft) = Draft::parse(line.message.clone(), life) else {
+        let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
-        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            self.inbox.remove(&draft.recipient, request);
-            self.pings.remove(&(draft.recipient.clone(), request));
+        let message = stored.message();
+        if let Some(request) = message.headers.in_reply_to
+            && message.form.method().is_none()
+        {
+            let recipient = message.headers.recipient_id.clone();
+            self.inbox.remove(&recipient, request);
+            self.pings.remove(&(recipient, request));
         }
         let until = now.saturating_add(life);
         let approval = line.approve.map(|root| Approving {
@@ -268,11 +271,17 @@ impl Node {
             value: Arc::new(line.message.clone()),
             granted: false,
         });
-        self.link_mut(&line.peer).drafts.push_back(Waiting {
-            draft,
-            until,
-            approval,
-        });
+        let opened = stored.open(&self.identity);
+        let link = self.link_mut(&line.peer);
+        match opened {
+            Ok(draft) => link.drafts.push_back(Waiting {
+                draft,
+                until,
+                approval,
+            }),
+            // It has perhaps been sent: a later line says so, or it ends when the log has been told.
+            Err(reason) => link.lost.push((line.message_id, reason)),
+        }
     }
 
     fn apply_outcome(&mut self, line: &OutcomeLine) {
@@ -282,9 +291,7 @@ impl Node {
                 self.pings.remove(&(line.peer.clone(), line.message_id));
             }
             Did::DraftExpired | Did::DraftRefused => {
-                self.link_mut(&line.peer)
-                    .drafts
-                    .retain(|waiting| waiting.draft.message_id != line.message_id);
+                self.link_mut(&line.peer).drop_draft(line.message_id);
             }
         }
     }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
+use zeroize::Zeroizing;
 
 use crate::certificate::{Certificate, KeyStatement};
 use crate::draft::{Identity, Signed};
@@ -33,6 +34,7 @@ use crate::envelope::{Message, Unparsed, Unverified};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
+use crate::seal::{self, Opened, Sealed};
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -129,12 +131,20 @@ impl Judged {
 /// A message that was verified, fresh in its session, and allowed: **the only thing that an effect
 /// of an inbound message can carry**. Only [`Node`] makes it.
 #[derive(Clone, Debug)]
-pub struct Accepted(Arc<Message>);
+pub struct Accepted {
+    message: Arc<Message>,
+    opened: Option<Arc<Opened>>,
+}
 
 impl Accepted {
     /// What it says.
     pub fn message(&self) -> &Arc<Message> {
-        &self.0
+        &self.message
+    }
+
+    /// What was sealed in it.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.opened.as_deref()
     }
 }
 
@@ -246,6 +256,9 @@ pub struct Node {
     rng: ChaCha20Rng,
 }
 
+/// What a box held, and its bytes.
+type Unsealed = (Opened, Zeroizing<Vec<u8>>);
+
 #[derive(Clone, Debug)]
 struct OpenRequest {
     peer: AgentId,
@@ -301,6 +314,22 @@ impl Node {
         &self.inbox
     }
 
+    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
+    /// sealed to is destroyed.
+    pub fn opened(&self, message: &Message) -> Option<Opened> {
+        self.open(message).ok().flatten().map(|(opened, _)| opened)
+    }
+
+    /// The last step of check V12: what is sealed, and its bytes for the log's copy.
+    fn open(&self, message: &Message) -> Result<Option<Unsealed>, Reason> {
+        let Some(sealed) = &message.sealed else {
+            return Ok(None);
+        };
+        let secret = self.identity.secret_for(sealed);
+        let secret = secret.ok_or(Reason::Unsealable)?;
+        seal::open(sealed, secret, message).map(Some)
+    }
+
     /// One peer's sessions and what waits for it, for a person.
     pub fn standing(&self, peer: &AgentId, now: Timestamp) -> Standing {
         self.links
@@ -347,7 +376,7 @@ pub struct Standing {
 
 impl Outcome {
     /// Adds what happened to a message that came, and says what was decided.
-    fn verdict(bytes: u64, message: &Arc<Message>, ruling: Ruling) -> Entry {
+    fn verdict(bytes: u64, message: &Arc<Message>, ruling: Ruling, copy: Option<Sealed>) -> Entry {
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(crate::envelope::Claimed {
                 agent: Some(message.headers.agent_id.clone()),
@@ -368,6 +397,7 @@ impl Outcome {
             bytes,
             hash: message.hash(),
             evidence,
+            copy,
         })
     }
 }

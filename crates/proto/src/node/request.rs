@@ -1,5 +1,6 @@
 //! What our own side can ask for, and why it may not be had.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::headers::{CapabilityName, ConversationId};
@@ -8,8 +9,8 @@ use crate::json::Value;
 use crate::reject::Reason;
 use crate::trust::BindError;
 
-/// What our agent wants to say.
-#[derive(Clone, Debug, Default)]
+/// What our agent wants to say. It does not print itself: an answer's tier is its request's.
+#[derive(Clone, Default)]
 pub struct Content {
     /// One line for people.
     pub summary: Option<String>,
@@ -19,10 +20,21 @@ pub struct Content {
     pub capability: Option<CapabilityName>,
     /// What it belongs to.
     pub conversation_id: Option<ConversationId>,
-    /// 1 or 2; 1 when absent.
+    /// 1 to 4; 1 when absent. From 3 on, summary and body leave sealed for the recipient alone.
     pub data_tier: Option<u8>,
     /// How long it may wait and live; 72 hours when absent.
     pub life: Option<Duration>,
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content")
+            .field("capability", &self.capability)
+            .field("conversation_id", &self.conversation_id)
+            .field("data_tier", &self.data_tier)
+            .field("life", &self.life)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A new message of ours.

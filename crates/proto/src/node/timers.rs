@@ -67,6 +67,7 @@ impl Node {
             for id in open {
                 self.send_receipt(at, peer, id, &mut outcome);
             }
+            self.end_lost_drafts(at, peer, &mut outcome);
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),
