@@ -28,6 +28,7 @@ use crate::private;
 
 pub use create::{NewAgent, Root, create};
 pub use error::KeystoreError;
+pub use pem::read_signing_key;
 
 /// The keys of one agent, which belong together.
 #[derive(Debug)]

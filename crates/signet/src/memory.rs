@@ -4,8 +4,9 @@ use signet_audit::{Log, LogError};
 use signet_proto::draft::Identity;
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
-use signet_proto::node::Node;
+use signet_proto::node::{Node, Outcome};
 use signet_proto::policy::{Capability, Policy};
+use signet_proto::time::Timestamp;
 
 use crate::clock;
 use crate::config::Config;
@@ -83,6 +84,20 @@ impl Memory {
             }
         }
         Ok(Self { node, log })
+    }
+
+    /// Writes what a person decided while no daemon runs. What would have been sent is not written:
+    /// the next start sends it.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn write(&mut self, now: Timestamp, outcome: &Outcome) -> Result<(), MemoryError> {
+        let sent = |entry: &&Entry| matches!(entry, Entry::Message(_));
+        for entry in outcome.entries.iter().filter(|entry| !sent(entry)) {
+            self.log.append(now, entry)?;
+        }
+        self.log.commit()?;
+        Ok(())
     }
 }
 

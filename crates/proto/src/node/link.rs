@@ -44,6 +44,8 @@ pub(super) struct Link {
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
+    /// Whether our person approved the peer and it has not heard from us since.
+    pub(super) greets: bool,
     /// When the decrees of our person were last told.
     pub(super) told: Option<Timestamp>,
 }
@@ -98,9 +100,9 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
-    /// Whether anything waits that needs nothing but a session.
+    /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
     fn has_mail(&self) -> bool {
-        self.drafts.iter().any(Waiting::is_approved)
+        self.greets || self.drafts.iter().any(Waiting::is_approved)
     }
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives

@@ -181,6 +181,7 @@ impl Node {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
                     link.announced = Some(headers.timestamp);
+                    link.greets = false;
                 }
                 let established = link.handshake.sent(message, now);
                 return self.establish(&peer, established, now);

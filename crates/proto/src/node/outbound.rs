@@ -36,6 +36,9 @@ impl Node {
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_write_to(peer)?;
+        if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
+            return Err(LocalError::PeerUnknown(peer.clone()));
+        }
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
             Sending::Request(content) => (Method::Request, content),

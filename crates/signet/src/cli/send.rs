@@ -103,10 +103,23 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
         }
         ("received", _) if args.json => Ok(()),
         ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
-        (state @ ("queued" | "published"), _) if args.wait == 0.0 && !args.json => {
+        (state @ ("queued" | "published"), _)
+            if args.wait == 0.0 && !args.json && sent.get("waits-for").is_none() =>
+        {
             print(&format!("{state}: {id}\n"))
         }
         ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
+        ("queued", _)
+            if sent
+                .get("waits-for")
+                .is_some_and(|waits| waits != "session") =>
+        {
+            let waits = text(sent, "waits-for");
+            print(&format!(
+                "queued: {id} waits for {waits}\n  next: {}\n",
+                next_for(waits)
+            ))
+        }
         ("queued", _) => {
             let what = format!(
                 "no-answer: nothing came from {} within {} s; {id} waits for a session or an answer",
@@ -137,6 +150,17 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
                 "send it again, as a new message",
             ))
         }
+    }
+}
+
+/// What a person does about a message that waits for people.
+fn next_for(waits: &str) -> &'static str {
+    match waits {
+        "approval" => "signet drafts, then signet approve",
+        "introduction" => {
+            "its person sees yours in `signet trust pending`, and then you see theirs; both approve"
+        }
+        _ => "signet resume",
     }
 }
 
