@@ -129,6 +129,8 @@ fn peer(line: &Line) -> Option<AgentId> {
         Entry::Message(verdict) => Seen::of(verdict).peer,
         Entry::Trust(_, certificate) => Some(certificate.agent.clone()),
         Entry::Draft(draft) => Some(draft.peer.clone()),
+        Entry::Revoked(revocation) => Some(revocation.agent.clone()),
+        Entry::Approval(line) => Some(line.peer.clone()),
         Entry::Outcome(outcome) => Some(outcome.peer.clone()),
         Entry::Clock { peer, .. } => Some(peer.clone()),
         _ => None,
@@ -251,6 +253,31 @@ fn describe_entry(entry: &Entry) -> String {
                 change.as_str()
             )
         }
+        Entry::Revoked(revocation) => format!(
+            "{:<12}  {:<14}  of {}, serial {} and lower  \"{}\"",
+            "revoked",
+            revocation.agent,
+            revocation.principal,
+            revocation.serial,
+            printable(&revocation.why)
+        ),
+        Entry::Approval(line) => format!(
+            "{:<12}  {:<14}  by {}  {}",
+            line.approval.decision.as_str(),
+            line.peer,
+            line.approval.principal,
+            brief(&line.message_id)
+        ),
+        Entry::Pause(statement) => format!(
+            "{:<12}  by {}, number {}",
+            if statement.paused {
+                "paused"
+            } else {
+                "resumed"
+            },
+            statement.principal,
+            statement.serial
+        ),
         Entry::Draft(draft) => {
             let sealed = draft
                 .sealed()

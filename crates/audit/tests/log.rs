@@ -101,6 +101,7 @@ fn every_kind() -> Vec<Entry> {
         Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id: id,
+            approve: None,
             life: 60,
             message: serde_json::json!({"a": 1}),
             copy: None,

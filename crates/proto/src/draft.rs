@@ -209,6 +209,11 @@ impl Draft {
         }
     }
 
+    /// Whether it carries nothing, such as the error that refuses a request.
+    pub fn is_empty(&self) -> bool {
+        self.summary.is_none() && self.body.is_none()
+    }
+
     /// Signs it, when it may travel in clear.
     ///
     /// # Errors

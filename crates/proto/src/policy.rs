@@ -29,6 +29,8 @@ pub struct Policy {
     pub capabilities: Vec<Capability>,
     /// The highest data tier that a pinned peer may send us.
     pub tier: u8,
+    /// The data tiers at which a message of ours leaves only with our person's approval.
+    pub approve: Vec<u8>,
 }
 
 impl Default for Policy {
@@ -36,6 +38,7 @@ impl Default for Policy {
         Self {
             capabilities: Vec::new(),
             tier: HIGHEST_CLEAR_TIER,
+            approve: Vec::new(),
         }
     }
 }

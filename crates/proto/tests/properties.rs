@@ -127,6 +127,7 @@ proptest! {
         let entry = Entry::Draft(DraftLine {
             peer: draft.recipient.clone(),
             message_id: draft.message_id,
+            approve: None,
             life: draft.life.as_secs(),
             message: value,
             copy,

@@ -26,19 +26,17 @@ impl Node {
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
-        let accepted = || Accepted {
-            message: Arc::clone(message),
-            opened: opened.map(Arc::new),
-        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome.effects.push(Effect::Deliver(accepted())),
-            Form::Success | Form::Failure { .. } => {
-                outcome.effects.push(Effect::Answer(accepted()));
+            Form::Call(_) | Form::Success | Form::Failure { .. } => {
+                if !self.pausing.is_paused() {
+                    self.hand_over(message, opened, outcome);
+                }
             }
         }
         if let Some(id) = message.headers.session {
@@ -51,6 +49,23 @@ impl Node {
             }
             self.release(at, &peer, outcome);
         }
+    }
+
+    /// Our agent may have it.
+    pub(super) fn hand_over(
+        &self,
+        message: &Arc<Message>,
+        opened: Option<Opened>,
+        outcome: &mut Outcome,
+    ) {
+        let accepted = Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
+        outcome.effects.push(match message.form {
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+        });
     }
 
     pub(super) fn follow_refused(

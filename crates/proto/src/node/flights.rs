@@ -13,7 +13,7 @@ use crate::reject::Reason;
 use crate::seal::Sealed;
 
 use super::memory::Changed;
-use super::{At, Effect, Node, Outcome, State};
+use super::{At, Effect, Node, Notice, Outcome, State};
 
 impl Node {
     /// Starts a handshake: flight 1.
@@ -65,11 +65,21 @@ impl Node {
     }
 
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
-    fn welcome(&mut self, established: &Established, renewed: bool, outcome: &mut Outcome) {
+    fn welcome(
+        &mut self,
+        established: &Established,
+        renewed: Option<TrustChange>,
+        outcome: &mut Outcome,
+    ) {
         let certificate = &established.certificate;
-        if renewed {
-            let entry = Entry::Trust(TrustChange::Renewed, certificate.clone());
+        // The binding moved with the flight already; the line tells the person.
+        if let Some(change) = renewed {
+            let entry = Entry::Trust(change, certificate.clone());
             outcome.entries.push(entry);
+        }
+        if renewed == Some(TrustChange::RootSucceeded) {
+            let notice = Notice::RootSucceeded(certificate.clone());
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
         }
         outcome.effects.push(Effect::Trust(self.trust().clone()));
         outcome
@@ -228,6 +238,10 @@ impl Node {
             "sessions".into(),
             held.map(|id| Value::from(id.to_string())).collect(),
         );
+        let revocations = self.carried_revocations();
+        if revocations.as_array().is_some_and(|list| !list.is_empty()) {
+            body.insert("revocations".into(), revocations);
+        }
     }
 
     fn put_grant(&self, body: &mut Map<String, Value>) {

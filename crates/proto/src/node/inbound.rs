@@ -22,6 +22,8 @@ use super::{At, Effect, Judged, Node, Outcome, Refusal, State, Unsealed};
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
+/// Why what waits for a revoked peer is refused.
+pub(super) const PEER_REVOKED: &str = "peer-revoked";
 
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
@@ -36,13 +38,19 @@ impl Node {
     }
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
+        let mut outcome = Outcome::default();
         let (ruling, unsealed) = match self.rule(at.now, &message) {
-            Ok(unsealed) => (Ruling::Accepted, unsealed),
+            Ok(unsealed) => {
+                self.take_decrees(at, &message, &mut outcome);
+                match self.is_sender_revoked(&message) {
+                    false => (Ruling::Accepted, unsealed),
+                    true => (Ruling::Rejected(Reason::CertificateRevoked), None),
+                }
+            }
             Err(reason) => (Ruling::Rejected(reason), None),
         };
         let (opened, plaintext) = unsealed.unzip();
         let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
-        let mut outcome = Outcome::default();
         let entry = Outcome::verdict(bytes, &message, ruling, copy);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
@@ -88,7 +96,12 @@ impl Node {
             return Err(Reason::TimestampInFuture);
         }
         match method {
-            Some(Method::Revoke | Method::Pause | Method::Resume) => Err(Reason::MethodNotServed),
+            Some(method @ (Method::Revoke | Method::Pause | Method::Resume)) => {
+                match known.is_some() {
+                    true => Err(Reason::MessageIdReuse),
+                    false => self.rule_decree(message, method).map(|()| None),
+                }
+            }
             Some(method) if method.is_handshake() => {
                 self.rule_flight(link, message, known.is_some())?;
                 Ok(None)
@@ -195,6 +208,14 @@ impl Node {
         for message in changed.abandoned {
             outcome.effects.push(settle(&message, State::Unknown));
         }
+        for (peer, message_id) in changed.cut {
+            let state = State::Refused(PEER_REVOKED.to_owned());
+            outcome.effects.push(Effect::Settle {
+                peer,
+                message_id,
+                state,
+            });
+        }
     }
 
     /// The message by the present trust store: judged again when its sender's standing has changed.
@@ -239,10 +260,14 @@ impl Node {
             evidence,
             copy: None,
         };
-        Outcome {
+        let mut outcome = Outcome {
             entries: vec![Entry::Message(verdict)],
             effects: Vec::new(),
+        };
+        if let Refusal::Unproven(unproven) = refusal {
+            self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }
+        outcome
     }
 }
 
@@ -265,7 +290,7 @@ fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {
 }
 
 /// Check V09.
-fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
     let headers = &message.headers;
     let flight = message.form.method().is_some_and(Method::is_handshake);
     let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };

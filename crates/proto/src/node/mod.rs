@@ -7,6 +7,8 @@
 
 mod answers;
 mod budget;
+mod decrees;
+mod drafts;
 mod flights;
 mod inbound;
 mod inbox;
@@ -14,6 +16,8 @@ mod link;
 mod memory;
 mod outbound;
 mod request;
+mod standing;
+mod strangers;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -23,7 +27,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
 
-use crate::certificate::KeyStatement;
+use crate::certificate::{Certificate, KeyStatement};
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
@@ -31,14 +35,19 @@ use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::seal::{self, Opened, Sealed};
+use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 use crate::verify::{Unproven, Verified};
 
 use budget::Budget;
+pub use decrees::Pausing;
+pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 use link::Link;
 pub use request::{Content, LocalError, Sending};
+pub use strangers::Stranger;
+use strangers::Strangers;
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +171,31 @@ pub enum Effect {
     Established(AgentId),
     /// The trust store changed: verify by this snapshot from now on.
     Trust(TrustView),
+    /// Our person has to hear of something.
+    Notice(Box<Notice>),
+}
+
+/// What our person has to hear of.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A stranger waits for a decision.
+    StrangerWaits(Certificate),
+    /// A pinned principal appeared with a root key that the old one had not named: perhaps an attack.
+    RootChanged(Certificate),
+    /// The successor that a pinned root had named took its place.
+    RootSucceeded(Certificate),
+    /// Certificates were taken back by their root.
+    Revoked(Revocation),
+    /// The person paused their agents, or let them go on.
+    Pause(PauseStatement),
+    /// A message of ours waits for the person's approval.
+    ApprovalNeeded {
+        /// For whom it is.
+        peer: AgentId,
+        /// Which.
+        message_id: MessageId,
+    },
 }
 
 /// Where a message of ours is.
@@ -217,6 +251,8 @@ pub struct Node {
     swept: Option<Timestamp>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     strangers: Budget,
+    waiting_room: Strangers,
+    pausing: Pausing,
     rng: ChaCha20Rng,
 }
 
@@ -244,6 +280,8 @@ impl Node {
             swept: None,
             pings: BTreeMap::new(),
             strangers: Budget::default(),
+            waiting_room: Strangers::default(),
+            pausing: Pausing::default(),
             rng: ChaCha20Rng::from_seed(seed),
         }
     }

@@ -8,7 +8,7 @@ use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::MAX_SEQUENCE;
-use crate::ids::{AgentId, Digest, MessageId, SessionId};
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
 use crate::reject::Reason;
@@ -16,7 +16,7 @@ use crate::trust::BindError;
 
 use super::link::DRAFTS;
 use super::request::{Content, LocalError, Sending};
-use super::{At, Effect, Node, Outcome, State};
+use super::{At, Effect, Node, Notice, Outcome, State};
 
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
@@ -35,9 +35,7 @@ impl Node {
         peer: &AgentId,
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        if self.trust().peer(peer).is_none() {
-            return Err(LocalError::PeerUnknown(peer.clone()));
-        }
+        self.may_write_to(peer)?;
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
             Sending::Request(content) => (Method::Request, content),
@@ -173,28 +171,30 @@ impl Node {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
         let peer = draft.recipient.clone();
-        match self.slot(at, &peer) {
+        let approve = self.approval_root(&draft)?;
+        match self.slot(at, &peer).filter(|_| approve.is_none()) {
             Some((stamp, to)) => {
                 let (signed, copy) = draft
                     .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
                     .map_err(LocalError::Message)?;
                 self.write_sealed(at, signed, copy, outcome);
             }
-            None => self.write_draft(at, draft, outcome)?,
+            None => self.write_draft(at, draft, approve, outcome)?,
         }
         Ok(())
     }
 
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        while let Some(waiting) = self
-            .link(peer)
-            .and_then(|link| link.drafts.front())
-            .cloned()
-        {
+        while let Some(waiting) = self.releasable(peer).cloned() {
             let Some((stamp, to)) = self.slot(at, peer) else {
                 return;
             };
+            if let Some(reason) = self.obstacle(peer, &waiting) {
+                let (name, state) = (waiting.draft.message_id, State::Refused(reason.into()));
+                self.end_draft(at, peer, name, Did::DraftRefused, state, outcome);
+                continue;
+            }
             let mut draft = waiting.draft;
             draft.life = waiting.until.since(at.now);
             let message_id = draft.message_id;
@@ -292,6 +292,9 @@ impl Node {
 
     /// Where the next message to a peer goes, and the key that it is sealed for there.
     fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
+        if self.pausing.is_paused() || self.trust().trusted(peer).is_none() {
+            return None;
+        }
         let session = self.link(peer)?.sendable(at.now)?;
         let sequence = session.ledger.next()?;
         let stamp = Stamp {
@@ -308,6 +311,7 @@ impl Node {
         &mut self,
         at: At,
         draft: Draft,
+        approve: Option<KeyId>,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
         let peer = draft.recipient.clone();
@@ -326,17 +330,18 @@ impl Node {
             peer: peer.clone(),
             message_id: draft.message_id,
             life: draft.life.as_secs().max(1),
+            approve,
             message,
             copy,
         });
         self.apply(at.now, &entry);
         outcome.entries.push(entry);
-        if self
-            .link(&peer)
-            .is_some_and(|link| link.sendable(at.now).is_none())
-        {
-            self.announce_if_idle(at, &peer, outcome);
+        if approve.is_some() {
+            let (peer, message_id) = (peer.clone(), draft.message_id);
+            let notice = Notice::ApprovalNeeded { peer, message_id };
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
         }
+        self.announce_for_drafts(at, &peer, outcome);
         Ok(())
     }
 }
