@@ -33,7 +33,7 @@ pub struct Config {
     pub control_socket: PathBuf,
     /// `[[capability]]`: what this agent offers.
     pub capabilities: Vec<CapabilityConfig>,
-    /// `[grant] tier`: the highest tier that pinned peers may send us, 1 or 2.
+    /// `[grant] tier`: the highest tier that pinned peers may send us, 1 to 4.
     pub grant_tier: u8,
 }
 
@@ -123,7 +123,7 @@ impl Config {
         Ok(Self {
             control_socket: control_socket(&root.section("control", &["socket"])?, home)?,
             capabilities: capabilities(&root)?,
-            grant_tier: grant.small("tier", 1..=2)?.unwrap_or(2),
+            grant_tier: grant.small("tier", 1..=4)?.unwrap_or(2),
             audit_dir,
             agent,
             nats,
@@ -304,7 +304,7 @@ principal = "PRINCIPAL"
 # socket = "control.sock"
 
 [grant]
-# tier = 2                               # the most that pinned peers may send: 1 or 2
+# tier = 2                               # the most that pinned peers may send: 1 to 4
 
 # What this agent offers to its peers; as many as there are:
 # [[capability]]

@@ -1,6 +1,7 @@
 //! What happens outside once the log remembers it: publish, answer, deliver, notify.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,8 +21,8 @@ use crate::render;
 /// How often waiters whose caller has gone are swept out.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// One thing to do, in the order in which the log allows it.
-#[derive(Debug)]
+/// One thing to do, in the order in which the log allows it. It does not print answers: what was
+/// sealed stands open in them.
 pub enum Deed {
     /// The node's.
     Effect(Effect),
@@ -31,6 +32,17 @@ pub enum Deed {
     Wait(MessageId, Waiter),
     /// A connection wants every message that arrives, from the next on.
     Follow(Notifier),
+}
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
+            Self::Answer(..) => f.write_str("Answer(..)"),
+            Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
+            Self::Follow(_) => f.write_str("Follow(..)"),
+        }
+    }
 }
 
 /// Somebody who waits for what becomes of a message of ours.
@@ -138,7 +150,7 @@ impl Effects {
         if self.followers.is_empty() {
             return;
         }
-        let item = render::item(accepted.message());
+        let item = render::item(accepted.message(), accepted.opened());
         // A follower that does not keep up is cut off; its messages wait in the inbox.
         self.followers
             .retain(|follower| follower.notify("inbox.message", &item).is_ok());

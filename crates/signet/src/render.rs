@@ -5,6 +5,7 @@ use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::Standing;
+use signet_proto::seal::Opened;
 use signet_proto::trust::Peer;
 
 /// The subject of an agent's inbox.
@@ -12,8 +13,8 @@ pub fn inbox_subject(agent: &AgentId) -> String {
     format!("agent.{agent}.inbox")
 }
 
-/// One message as an agent reads it.
-pub fn item(message: &Message) -> Value {
+/// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
+pub fn item(message: &Message, opened: Option<&Opened>) -> Value {
     let headers = &message.headers;
     let mut item = Map::new();
     let mut put =
@@ -41,8 +42,16 @@ pub fn item(message: &Message) -> Value {
         "in-reply-to",
         headers.in_reply_to.map(|id| id.to_string().into()),
     );
-    put("summary", message.summary.as_deref().map(Into::into));
-    put("body", message.body.clone());
+    let (summary, body) = match opened {
+        Some(opened) => (&opened.summary, &opened.body),
+        None => (&message.summary, &message.body),
+    };
+    put("summary", summary.as_deref().map(Into::into));
+    put("body", body.clone());
+    if message.sealed.is_some() {
+        put("sealed", Some(true.into()));
+        put("shut", opened.is_none().then(|| SHUT.into()));
+    }
     if let Form::Failure {
         code,
         message,
@@ -81,3 +90,6 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
 pub fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
 }
+
+/// Said of a sealed message in the place of its body.
+const SHUT: &str = "sealed to a key that is destroyed; your audit key reads it: signet audit open";

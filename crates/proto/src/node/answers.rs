@@ -26,10 +26,6 @@ impl Node {
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
-        let accepted = || Accepted {
-            message: Arc::clone(message),
-            opened: opened.map(Arc::new),
-        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
@@ -39,7 +35,7 @@ impl Node {
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if !self.pausing.is_paused() {
-                    outcome.effects.push(hand_over(accepted()));
+                    self.hand_over(message, opened, outcome);
                 }
             }
         }
@@ -53,6 +49,23 @@ impl Node {
             }
             self.release(at, &peer, outcome);
         }
+    }
+
+    /// Our agent may have it.
+    pub(super) fn hand_over(
+        &self,
+        message: &Arc<Message>,
+        opened: Option<Opened>,
+        outcome: &mut Outcome,
+    ) {
+        let accepted = Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
+        outcome.effects.push(match message.form {
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+        });
     }
 
     pub(super) fn follow_refused(
@@ -222,14 +235,6 @@ impl Node {
                 }
             }
         }
-    }
-}
-
-/// Our agent may have it.
-pub(super) fn hand_over(accepted: Accepted) -> Effect {
-    match accepted.message.form {
-        Form::Call(_) => Effect::Deliver(accepted),
-        Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
     }
 }
 

@@ -93,9 +93,14 @@ fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Fa
 }
 
 fn line(message: &Value) -> String {
-    let what = match (message.get("error"), message.get("body")) {
-        (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
-        (None, body) => safe_json(body.unwrap_or(&Value::Null)),
+    let what = match (
+        message.get("error"),
+        message.get("shut"),
+        message.get("body"),
+    ) {
+        (Some(error), _, _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
+        (None, Some(_), _) => format!("({})", text(message, "shut")),
+        (None, None, body) => safe_json(body.unwrap_or(&Value::Null)),
     };
     let what = cut(&what);
     let summary = message

@@ -32,7 +32,7 @@ pub(super) struct SendArgs {
     /// The conversation that it belongs to
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// The data tier: 1 public, 2 household
+    /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
     /// How long to wait for the answer or the receipt; 0 for not at all
@@ -166,7 +166,10 @@ fn next_for(waits: &str) -> &'static str {
 
 fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
     if let Some(error) = answer.get("error") {
-        let what = format!("{}: {}", text(error, "reason"), text(error, "message"));
+        // The words that decline a sealed request came sealed, as the summary.
+        let sealed = answer.get("summary").and_then(Value::as_str);
+        let words = sealed.unwrap_or_else(|| text(error, "message"));
+        let what = format!("{}: {words}", text(error, "reason"));
         return Err(Failure::new(
             Exit::Refused,
             what,

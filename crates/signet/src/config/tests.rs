@@ -149,8 +149,8 @@ fn a_bad_value_is_named_with_its_key_and_line() {
         ("layers = [0, 16]\n", "line 4: `layers` in [agent]"),
         ("layers = 3\n", "line 4: `layers` in [agent]"),
         (
-            "\n[grant]\ntier = 3\n",
-            "line 6: `tier` in [grant]: a number from 1 to 2",
+            "\n[grant]\ntier = 5\n",
+            "line 6: `tier` in [grant]: a number from 1 to 4",
         ),
         ("[grant]\ntier = \"2\"\n", "line 5: `tier` in [grant]"),
         (

@@ -121,11 +121,11 @@ impl Heart {
             let value = match tokio::time::timeout(wait, fated).await {
                 // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
-                    let message = accepted.message();
+                    let answer = render::item(accepted.message(), accepted.opened());
                     let mut value =
                         json!({"message-id": message_id.to_string(), "state": "answered"});
                     if let Some(members) = value.as_object_mut() {
-                        members.insert("answer".into(), render::item(message));
+                        members.insert("answer".into(), answer);
                     }
                     value
                 }
@@ -250,7 +250,8 @@ impl Heart {
             .after(params.after)
             .take(limit)
             .map(|item| {
-                let mut value = render::item(&item.message);
+                let opened = self.node.opened(&item.message);
+                let mut value = render::item(&item.message, opened.as_ref());
                 if let Some(members) = value.as_object_mut() {
                     members.insert("number".into(), item.number.into());
                 }
@@ -262,7 +263,8 @@ impl Heart {
     /// What revoked agents sent and our agent had not taken: for the person.
     fn aside(&self) -> Value {
         let items = self.node.inbox().aside();
-        json!({"messages": items.map(|message| render::item(message)).collect::<Vec<_>>()})
+        let items = items.map(|message| render::item(message, self.node.opened(message).as_ref()));
+        json!({"messages": items.collect::<Vec<_>>()})
     }
 
     fn peers(&self) -> Value {
