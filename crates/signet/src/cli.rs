@@ -8,6 +8,7 @@ mod inbox;
 mod init;
 mod peer;
 mod ping;
+mod policy;
 mod reply;
 mod run;
 mod schema;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
+        Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
@@ -61,6 +63,8 @@ enum Command {
     Init(init::InitArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
+    /// Who may get what from us and send what to us, and why
+    Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
     Run(run::RunArgs),
     /// Send a message to a peer, and wait for what becomes of it

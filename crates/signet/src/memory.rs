@@ -5,7 +5,6 @@ use signet_proto::draft::Identity;
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::node::Node;
-use signet_proto::policy::{Capability, Policy};
 
 use crate::clock;
 use crate::config::Config;
@@ -69,7 +68,7 @@ impl Memory {
             secrets: vec![keys.sealing],
             control: None,
         };
-        let mut node = Node::new(identity, policy(config), random::bytes()?);
+        let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {
             let line = line?;
             if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -83,16 +82,5 @@ impl Memory {
             }
         }
         Ok(Self { node, log })
-    }
-}
-
-fn policy(config: &Config) -> Policy {
-    let capability = |known: &crate::config::CapabilityConfig| Capability {
-        name: known.name.clone(),
-        tier: known.tier,
-    };
-    Policy {
-        capabilities: config.capabilities.iter().map(capability).collect(),
-        tier: config.grant_tier,
     }
 }

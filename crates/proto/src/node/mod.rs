@@ -13,8 +13,10 @@ mod inbox;
 mod link;
 mod memory;
 mod outbound;
+mod permission;
 mod request;
 mod timers;
+mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +38,8 @@ use crate::verify::{Unproven, Verified};
 use budget::Budget;
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use request::{Content, LocalError, Sending};
+pub use permission::Way;
+pub use request::{Content, Continues, LocalError, Sending};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +153,13 @@ pub enum Effect {
     },
     /// A session with a peer stands.
     Established(AgentId),
+    /// A peer sends more than it may: people are told, at most once a minute.
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// How many of its calls were refused for it since the start.
+        refused: u64,
+    },
     /// The trust store changed: verify by this snapshot from now on.
     Trust(TrustView),
 }
@@ -305,6 +315,10 @@ pub struct Standing {
     pub drafts: usize,
     /// Messages sent and not yet receipted.
     pub unconfirmed: usize,
+    /// Calls of the peer's over its budget, refused since the start.
+    pub over_budget: u64,
+    /// Calls of ours over the budget that the peer granted, not sent since the start.
+    pub withheld: u64,
 }
 
 impl Outcome {

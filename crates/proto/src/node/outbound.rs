@@ -52,10 +52,12 @@ impl Node {
         if method == Method::Request && !self.may_open_request(peer) {
             return Err(LocalError::TooManyRequests);
         }
+        let (conversation_id, hops) = self.trace(at, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
-        draft.conversation_id = content.conversation_id;
+        draft.conversation_id = conversation_id;
+        draft.hops = hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
         let mut outcome = Outcome::default();
@@ -189,12 +191,15 @@ impl Node {
         ) {
             return Err(LocalError::Message(Reason::SealRequired));
         }
+        self.permit_sending(at, &draft)?;
         let peer = draft.recipient.clone();
         match self.slot(at, &peer) {
             Some(stamp) => {
+                let call = draft.form.method().is_some();
                 let signed = draft
                     .sign(&self.identity, stamp)
                     .map_err(LocalError::Message)?;
+                self.count_own(at.now, &peer, call);
                 self.write_sent(at, signed, outcome);
             }
             None => self.write_draft(at, draft, outcome)?,
@@ -204,6 +209,9 @@ impl Node {
 
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if let Some(link) = self.links.get_mut(peer) {
+            link.budgets.drafts_wait = None;
+        }
         while let Some(waiting) = self
             .link(peer)
             .and_then(|link| link.drafts.front())
@@ -226,8 +234,21 @@ impl Node {
                 );
                 continue;
             }
+            if let Err(refused) = self.fit_recipient(at.now, &draft) {
+                let state = State::Refused(refused.name().to_owned());
+                self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
+                continue;
+            }
+            let call = draft.form.method().is_some();
+            if let Some(later) = self.leaves_at(at.now, peer, call) {
+                self.link_mut(peer).budgets.drafts_wait = Some(later);
+                return;
+            }
             match draft.sign(&self.identity, stamp) {
-                Ok(signed) => self.write_sent(at, signed, outcome),
+                Ok(signed) => {
+                    self.count_own(at.now, peer, call);
+                    self.write_sent(at, signed, outcome);
+                }
                 Err(reason) => {
                     let state = State::Refused(reason.name().to_owned());
                     self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
