@@ -9,6 +9,7 @@ mod init;
 mod peer;
 mod person;
 mod ping;
+mod policy;
 mod reply;
 mod run;
 mod schema;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
+        Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
@@ -78,6 +80,8 @@ enum Command {
     Pause(person::PauseArgs),
     /// Let them go on
     Resume(person::PauseArgs),
+    /// Who may get what from us and send what to us, and why
+    Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
     Run(run::RunArgs),
     /// Send a message to a peer, and wait for what becomes of it

@@ -127,6 +127,11 @@ impl Effects {
                 state,
             } => self.settle(&peer, message_id, state),
             Effect::Established(peer) => info!(%peer, "session established"),
+            Effect::OverBudget { peer, refused } => warn!(
+                %peer,
+                refused,
+                "more messages a minute than granted are refused; does an agent talk in a loop?"
+            ),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
             }

@@ -5,7 +5,6 @@ use signet_proto::draft::Identity;
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Outcome};
-use signet_proto::policy::{Capability, Policy};
 use signet_proto::time::Timestamp;
 
 use crate::clock;
@@ -70,7 +69,7 @@ impl Memory {
             secrets: vec![keys.sealing],
             control: None,
         };
-        let mut node = Node::new(identity, policy(config), random::bytes()?);
+        let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {
             let line = line?;
             if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -98,17 +97,5 @@ impl Memory {
         }
         self.log.commit()?;
         Ok(())
-    }
-}
-
-fn policy(config: &Config) -> Policy {
-    let capability = |known: &crate::config::CapabilityConfig| Capability {
-        name: known.name.clone(),
-        tier: known.tier,
-    };
-    Policy {
-        capabilities: config.capabilities.iter().map(capability).collect(),
-        tier: config.grant_tier,
-        approve: Vec::new(),
     }
 }

@@ -14,6 +14,8 @@ use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Standing;
+use super::permission::Budgets;
+use super::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(super) const SESSIONS: usize = 8;
@@ -48,6 +50,8 @@ pub(super) struct Link {
     pub(super) greets: bool,
     /// When the decrees of our person were last told.
     pub(super) told: Option<Timestamp>,
+    pub(super) budgets: Budgets,
+    pub(super) trail: Trail,
 }
 
 /// A draft and when its life ends.
@@ -108,6 +112,10 @@ impl Link {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Arc<Message>> {
+        // Offers are for people, who read the newest.
+        for old in &mut self.sessions {
+            old.offered = Vec::new();
+        }
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
         let mut dropped: Vec<_> = self.sessions.drain(..over).collect();
@@ -164,6 +172,8 @@ impl Link {
                 .iter()
                 .map(|session| session.ledger.waiting())
                 .sum(),
+            over_budget: self.budgets.refused,
+            withheld: self.budgets.withheld,
         }
     }
 }

@@ -123,7 +123,10 @@ impl Node {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
-            Form::Call(_) => self.inbox.insert(message),
+            Form::Call(_) => {
+                link.trail.note(now, message);
+                self.inbox.insert(message);
+            }
         }
         Changed::default()
     }

@@ -10,6 +10,7 @@ use signet_proto::json::{self, Limits, canonical};
 use signet_proto::node::At;
 
 use super::ask::{print_json, text, with_daemon};
+use super::policy::of_capabilities;
 use super::status::peer_line;
 use super::{Exit, Failure, print};
 use crate::clock;
@@ -134,11 +135,9 @@ fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
                 "signet peer list shows who is known",
             )
         })?;
-        Ok(render::peer(
-            id,
-            peer,
-            &memory.node.standing(id, clock::now()),
-        ))
+        let now = clock::now();
+        let shown = render::peer(id, peer, &memory.node.standing(id, now));
+        Ok(render::with_offers(shown, memory.node.session(id, now)))
     })?;
     if json {
         return print_json(&peer);
@@ -153,7 +152,12 @@ fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
         text(&peer, "fingerprint"),
         text(&peer, "not-after"),
         peer.get("layers").unwrap_or(&Value::Null),
-    ))
+    ))?;
+    let offers = of_capabilities(&peer, "");
+    let visible = offers
+        .lines()
+        .map(|line| format!("{}\n", signet_audit::visible(line)));
+    print(&visible.collect::<String>())
 }
 
 fn export(home: &Home) -> Result<(), Failure> {

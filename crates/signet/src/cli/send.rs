@@ -32,6 +32,9 @@ pub(super) struct SendArgs {
     /// The conversation that it belongs to
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
+    /// The message-id of the call that this one follows from: its hops and conversation go on
+    #[arg(long, value_name = "ID")]
+    continues: Option<String>,
     /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
@@ -67,6 +70,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         "conversation-id",
         args.conversation.as_deref().map(Into::into),
     );
+    put("continues", args.continues.as_deref().map(Into::into));
     put("data-tier", args.tier.map(Into::into));
     put("wait", Some(args.wait.into()));
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {

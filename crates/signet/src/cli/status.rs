@@ -99,7 +99,12 @@ pub(super) fn peer_line(peer: &Value) -> String {
         text(peer, "peer"),
         text(peer, "principal")
     );
-    for (name, what) in [("waiting", "waiting"), ("unconfirmed", "unconfirmed")] {
+    for (name, what) in [
+        ("waiting", "waiting"),
+        ("unconfirmed", "unconfirmed"),
+        ("over-budget", "refused over its budget"),
+        ("withheld", "not sent over ours"),
+    ] {
         if number(name) > 0 {
             let _ = write!(line, ", {} {what}", number(name));
         }

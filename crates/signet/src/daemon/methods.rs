@@ -10,12 +10,13 @@ use tokio::sync::oneshot;
 
 use crate::control::{Call, RpcError};
 use crate::effects::{Deed, Fate, Waiter};
+use crate::permission;
 use crate::render;
 
 use super::heart::Heart;
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
-    parse_send,
+    parse_question, parse_send,
 };
 use super::people;
 
@@ -52,6 +53,8 @@ impl Heart {
             "inbox.aside" => Ok(self.aside()),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
+            "policy.show" => Ok(permission::show(&self.node, self.at().now)),
+            "policy.check" => self.check_policy(params),
             "status" => Ok(self.status()),
             _ => return self.decide(&method, params, reply).await,
         };
@@ -280,11 +283,15 @@ impl Heart {
             .trust()
             .peer(&agent)
             .ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
-        Ok(render::peer(
-            &agent,
-            peer,
-            &self.node.standing(&agent, self.at().now),
-        ))
+        let now = self.at().now;
+        let shown = render::peer(&agent, peer, &self.node.standing(&agent, now));
+        Ok(render::with_offers(shown, self.node.session(&agent, now)))
+    }
+
+    fn check_policy(&self, params: Value) -> Result<Value, RpcError> {
+        let question = parse_question(params)?;
+        permission::answer(&self.node, self.at().now, &question)
+            .ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))
     }
 
     fn status(&self) -> Value {
