@@ -4,6 +4,7 @@
 //! An entry knows its own members; sequence, time and chain around them are the audit crate's.
 //! Nothing here holds plaintext of tier 3 or 4.
 
+mod handoff;
 mod line;
 mod verdict;
 
@@ -15,6 +16,7 @@ use crate::ids::{AgentId, Digest, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
 
+pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 
 /// How much of unproven input is kept, in bytes.
@@ -34,6 +36,8 @@ pub enum Entry {
     Draft(DraftLine),
     /// What became of an accepted message or a draft.
     Outcome(OutcomeLine),
+    /// A task changed.
+    Handoff(HandoffLine),
     /// A peer's clock and ours differ.
     Clock {
         /// Whose.
@@ -173,6 +177,7 @@ impl Entry {
             Self::Trust(..) => "trust",
             Self::Draft(_) => "draft",
             Self::Outcome(_) => "outcome",
+            Self::Handoff(_) => "handoff",
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
             Self::Gap { .. } => "gap",
@@ -203,6 +208,7 @@ impl Entry {
                 line.text("what", outcome.what.as_str());
                 line.number("try", u64::from(outcome.tries));
             }
+            Self::Handoff(handoff) => handoff.write(&mut line),
             Self::Clock {
                 peer,
                 difference_ms,
@@ -244,6 +250,7 @@ impl Entry {
                 what: Did::parse(members.text("what")?)?,
                 tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
             }),
+            "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
             "clock" => Self::Clock {
                 peer: members.parsed("peer")?,
                 difference_ms: line

@@ -1,6 +1,6 @@
 //! What we offer, and what we accept from whom.
 
-use crate::envelope::Message;
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
 use crate::headers::CapabilityName;
 use crate::json::{Map, Value};
@@ -8,6 +8,8 @@ use crate::reject::Reason;
 
 /// The capability that every daemon answers by itself.
 pub const PING: &str = "signet.ping";
+/// The capability under which a holder reports on a task, to its giver's daemon and agent.
+pub const TASK: &str = "signet.task";
 /// How often a conversation may be passed on.
 pub const MAX_HOPS: u8 = 8;
 /// The highest tier that travels in clear.
@@ -72,6 +74,14 @@ pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
     tier <= HIGHEST_CLEAR_TIER || !(summary || body)
 }
 
+/// Whether it is a holder's report on a task: a notification of the capability [`TASK`], which is
+/// nothing that a peer grants. Whether the sender holds the task is judged instead.
+pub fn is_report(message: &Message) -> bool {
+    let named = message.headers.capability.as_ref();
+    message.form == Form::Call(Method::Notification)
+        && named.is_some_and(|name| name.as_str() == TASK)
+}
+
 /// Whether a message in a session is allowed by what was granted (check V12).
 ///
 /// # Errors
@@ -98,7 +108,7 @@ pub fn authorize(message: &Message, grant: &Grant) -> Result<(), Reason> {
     let named = headers
         .capability
         .as_ref()
-        .filter(|name| name.as_str() != PING);
+        .filter(|name| name.as_str() != PING && !is_report(message));
     if named.is_some_and(|name| !grant.capabilities.contains(name)) {
         return Err(Reason::CapabilityNotGranted);
     }

@@ -24,6 +24,8 @@ sources!(
     "capability",
     "trust",
     "receipt",
+    "handoff",
+    "task",
     "certificate",
     "keys",
     "reason",
@@ -56,6 +58,12 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
     }
 }
 
+/// Whether the body of `agent.handoff` fits (check V12: it may come sealed).
+pub(crate) fn fits_handoff(body: &Value) -> bool {
+    let schemas = SCHEMAS.as_ref();
+    schemas.is_some_and(|schemas| schemas.handoff.is_valid(body))
+}
+
 struct Schemas {
     /// Of a message, with any object for headers.
     shape: Validator,
@@ -64,6 +72,7 @@ struct Schemas {
     capability: Validator,
     trust: Validator,
     receipt: Validator,
+    handoff: Validator,
 }
 
 impl Schemas {
@@ -106,6 +115,7 @@ fn compile() -> Option<Schemas> {
         capability: validator("capability")?,
         trust: validator("trust")?,
         receipt: validator("receipt")?,
+        handoff: validator("handoff")?,
     })
 }
 

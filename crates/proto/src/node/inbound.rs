@@ -35,11 +35,17 @@ impl Node {
     }
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
-        let ruling = match self.rule(at.now, &message) {
-            Ok(()) => Ruling::Accepted,
-            Err(reason) => Ruling::Rejected(reason),
+        let ruled = self.rule(at.now, &message);
+        let ruled = ruled.and_then(|()| self.rule_task(at.now, &message, message.body.as_ref()));
+        let (ruling, task) = match ruled {
+            Ok(task) => (Ruling::Accepted, task),
+            Err(reason) => (Ruling::Rejected(reason), None),
         };
         let mut outcome = Outcome::default();
+        if let Some(task) = task {
+            self.apply(at.now, &task);
+            outcome.entries.push(task);
+        }
         let entry = Outcome::verdict(bytes, &message, ruling);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
@@ -141,9 +147,6 @@ impl Node {
         session.window.admit(sequence, message.hash())?;
         if reused {
             return Err(Reason::MessageIdReuse);
-        }
-        if message.form.method() == Some(Method::Handoff) {
-            return Err(Reason::MethodNotServed);
         }
         self.rule_response(message)?;
         authorize(message, &session.given)?;

@@ -7,7 +7,7 @@ use crate::entry::{Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruli
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Established, Retry, Role};
 use crate::headers::Headers;
-use crate::ids::{AgentId, Digest, SessionId};
+use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
@@ -49,7 +49,8 @@ impl Node {
                 self.link_mut(&certificate.agent);
             }
             Entry::Draft(line) => self.apply_draft(now, line),
-            Entry::Outcome(line) => self.apply_outcome(line),
+            Entry::Outcome(line) => self.apply_outcome(now, line),
+            Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Genesis(_) | Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
         Changed::default()
@@ -195,11 +196,11 @@ impl Node {
                 now,
             );
         }
-        self.note_request_or_answer(&message.form, headers);
+        self.note_request_or_answer(now, &message.form, headers);
         Changed::default()
     }
 
-    fn note_request_or_answer(&mut self, form: &Form, headers: &Headers) {
+    fn note_request_or_answer(&mut self, now: Timestamp, form: &Form, headers: &Headers) {
         if form.method().is_some_and(Method::is_call) {
             let ping = headers
                 .capability
@@ -215,9 +216,22 @@ impl Node {
             self.open.insert(headers.message_id, open);
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
-            self.inbox.remove(&headers.recipient_id, request);
-            self.pings.remove(&(headers.recipient_id.clone(), request));
+            let answer = (headers.message_id, *form == Form::Success);
+            self.forget_request(now, &headers.recipient_id, request, answer);
         }
+    }
+
+    /// A request of the peer's is answered, by the message of that name: with a result, or not.
+    fn forget_request(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        request: MessageId,
+        answer: (MessageId, bool),
+    ) {
+        self.inbox.remove(peer, request);
+        self.pings.remove(&(peer.clone(), request));
+        self.tasks.answered(now, peer, request, answer);
     }
 
     fn apply_receipt(&mut self, peer: &AgentId, message: &Message) -> Changed {
@@ -251,8 +265,8 @@ impl Node {
             return;
         };
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            self.inbox.remove(&draft.recipient, request);
-            self.pings.remove(&(draft.recipient.clone(), request));
+            let answer = (draft.message_id, draft.form == Form::Success);
+            self.forget_request(now, &draft.recipient, request, answer);
         }
         let until = now.saturating_add(life);
         self.link_mut(&line.peer)
@@ -260,7 +274,7 @@ impl Node {
             .push_back(Waiting { draft, until });
     }
 
-    fn apply_outcome(&mut self, line: &OutcomeLine) {
+    fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) {
         match line.what {
             Did::Acknowledged => self.inbox.remove(&line.peer, line.message_id),
             Did::AnswerFailed => {
@@ -270,6 +284,7 @@ impl Node {
                 self.link_mut(&line.peer)
                     .drafts
                     .retain(|waiting| waiting.draft.message_id != line.message_id);
+                self.tasks.never_left(now, &line.peer, line.message_id);
             }
         }
     }

@@ -8,12 +8,15 @@
 mod answers;
 mod budget;
 mod flights;
+mod handoffs;
+mod holding;
 mod inbound;
 mod inbox;
 mod link;
 mod memory;
 mod outbound;
 mod request;
+mod tasks;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -36,7 +39,8 @@ use crate::verify::{Unproven, Verified};
 use budget::Budget;
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use request::{Content, LocalError, Sending};
+pub use request::{Content, Handing, LocalError, Sending};
+pub use tasks::{Task, Tasks};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -188,8 +192,9 @@ impl State {
 /// What came of one input: lines for the log, in order, and what they allow.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// To be made durable first. For an inbound message the first is its verdict, unless a stranger
-    /// exceeded the budget and is counted in the next `flood` line instead.
+    /// To be made durable first. For an inbound message the first is its verdict, after the line of
+    /// the task that it changes; unless a stranger exceeded the budget and is counted in the next
+    /// `flood` line instead.
     pub entries: Vec<Entry>,
     /// To be performed then.
     pub effects: Vec<Effect>,
@@ -206,6 +211,7 @@ pub struct Node {
     open: BTreeMap<MessageId, OpenRequest>,
     swept: Option<Timestamp>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
+    tasks: Tasks,
     strangers: Budget,
     rng: ChaCha20Rng,
 }
@@ -230,6 +236,7 @@ impl Node {
             open: BTreeMap::new(),
             swept: None,
             pings: BTreeMap::new(),
+            tasks: Tasks::default(),
             strangers: Budget::default(),
             rng: ChaCha20Rng::from_seed(seed),
         }

@@ -213,9 +213,9 @@ impl Faults<'_> {
     }
 
     pub fn in_allowance(&mut self) {
-        let input = self.said(Method::Handoff, |_| {});
+        let input = self.said(Method::Pause, |_| {});
         self.add(
-            "v12-handoff",
+            "v12-pause",
             Reason::MethodNotServed,
             "session",
             input,
