@@ -205,8 +205,8 @@ fn what_is_sent_for_a_task_dies_with_its_authority() {
     let task = hand(&mut net, ALICE, BOB, brief);
     let offer =
         |message: &signet_proto::envelope::Message| message.form == Form::Call(Method::Handoff);
-    let sent = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
-    let expires = sent.filter(offer).next_back().unwrap().headers.expires_at;
+    let mut sent = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
+    let expires = sent.rfind(offer).unwrap().headers.expires_at;
     assert!(expires <= net.agents[BOB].node.tasks().held(task).unwrap().not_after());
     net.run_for(2 * HOUR);
     assert_eq!(
