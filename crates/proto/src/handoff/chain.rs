@@ -54,7 +54,7 @@ impl Chain {
     }
 
     /// Every step, the first giver's first.
-    pub fn links(&self) -> impl DoubleEndedIterator<Item = &Link> {
+    pub fn links(&self) -> impl DoubleEndedIterator<Item = &Link> + Clone {
         self.links.iter().chain([&self.last])
     }
 

@@ -1,7 +1,10 @@
 //! What the control socket offers: one method a verb of the command line.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
+use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Content, LocalError, Outcome, Sending, State};
@@ -12,6 +15,7 @@ use crate::control::{Call, RpcError};
 use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
+use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
@@ -34,7 +38,14 @@ impl Heart {
             notifier,
         } = call;
         let served = match method.as_str() {
-            "send" => return self.send(params, reply).await,
+            "send" => return self.send(parse_send(params), reply).await,
+            "handoff.send" => {
+                let parsed = parse_handoff(params, self.at().now);
+                return self.send(parsed, reply).await;
+            }
+            "handoff.accept" | "handoff.decline" | "handoff.report" => {
+                return self.decide_task(&method, params, reply).await;
+            }
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
             "peer.add" => return self.bind(params, reply).await,
@@ -50,6 +61,8 @@ impl Heart {
             "inbox.list" => self.list(params),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
+            "handoff.list" => Ok(self.tasks()),
+            "handoff.show" => self.task(params),
             "status" => Ok(self.status()),
             _ => Err(RpcError::method_not_found()),
         };
@@ -64,10 +77,15 @@ impl Heart {
         }
     }
 
-    async fn send(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn send(
+        &mut self,
+        parsed: Result<(AgentId, Sending, Duration), RpcError>,
+        reply: oneshot::Sender<Result<Value, RpcError>>,
+    ) {
         let at = self.at();
-        let sent = parse_send(params).and_then(|(peer, sending, wait)| {
-            let for_answer = !matches!(sending, Sending::Notification(_));
+        let sent = parsed.and_then(|(peer, sending, wait)| {
+            // An agent may take its time with a handoff; that it has arrived is enough.
+            let for_answer = matches!(sending, Sending::Request(_) | Sending::Ping);
             let (message_id, outcome) =
                 self.node.handle_send(at, &peer, sending).map_err(refused)?;
             Ok((message_id, outcome, wait, for_answer))
@@ -83,8 +101,9 @@ impl Heart {
         } else {
             State::Queued
         };
+        let task = self.task_of(message_id);
         if wait.is_zero() {
-            let answer = Deed::Answer(reply, fate_value(message_id, &state));
+            let answer = Deed::Answer(reply, fate_value(message_id, task, &state));
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
@@ -99,18 +118,17 @@ impl Heart {
                 // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let message = accepted.message();
-                    let mut value =
-                        json!({"message-id": message_id.to_string(), "state": "answered"});
+                    let mut value = of_message(message_id, task, "answered");
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), render::item(message));
                     }
                     value
                 }
-                Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
+                Ok(Ok(Fate::Settled(state))) => fate_value(message_id, task, &state),
                 Ok(Err(_)) => {
                     return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
                 }
-                Err(_) => fate_value(message_id, &state),
+                Err(_) => fate_value(message_id, task, &state),
             };
             let _ = reply.send(Ok(value));
         });
@@ -274,7 +292,7 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
-fn refused(error: LocalError) -> RpcError {
+pub(super) fn refused(error: LocalError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
@@ -282,8 +300,16 @@ fn bind_refused(error: BindError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
-fn fate_value(message_id: MessageId, state: &State) -> Value {
-    let mut value = json!({"message-id": message_id.to_string(), "state": state.as_str()});
+fn of_message(message_id: MessageId, task: Option<TaskId>, state: &str) -> Value {
+    let mut value = json!({"message-id": message_id.to_string(), "state": state});
+    if let (Some(task), Some(members)) = (task, value.as_object_mut()) {
+        members.insert("task".into(), task.to_string().into());
+    }
+    value
+}
+
+fn fate_value(message_id: MessageId, task: Option<TaskId>, state: &State) -> Value {
+    let mut value = of_message(message_id, task, state.as_str());
     if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
         members.insert("reason".into(), reason.as_str().into());
     }
