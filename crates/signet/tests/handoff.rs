@@ -127,9 +127,11 @@ fn a_task_goes_down_narrowed_is_shown_and_comes_back_completed() {
     );
     for home in [&three.alice, &three.bob, &three.carol] {
         home.walk();
-        let verified = home.cli(&["audit", "verify"]);
+        let log = home.dir.join("audit").join(&home.agent);
+        let log = log.to_str().unwrap();
+        let verified = home.cli(&["audit", "verify", log]);
         assert!(verified.status.success(), "{}", says(&verified));
-        let shown = home.done(&["audit", "show"]);
+        let shown = home.done(&["audit", "show", log]);
         assert!(
             shown.contains("completed") && shown.contains("given"),
             "{shown}"

@@ -113,6 +113,7 @@ impl Wire<'_> {
 
     pub(super) fn content(&mut self) {
         let bob = self.bob.agent.clone();
+        self.handoffs(&bob);
         let pause = self.mallory.call("agent.pause", &bob, json!({}));
         self.signed(Reason::MethodNotServed, pause);
         self.sequence += 1;
@@ -146,6 +147,29 @@ impl Wire<'_> {
         self.accepted(ahead);
         let behind = self.next();
         self.signed(Reason::SequenceBelowWindow, behind);
+    }
+
+    /// Mallory holds a task of Victor's, and hands it on as if it were more.
+    fn handoffs(&mut self, bob: &str) {
+        let task = fresh_id();
+        let first = self.victor.mandate(&task, &self.mallory.agent, None, 1);
+        let parent = Some(&first["mandate"]);
+        let honest = self.mallory.mandate(&task, bob, parent, 1);
+        let wider = self.mallory.mandate(&task, bob, parent, 2);
+        for (reason, chain) in [
+            (Reason::MandateInvalid, json!([honest])),
+            (Reason::AuthorityWidened, json!([first, wider])),
+        ] {
+            self.sequence += 1;
+            let (session, sequence) = (self.session.clone(), self.sequence);
+            let handoff = self.mallory.handoff(bob, &session, sequence, &chain);
+            self.signed(reason, handoff);
+        }
+        self.sequence += 1;
+        let told = self.mallory.notification(bob, &self.session, self.sequence);
+        let mut told = with(told, "capability", "signet.task");
+        told["params"]["body"] = json!({"task": task, "state": "completed"});
+        self.signed(Reason::TaskUnknown, told);
     }
 
     /// 10,000 messages wait for an agent that takes none.
