@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, Ruling, TaskChange, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
@@ -132,6 +132,7 @@ fn peer(line: &Line) -> Option<AgentId> {
         Entry::Revoked(revocation) => Some(revocation.agent.clone()),
         Entry::Approval(line) => Some(line.peer.clone()),
         Entry::Outcome(outcome) => Some(outcome.peer.clone()),
+        Entry::Handoff(handoff) => Some(handoff.peer.clone()),
         Entry::Clock { peer, .. } => Some(peer.clone()),
         _ => None,
     }
@@ -295,6 +296,7 @@ fn describe_entry(entry: &Entry) -> String {
                 outcome.peer, outcome.tries
             )
         }
+        Entry::Handoff(handoff) => describe_handoff(handoff),
         Entry::Clock {
             peer,
             difference_ms,
@@ -310,6 +312,43 @@ fn describe_entry(entry: &Entry) -> String {
         // A kind that a later proto adds has at least its name.
         _ => String::new(),
     }
+}
+
+fn describe_handoff(line: &HandoffLine) -> String {
+    let whose = match line.direction {
+        Direction::In => "to us",
+        Direction::Out => "by us",
+    };
+    let words = match &line.change {
+        TaskChange::Offered(offered) => {
+            let last = offered.chain.last();
+            let (authority, steps) = (&last.authority, offered.chain.links().count());
+            let goal = offered.goal.as_deref();
+            let goal = goal.map(|goal| format!("  \"{}\"", printable(goal)));
+            format!(
+                "tier {}, depth {}, until {}, step {steps}{}",
+                authority.tier,
+                authority.depth,
+                authority.not_after,
+                goal.unwrap_or_default()
+            )
+        }
+        TaskChange::Moved { reason, note, .. } => {
+            let note = note
+                .as_deref()
+                .map(|note| format!("\"{}\"", printable(note)));
+            let reason = reason
+                .as_deref()
+                .map(|reason| printable(reason).into_owned());
+            let said: Vec<String> = [reason, note].into_iter().flatten().collect();
+            said.join("  ")
+        }
+    };
+    let (state, peer, task) = (line.state(), &line.peer, brief(&line.task));
+    format!(
+        "{:<12}  {peer:<14}  task {task} given {whose}  {words}",
+        state.as_str()
+    )
 }
 
 fn describe_mark(mark: &Mark) -> String {

@@ -4,6 +4,7 @@
 //! An entry knows its own members; sequence, time and chain around them are the audit crate's.
 //! Nothing here holds plaintext of tier 3 or 4.
 
+mod handoff;
 mod line;
 mod standing;
 mod verdict;
@@ -19,6 +20,7 @@ use crate::seal::Sealed;
 
 use crate::statement::{PauseStatement, Revocation};
 
+pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 pub use standing::ApprovalLine;
 
@@ -45,6 +47,8 @@ pub enum Entry {
     Pause(PauseStatement),
     /// What became of an accepted message or a draft.
     Outcome(OutcomeLine),
+    /// A task changed.
+    Handoff(HandoffLine),
     /// A peer's clock and ours differ.
     Clock {
         /// Whose.
@@ -219,6 +223,7 @@ impl Entry {
             Self::Approval(_) => "approval",
             Self::Pause(_) => "pause",
             Self::Outcome(_) => "outcome",
+            Self::Handoff(_) => "handoff",
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
             Self::Gap { .. } => "gap",
@@ -256,6 +261,7 @@ impl Entry {
                 line.text("what", outcome.what.as_str());
                 line.number("try", u64::from(outcome.tries));
             }
+            Self::Handoff(handoff) => handoff.write(&mut line),
             Self::Clock {
                 peer,
                 difference_ms,
@@ -304,6 +310,7 @@ impl Entry {
                 what: Did::parse(members.text("what")?)?,
                 tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
             }),
+            "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
             "clock" => Self::Clock {
                 peer: members.parsed("peer")?,
                 difference_ms: line

@@ -20,6 +20,7 @@ pub mod certificate;
 pub mod draft;
 pub mod entry;
 pub mod envelope;
+pub mod handoff;
 pub mod handshake;
 pub mod headers;
 pub mod ids;

@@ -17,6 +17,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Grant, Offer};
 use crate::headers::CapabilityName;
 use crate::ids::AgentId;
@@ -30,6 +31,8 @@ pub use table::{TIERS, Table, Tier};
 
 /// The capability that every daemon answers by itself.
 pub const PING: &str = "signet.ping";
+/// The capability under which a holder reports on a task, to its giver's daemon and agent.
+pub const TASK: &str = "signet.task";
 /// How often a conversation may be passed on.
 pub const MAX_HOPS: u8 = 8;
 /// The highest tier that travels in clear.
@@ -243,6 +246,14 @@ pub fn stricter(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 /// the error that refuses a request.
 pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
     tier <= HIGHEST_CLEAR_TIER || !(summary || body)
+}
+
+/// Whether it is a holder's report on a task: a notification of the capability [`TASK`], which is
+/// nothing that a peer grants. Whether the sender holds the task is judged instead.
+pub fn is_report(message: &Message) -> bool {
+    let named = message.headers.capability.as_ref();
+    message.form == Form::Call(Method::Notification)
+        && named.is_some_and(|name| name.as_str() == TASK)
 }
 
 /// How long the offer may be, so that the flight around it stays below 240 KiB.

@@ -94,7 +94,6 @@ reasons! {
     TranscriptMismatch "transcript-mismatch" -32080 "V11" "The transcript hash is not that of the flights exchanged; a flight was changed or mixed up.";
     VersionUnsupported "version-unsupported" -32081 "V11" "No common trust-layer version; update the older side.";
     VersionDowngrade "version-downgrade" -32082 "V11" "The version chosen or offered is lower than what both sides can do or have done.";
-    MethodNotServed "method-not-served" -32601 "V12" "The method belongs to signet/1, but this release does not serve it.";
     ResponseUnsolicited "response-unsolicited" -32083 "V12" "No open request of ours to this agent has that message-id.";
     TierLowered "tier-lowered" -32084 "V12" "A response must have at least its request's data-tier.";
     CapabilityNotGranted "capability-not-granted" -32085 "V12" "The capability was not granted in the handshake; ask the recipient's person.";
@@ -108,9 +107,9 @@ reasons! {
     SealMismatch "seal-mismatch" -32097 "V12" "What is sealed inside was made for another message: it was forwarded or signed anew by somebody else.";
     StatementInvalid "statement-invalid" -32602 "V12" "The revocation, pause or resume is not signed by the key of the person it concerns.";
     StatementStale "statement-stale" -32602 "V12" "A pause or resume with this serial or a higher one was obeyed before; it is a replay.";
-    MandateInvalid "mandate-invalid" -32098 "V12" "The chain of mandates does not hold: a signature, a holder, a link or the time is wrong.";
+    MandateInvalid "mandate-invalid" -32098 "V12" "The handoff does not hold: its form, or a signature, holder, link, issuer or time in its chain of mandates is wrong.";
     AuthorityWidened "authority-widened" -32099 "V12" "A mandate allows more than the one before it; authority only ever narrows.";
-    TaskUnknown "task-unknown" -32602 "V12" "No such task is held by this agent, or it cannot go to that state.";
+    TaskUnknown "task-unknown" -32602 "V12" "The sender does not hold such a task of the recipient's, or it cannot go to that state.";
     InboxFull "inbox-full" -32089 "V12" "The recipient's inbox waits for its agent; send again later.";
     PeerRefused "peer-refused" -32090 "V11" "The peer refused the handshake; its person decides.";
     Declined "declined" -32091 "V12" "The recipient's agent declined the request; its message says why.";

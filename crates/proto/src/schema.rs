@@ -26,6 +26,8 @@ sources!(
     "receipt",
     "revoke",
     "pause",
+    "handoff",
+    "task",
     "certificate",
     "keys",
     "reason",
@@ -58,6 +60,12 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
     }
 }
 
+/// Whether the body of `agent.handoff` fits (check V12: it may come sealed).
+pub(crate) fn fits_handoff(body: &Value) -> bool {
+    let schemas = SCHEMAS.as_ref();
+    schemas.is_some_and(|schemas| schemas.handoff.is_valid(body))
+}
+
 struct Schemas {
     /// Of a message, with any object for headers.
     shape: Validator,
@@ -68,6 +76,7 @@ struct Schemas {
     receipt: Validator,
     revoke: Validator,
     pause: Validator,
+    handoff: Validator,
 }
 
 impl Schemas {
@@ -114,6 +123,7 @@ fn compile() -> Option<Schemas> {
         receipt: validator("receipt")?,
         revoke: validator("revoke")?,
         pause: validator("pause")?,
+        handoff: validator("handoff")?,
     })
 }
 

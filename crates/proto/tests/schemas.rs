@@ -20,11 +20,12 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use signet_proto::entry::{Entry, Flood};
 use signet_proto::envelope::{Method, Unverified};
+use signet_proto::handoff::{Report, TaskState};
 use signet_proto::headers::Headers;
 use signet_proto::ids::Digest;
 use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::node::{Content, Sending};
-use signet_proto::policy::{BodySchema, Capability, Policy};
+use signet_proto::policy::{BodySchema, Capability, Policy, is_report};
 use signet_proto::reject::Reason;
 use signet_proto::schema;
 
@@ -140,6 +141,7 @@ fn conversation() -> (Agent, Agent) {
         .unwrap();
     let effects = bob.keep(at(40), outcome);
     settle(at(40), &mut [&mut alice, &mut bob], effects);
+    hand_work_over(&mut alice, &mut bob);
     let taken = [(alice.id(), names[2])];
     let outcome = bob.node.handle_acknowledge(at(50), &taken).unwrap();
     bob.keep(at(50), outcome);
@@ -153,6 +155,42 @@ fn conversation() -> (Agent, Agent) {
     let effects = bob.restart(at(9_000));
     settle(at(9_000), &mut [&mut alice, &mut bob], effects);
     (alice, bob)
+}
+
+/// One task is taken, reported and completed; another is declined.
+fn hand_work_over(alice: &mut Agent, bob: &mut Agent) {
+    for end in [Some(TaskState::Completed), None] {
+        let handing = household::tasks::handing("Find an evening");
+        let sending = Sending::Handoff(Box::new(handing));
+        let (offer, outcome) = alice.node.handle_send(at(42), &bob.id(), sending).unwrap();
+        let effects = alice.keep(at(42), outcome);
+        settle(at(42), &mut [alice, bob], effects);
+        let mut tasks = alice.node.tasks().iter();
+        let task = tasks.find(|task| task.offer == offer).unwrap().id();
+        drop(tasks);
+        let mut outcomes = vec![match end {
+            Some(_) => bob.node.handle_accept(at(44), task).unwrap().1,
+            None => {
+                bob.node
+                    .handle_decline(at(44), task, "no".into())
+                    .unwrap()
+                    .1
+            }
+        }];
+        for state in end.into_iter().flat_map(|end| [TaskState::Working, end]) {
+            let report = Report {
+                task,
+                state,
+                note: Some("half of it".into()),
+                result: Some(json!({"evening": "Tue"})),
+            };
+            outcomes.push(bob.node.handle_report(at(46), report).unwrap().1);
+        }
+        for outcome in outcomes {
+            let effects = bob.keep(at(46), outcome);
+            settle(at(46), &mut [alice, bob], effects);
+        }
+    }
 }
 
 #[test]
@@ -176,10 +214,16 @@ fn every_message_of_a_conversation_fits_its_schemas() {
         if let Some(name) = name.filter(|name| schema::text(name).is_some()) {
             assert_fits(&compile(&source(name)), &value["params"]["body"]);
         }
+        if is_report(message) {
+            assert_fits(&compile(&source("task")), &value["params"]["body"]);
+            methods.insert("a report");
+        }
     }
     let expected = [
+        "a report",
         "agent.announce",
         "agent.capability",
+        "agent.handoff",
         "agent.notification",
         "agent.receipt",
         "agent.request",
@@ -224,7 +268,7 @@ fn every_line_of_a_log_fits_its_schema() {
         kinds.insert(entry.kind());
     }
     let all = [
-        "clock", "draft", "flood", "gap", "genesis", "message", "outcome", "trust",
+        "clock", "draft", "flood", "gap", "genesis", "handoff", "message", "outcome", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
 }

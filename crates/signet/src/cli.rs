@@ -4,6 +4,7 @@ mod ask;
 mod audit;
 mod demo;
 mod failure;
+mod handoff;
 mod inbox;
 mod init;
 mod peer;
@@ -42,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Approve(args) => person::approve(&args, home),
         Command::Pause(args) => person::pause(&args, home, true),
         Command::Resume(args) => person::pause(&args, home, false),
+        Command::Handoff(args) => handoff::run(args, home),
         Command::Ping(args) => ping::run(args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
@@ -90,6 +92,8 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
+    /// Hand work to a peer within limits, take it, and say how it goes
+    Handoff(handoff::HandoffArgs),
     /// Ask a peer's daemon for a sign of life
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log

@@ -6,6 +6,7 @@
 //!                     control socket ──┘◀─────────────────────────────────────┘
 //! ```
 
+mod handoffs;
 mod heart;
 mod intake;
 pub mod journal;

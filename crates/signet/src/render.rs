@@ -1,5 +1,7 @@
 //! Messages and peers as the control socket and the command line show them.
 
+pub mod task;
+
 use serde_json::{Map, Value, json};
 use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::AgentId;

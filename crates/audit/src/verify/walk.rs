@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Entry, Evidence, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, TaskChange, Verdict};
 use signet_proto::ids::Digest;
 
 use super::agreement::{contradictions, forged_member};
@@ -188,6 +188,7 @@ impl Walk {
                 }
             }
             (Some(Entry::Message(verdict)), _) => self.prove_verdict(line.seq, verdict),
+            (Some(Entry::Handoff(handoff)), _) => self.prove_handoff(line.seq, handoff),
             (None, Some(Mark::Open { previous, hash })) => self.prove_open(line, previous, *hash),
             (None, Some(Mark::Recovery { file, bytes, hash })) => {
                 self.prove_recovery(line.seq, file, (*bytes, *hash))
@@ -212,6 +213,32 @@ impl Walk {
                 "no line before certifies the key that signed the message",
             ),
             Proof::Forged(what) => self.fault(Some(seq), what),
+        }
+    }
+
+    /// Every mandate and every certificate of a chain bears its proof in itself.
+    fn prove_handoff(&mut self, seq: u64, line: &HandoffLine) {
+        let TaskChange::Offered(offered) = &line.change else {
+            return;
+        };
+        if offered.chain.prove().is_err() {
+            self.fault(
+                Some(seq),
+                "the chain of mandates does not hold: a signature or a link is wrong, or a step is wider than the one before",
+            );
+        }
+        let last = offered.chain.last();
+        let (from, to) = (Some(&last.from), Some(&last.to));
+        let (me, peer) = (self.authority.me(), Some(&line.peer));
+        let ours = match line.direction {
+            Direction::In => peer == from && (me.is_none() || me == to),
+            Direction::Out => peer == to && (me.is_none() || me == from),
+        };
+        if !ours {
+            self.fault(
+                Some(seq),
+                "the last mandate is not between this agent and the line's peer",
+            );
         }
     }
 

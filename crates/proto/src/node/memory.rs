@@ -56,7 +56,8 @@ impl Node {
             }
             Entry::Approval(line) => self.apply_approval(line),
             Entry::Draft(line) => self.apply_draft(now, line),
-            Entry::Outcome(line) => self.apply_outcome(line),
+            Entry::Outcome(line) => self.apply_outcome(now, line),
+            Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Genesis(_) | Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
         Changed::default()
@@ -206,11 +207,11 @@ impl Node {
                 now,
             );
         }
-        self.note_request_or_answer(&message.form, headers);
+        self.note_request_or_answer(now, &message.form, headers);
         Changed::default()
     }
 
-    fn note_request_or_answer(&mut self, form: &Form, headers: &Headers) {
+    fn note_request_or_answer(&mut self, now: Timestamp, form: &Form, headers: &Headers) {
         if form.method().is_some_and(Method::is_call) {
             let ping = headers
                 .capability
@@ -226,9 +227,22 @@ impl Node {
             self.open.insert(headers.message_id, open);
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
-            self.inbox.remove(&headers.recipient_id, request);
-            self.pings.remove(&(headers.recipient_id.clone(), request));
+            let answer = (headers.message_id, *form == Form::Success);
+            self.forget_request(now, &headers.recipient_id, request, answer);
         }
+    }
+
+    /// A request of the peer's is answered, by the message of that name: with a result, or not.
+    fn forget_request(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        request: MessageId,
+        answer: (MessageId, bool),
+    ) {
+        self.inbox.remove(peer, request);
+        self.pings.remove(&(peer.clone(), request));
+        self.tasks.answered(now, peer, request, answer);
     }
 
     fn apply_receipt(&mut self, peer: &AgentId, message: &Message) -> Changed {
@@ -266,8 +280,8 @@ impl Node {
             && message.form.method().is_none()
         {
             let recipient = message.headers.recipient_id.clone();
-            self.inbox.remove(&recipient, request);
-            self.pings.remove(&(recipient, request));
+            let answer = (message.headers.message_id, message.form == Form::Success);
+            self.forget_request(now, &recipient, request, answer);
         }
         let until = now.saturating_add(life);
         let approval = line.approve.map(|root| Approving {
@@ -288,7 +302,7 @@ impl Node {
         }
     }
 
-    fn apply_outcome(&mut self, line: &OutcomeLine) {
+    fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) {
         match line.what {
             Did::Acknowledged => self.inbox.remove(&line.peer, line.message_id),
             Did::AnswerFailed => {
@@ -296,6 +310,7 @@ impl Node {
             }
             Did::DraftExpired | Did::DraftRefused => {
                 self.link_mut(&line.peer).drop_draft(line.message_id);
+                self.tasks.never_left(now, &line.peer, line.message_id);
             }
         }
     }

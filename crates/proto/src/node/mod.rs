@@ -10,6 +10,8 @@ mod budget;
 mod decrees;
 mod drafts;
 mod flights;
+mod handoffs;
+mod holding;
 mod inbound;
 mod inbox;
 mod link;
@@ -19,6 +21,7 @@ mod permission;
 mod request;
 mod standing;
 mod strangers;
+mod tasks;
 mod timers;
 mod trail;
 
@@ -48,9 +51,10 @@ pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 use link::Link;
 pub use permission::Way;
-pub use request::{Content, Continues, LocalError, Sending};
+pub use request::{Content, Continues, Handing, LocalError, Sending};
 pub use strangers::Stranger;
 use strangers::Strangers;
+pub use tasks::{Task, Tasks};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -242,8 +246,9 @@ impl State {
 /// What came of one input: lines for the log, in order, and what they allow.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// To be made durable first. For an inbound message the first is its verdict, unless a stranger
-    /// exceeded the budget and is counted in the next `flood` line instead.
+    /// To be made durable first. For an inbound message the first is its verdict, after the line of
+    /// the task that it changes; unless a stranger exceeded the budget and is counted in the next
+    /// `flood` line instead.
     pub entries: Vec<Entry>,
     /// To be performed then.
     pub effects: Vec<Effect>,
@@ -260,6 +265,7 @@ pub struct Node {
     open: BTreeMap<MessageId, OpenRequest>,
     swept: Option<Timestamp>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
+    tasks: Tasks,
     strangers: Budget,
     waiting_room: Strangers,
     pausing: Pausing,
@@ -289,6 +295,7 @@ impl Node {
             open: BTreeMap::new(),
             swept: None,
             pings: BTreeMap::new(),
+            tasks: Tasks::default(),
             strangers: Budget::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),

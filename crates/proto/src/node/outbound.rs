@@ -39,8 +39,12 @@ impl Node {
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
+        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(peer) {
+            return Err(LocalError::TooManyRequests);
+        }
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
+            Sending::Handoff(handing) => return self.hand(at, peer, *handing),
             Sending::Request(content) => (Method::Request, content),
             Sending::Notification(content) => (Method::Notification, content),
             Sending::Ping => (
@@ -52,9 +56,6 @@ impl Node {
                 },
             ),
         };
-        if method == Method::Request && !self.may_open_request(peer) {
-            return Err(LocalError::TooManyRequests);
-        }
         let (conversation_id, hops) = self.trace(at, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
@@ -63,6 +64,7 @@ impl Node {
         draft.hops = hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
+        self.keep_within_task(at.now, &mut draft)?;
         let mut outcome = Outcome::default();
         self.dispatch(at, draft, &mut outcome)?;
         Ok((message_id, outcome))
@@ -99,7 +101,11 @@ impl Node {
             });
         };
         if message.form != Form::Call(Method::Request) {
-            return Err(LocalError::NoRequest(request));
+            return Err(if message.form == Form::Call(Method::Handoff) {
+                LocalError::IsHandoff(request)
+            } else {
+                LocalError::NoRequest(request)
+            });
         }
         let id = self.fresh_id(at.now);
         let draft = match answer {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::handoff::{Limits, Overstep, TaskId, TaskState};
 use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
@@ -48,6 +49,23 @@ impl fmt::Debug for Content {
     }
 }
 
+/// A task that our agent hands to a peer.
+#[derive(Clone, Debug, Default)]
+pub struct Handing {
+    /// What is to be done, 1 to 2,000 characters.
+    pub goal: String,
+    /// Any JSON that the work needs.
+    pub input: Option<Value>,
+    /// Within which limits.
+    pub limits: Limits,
+    /// The task of ours that it is handed on from; a new task when absent.
+    pub parent: Option<TaskId>,
+    /// One line for people.
+    pub summary: Option<String>,
+    /// The data tier of goal and input; 1 when absent.
+    pub data_tier: Option<u8>,
+}
+
 /// A new message of ours.
 #[derive(Clone, Debug)]
 pub enum Sending {
@@ -57,6 +75,8 @@ pub enum Sending {
     Notification(Content),
     /// Asks the peer's daemon itself for a sign of life.
     Ping,
+    /// Hands work over.
+    Handoff(Box<Handing>),
 }
 
 /// Our own side asked for something that cannot be.
@@ -129,6 +149,30 @@ pub enum LocalError {
     /// It is not a request.
     #[error("{0} wants no answer; only requests do")]
     NoRequest(MessageId),
+    /// It is a handoff.
+    #[error("{0} is a handoff; `signet handoff accept` or `signet handoff decline` answers it")]
+    IsHandoff(MessageId),
+    /// No such task was given to us.
+    #[error("no task {0} was given to this agent; `signet handoff list` shows those that were")]
+    TaskUnknown(TaskId),
+    /// The task cannot go there from where it stands.
+    #[error("task {0} is {1}; `signet handoff show {0}` says what can follow")]
+    TaskStands(TaskId, TaskState),
+    /// It goes beyond what the task's giver gave.
+    #[error("task {0} does not allow it: {1}; ask its giver for more, or stay within it")]
+    BeyondTask(TaskId, Overstep),
+    /// The peer is already a giver in the chain.
+    #[error("{0} had this task before; hand it to somebody else, or report it returned")]
+    HadItBefore(AgentId),
+    /// A part of the handoff is out of bounds.
+    #[error("the handoff does not fit: {0}")]
+    HandoffUnfit(&'static str),
+    /// Too many tasks of ours are open with this peer.
+    #[error("too many tasks of {0} are open; wait until some are completed")]
+    TooManyTasks(AgentId),
+    /// `signet.task` is how daemons report.
+    #[error("the capability signet.task is for reports; use `signet handoff report`")]
+    ReservedForReports,
 }
 
 impl LocalError {
@@ -151,6 +195,12 @@ impl LocalError {
             Self::NotRemembered(_) => "not-remembered",
             Self::NotAllowed { reason, .. } => reason.name(),
             Self::OverBudget { .. } => Reason::BudgetExceeded.name(),
+            Self::IsHandoff(_) => "is-handoff",
+            Self::TaskUnknown(_) | Self::TaskStands(..) => Reason::TaskUnknown.name(),
+            Self::BeyondTask(..) => Reason::AuthorityWidened.name(),
+            Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
+            Self::TooManyTasks(_) => "too-many-tasks",
+            Self::ReservedForReports => "capability-reserved",
         }
     }
 }

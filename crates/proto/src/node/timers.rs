@@ -74,6 +74,7 @@ impl Node {
                 None => {}
             }
         }
+        self.end_unsent_tasks(at, &mut outcome);
         let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
         for ping in pings {
             self.answer_ping(at, &ping, &mut outcome);

@@ -13,6 +13,7 @@
 pub mod forger;
 pub mod net;
 pub mod sealing;
+pub mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;

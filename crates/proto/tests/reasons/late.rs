@@ -213,13 +213,13 @@ impl Faults<'_> {
     }
 
     pub fn in_allowance(&mut self) {
-        let input = self.said(Method::Handoff, |_| {});
+        let pause = in_session(&self.alice, "agent-bob", Method::Pause, "input", 5, None);
         self.add(
-            "v12-handoff",
-            Reason::MethodNotServed,
+            "v12-pause",
+            Reason::StatementInvalid,
             "session",
-            input,
-            "a method of signet/1 that this release does not serve",
+            sign(pause, &self.alice.signing),
+            "Alice's control key pauses Alice's agents, not Bob's",
         );
         let answer = |faults: &Self, to: String, tier: u8| {
             faults.said(Method::Request, |value| {

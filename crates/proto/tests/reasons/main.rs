@@ -20,6 +20,7 @@ mod early;
 mod faults;
 #[path = "../forge/mod.rs"]
 mod forge;
+mod handoff;
 #[path = "../household/mod.rs"]
 mod household;
 mod late;
@@ -40,7 +41,7 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 15] = [
+const WITHOUT_VECTOR: [(Reason, &str); 12] = [
     (Reason::CertificateRevoked, "to be made"),
     (Reason::TrustWithdrawn, "to be made"),
     (Reason::LayersInsufficient, "to be made"),
@@ -48,9 +49,6 @@ const WITHOUT_VECTOR: [(Reason, &str); 15] = [
     (Reason::BudgetExceeded, "to be made"),
     (Reason::StatementInvalid, "to be made"),
     (Reason::StatementStale, "to be made"),
-    (Reason::MandateInvalid, "to be made"),
-    (Reason::AuthorityWidened, "to be made"),
-    (Reason::TaskUnknown, "to be made"),
     (
         Reason::WrongSubject,
         "the daemon compares the subject; bytes alone do not show it",

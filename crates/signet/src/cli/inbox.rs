@@ -86,7 +86,7 @@ fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Fa
     } else {
         print(&line(message))?
     }
-    if args.take && text(message, "type") != "request" {
+    if args.take && !["request", "handoff"].contains(&text(message, "type")) {
         acknowledge(client, message)?;
     }
     Ok(())
@@ -100,6 +100,7 @@ fn line(message: &Value) -> String {
     ) {
         (Some(error), _, _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
         (None, Some(_), _) => format!("({})", text(message, "shut")),
+        (None, None, Some(body)) if text(message, "type") == "handoff" => offer(body),
         (None, None, body) => safe_json(body.unwrap_or(&Value::Null)),
     };
     let what = cut(&what);
@@ -116,6 +117,12 @@ fn line(message: &Value) -> String {
         what,
     );
     format!("{}\n", visible(&line))
+}
+
+/// The goal, and where the rest of it is to be seen: the chain alone would fill the screen.
+fn offer(body: &Value) -> String {
+    let (goal, task) = (text(body, "goal"), text(body, "task"));
+    format!("signet handoff show {task}  \"{goal}\"")
 }
 
 /// The whole of it is for --json.

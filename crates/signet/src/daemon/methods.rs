@@ -1,7 +1,10 @@
 //! What the control socket offers: one method a verb of the command line.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
+use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Content, LocalError, Outcome, Sending, State, WaitsFor};
@@ -13,6 +16,7 @@ use crate::effects::{Deed, Fate, Waiter};
 use crate::permission;
 use crate::render;
 
+use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
@@ -36,7 +40,14 @@ impl Heart {
             notifier,
         } = call;
         let served = match method.as_str() {
-            "send" => return self.send(params, reply).await,
+            "send" => return self.send(parse_send(params), reply).await,
+            "handoff.send" => {
+                let parsed = parse_handoff(params, self.at().now);
+                return self.send(parsed, reply).await;
+            }
+            "handoff.accept" | "handoff.decline" | "handoff.report" => {
+                return self.decide_task(&method, params, reply).await;
+            }
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
             "peer.add" => return self.bind(params, reply).await,
@@ -55,6 +66,8 @@ impl Heart {
             "peer.show" => self.peer(params),
             "policy.show" => Ok(permission::show(&self.node, self.at().now)),
             "policy.check" => self.check_policy(params),
+            "handoff.list" => Ok(self.tasks()),
+            "handoff.show" => self.task(params),
             "status" => Ok(self.status()),
             _ => return self.decide(&method, params, reply).await,
         };
@@ -87,10 +100,15 @@ impl Heart {
         }
     }
 
-    async fn send(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn send(
+        &mut self,
+        parsed: Result<(AgentId, Sending, Duration), RpcError>,
+        reply: oneshot::Sender<Result<Value, RpcError>>,
+    ) {
         let at = self.at();
-        let sent = parse_send(params).and_then(|(peer, sending, wait)| {
-            let for_answer = !matches!(sending, Sending::Notification(_));
+        let sent = parsed.and_then(|(peer, sending, wait)| {
+            // An agent may take its time with a handoff; that it has arrived is enough.
+            let for_answer = matches!(sending, Sending::Request(_) | Sending::Ping);
             let (message_id, outcome) =
                 self.node.handle_send(at, &peer, sending).map_err(refused)?;
             Ok((message_id, outcome, wait, for_answer))
@@ -107,10 +125,16 @@ impl Heart {
         } else {
             State::Queued
         };
+        let task = self.task_of(message_id);
+        let told = Told {
+            message_id,
+            task,
+            waits_for,
+        };
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
-            let answer = Deed::Answer(reply, fate_value(message_id, &state, waits_for));
+            let answer = Deed::Answer(reply, told.fate(&state));
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
@@ -125,18 +149,17 @@ impl Heart {
                 // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let answer = render::item(accepted.message(), accepted.opened());
-                    let mut value =
-                        json!({"message-id": message_id.to_string(), "state": "answered"});
+                    let mut value = told.now("answered");
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), answer);
                     }
                     value
                 }
-                Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state, None),
+                Ok(Ok(Fate::Settled(state))) => told.since(&state),
                 Ok(Err(_)) => {
                     return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
                 }
-                Err(_) => fate_value(message_id, &state, waits_for),
+                Err(_) => told.fate(&state),
             };
             let _ = reply.send(Ok(value));
         });
@@ -334,15 +357,40 @@ pub(super) fn bind_refused(error: BindError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
-fn fate_value(message_id: MessageId, state: &State, waits_for: Option<WaitsFor>) -> Value {
-    let mut value = json!({"message-id": message_id.to_string(), "state": state.as_str()});
-    if let (Some(waits_for), Some(members)) = (waits_for, value.as_object_mut()) {
-        members.insert("waits-for".into(), waits_for.as_str().into());
+/// What a caller hears of a message of ours.
+#[derive(Clone, Copy)]
+struct Told {
+    message_id: MessageId,
+    task: Option<TaskId>,
+    waits_for: Option<WaitsFor>,
+}
+
+impl Told {
+    fn now(&self, state: &str) -> Value {
+        let mut value = json!({"message-id": self.message_id.to_string(), "state": state});
+        if let (Some(task), Some(members)) = (self.task, value.as_object_mut()) {
+            members.insert("task".into(), task.to_string().into());
+        }
+        value
     }
-    if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
-        members.insert("reason".into(), reason.as_str().into());
+
+    /// What became of it since.
+    fn since(&self, state: &State) -> Value {
+        let mut value = self.now(state.as_str());
+        if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
+            members.insert("reason".into(), reason.as_str().into());
+        }
+        value
     }
-    value
+
+    /// Where it is still, and for what it waits.
+    fn fate(&self, state: &State) -> Value {
+        let mut value = self.since(state);
+        if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
+            members.insert("waits-for".into(), waits_for.as_str().into());
+        }
+        value
+    }
 }
 
 /// A message that had to wait left a draft line.

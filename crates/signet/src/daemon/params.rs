@@ -126,12 +126,10 @@ pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), 
         Kind::Notification => Sending::Notification(content),
         Kind::Ping => Sending::Ping,
     };
-    let wait = Duration::try_from_secs_f64(params.wait)
-        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))?;
     Ok((
         named("peer", &params.peer)?,
         sending,
-        wait.min(LONGEST_WAIT),
+        parse_wait(params.wait)?,
     ))
 }
 
@@ -158,6 +156,12 @@ pub(super) fn parse_question(params: Value) -> Result<Question, RpcError> {
             WayName::Receive => Way::Receive,
         }),
     })
+}
+
+pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
+    Duration::try_from_secs_f64(seconds)
+        .map(|wait| wait.min(LONGEST_WAIT))
+        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {

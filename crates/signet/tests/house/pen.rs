@@ -128,10 +128,10 @@ impl Pen {
 
     /// A call, unsigned; whoever writes it may spoil it.
     pub fn call(&self, method: &str, to: &str, body: Value) -> Value {
-        let kind = if method == "agent.request" {
-            "request"
-        } else {
-            "notification"
+        let kind = match method {
+            "agent.request" => "request",
+            "agent.handoff" => "handoff",
+            _ => "notification",
         };
         let id = fresh_id();
         let mut call = json!({
@@ -139,7 +139,7 @@ impl Pen {
             "method": method,
             "params": {"headers": self.headers(to, kind, &id), "body": body},
         });
-        if kind == "request" {
+        if kind != "notification" {
             call["id"] = id.into();
         }
         call
@@ -152,6 +152,31 @@ impl Pen {
             session,
             sequence,
         )
+    }
+
+    /// A handoff in a session, of the task that its chain is about.
+    pub fn handoff(&self, to: &str, session: &str, sequence: u64, chain: &Value) -> Value {
+        let last = chain.as_array().and_then(|links| links.last());
+        let task = last.map_or(Value::Null, |link| link["mandate"]["task"].clone());
+        let body = json!({"task": task, "goal": "Anything", "chain": chain});
+        let call = self.call("agent.handoff", to, body);
+        with(in_session(call, session, sequence), "conversation-id", task)
+    }
+
+    /// A link of a chain: a mandate of this agent, and its certificate.
+    pub fn mandate(&self, task: &str, to: &str, parent: Option<&Value>, tier: u8) -> Value {
+        let mut mandate = json!({
+            "type": "handoff", "task": task, "from": self.agent, "to": to, "capabilities": [],
+            "tier": tier, "depth": if parent.is_some() { 0 } else { 1 },
+            "not-after": time(DAY), "issued-at": time(0),
+        });
+        if let Some(parent) = parent {
+            mandate["not-after"] = parent["not-after"].clone();
+            mandate["parent"] = Digest::of(&[&canonical(parent)]).to_string().into();
+        }
+        let signature = self.signing.sign(Purpose::Handoff, &[&canonical(&mandate)]);
+        mandate["signature"] = encode_base64url(&signature).into();
+        json!({"mandate": mandate, "certificate": self.certificate})
     }
 
     /// A notification in a session.

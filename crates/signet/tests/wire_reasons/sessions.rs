@@ -7,6 +7,7 @@ use signet_proto::certificate::CertificateRequest;
 use signet_proto::ids::{Digest, Version};
 use signet_proto::keys::SigningKey;
 use signet_proto::reject::Reason;
+use signet_proto::statement::Revocation;
 
 use super::house::pen::{Pen, fresh_id, seed, time, with};
 use super::house::{House, eventually};
@@ -113,8 +114,14 @@ impl Wire<'_> {
 
     pub(super) fn content(&mut self) {
         let bob = self.bob.agent.clone();
-        let pause = self.mallory.call("agent.pause", &bob, json!({}));
-        self.signed(Reason::MethodNotServed, pause);
+        self.handoffs(&bob);
+        let (person, agent) = ("nobody".parse().unwrap(), bob.parse().unwrap());
+        let nobody = seed([9; 32]);
+        let now = signet::clock::now();
+        let forged = Revocation::sign(&person, &agent, 9, "because", now, &nobody).unwrap();
+        let body = json!({"revocation": forged.to_value()});
+        let revoke = self.mallory.call("agent.revoke", &bob, body);
+        self.signed(Reason::StatementInvalid, revoke);
         self.sequence += 1;
         let nothing = self
             .mallory
@@ -158,6 +165,29 @@ impl Wire<'_> {
         self.accepted(ahead);
         let behind = self.next();
         self.signed(Reason::SequenceBelowWindow, behind);
+    }
+
+    /// Mallory holds a task of Victor's, and hands it on as if it were more.
+    fn handoffs(&mut self, bob: &str) {
+        let task = fresh_id();
+        let first = self.victor.mandate(&task, &self.mallory.agent, None, 1);
+        let parent = Some(&first["mandate"]);
+        let honest = self.mallory.mandate(&task, bob, parent, 1);
+        let wider = self.mallory.mandate(&task, bob, parent, 2);
+        for (reason, chain) in [
+            (Reason::MandateInvalid, json!([honest])),
+            (Reason::AuthorityWidened, json!([first, wider])),
+        ] {
+            self.sequence += 1;
+            let (session, sequence) = (self.session.clone(), self.sequence);
+            let handoff = self.mallory.handoff(bob, &session, sequence, &chain);
+            self.signed(reason, handoff);
+        }
+        self.sequence += 1;
+        let told = self.mallory.notification(bob, &self.session, self.sequence);
+        let mut told = with(told, "capability", "signet.task");
+        told["params"]["body"] = json!({"task": task, "state": "completed"});
+        self.signed(Reason::TaskUnknown, told);
     }
 
     /// 10,000 messages wait for an agent that takes none.

@@ -1,0 +1,193 @@
+//! Chains: from whoever began a task to whoever holds it, each step within the one before.
+
+use std::time::Duration;
+
+use super::{Authority, LONGEST_CHAIN, Mandate, TaskId};
+use crate::certificate::Certificate;
+use crate::ids::{AgentId, KeyId};
+use crate::json::{Map, Value};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+use crate::trust::TrustView;
+
+/// A mandate, and the certificate of the key that signed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Who gives what to whom.
+    pub mandate: Mandate,
+    /// Whose key signed.
+    pub certificate: Certificate,
+}
+
+/// One to eight mandates, the first giver's first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    links: Vec<Link>,
+    last: Link,
+}
+
+impl Chain {
+    /// A chain of one: a task that begins here.
+    pub fn begin(link: Link) -> Self {
+        let links = Vec::new();
+        Self { links, last: link }
+    }
+
+    /// The chain with one more step.
+    pub fn extended(&self, link: Link) -> Self {
+        let links = self.links().cloned().collect();
+        Self { links, last: link }
+    }
+
+    /// Reads a chain whose signatures are not yet verified.
+    ///
+    /// # Errors
+    /// `mandate-invalid` when a member is absent, unknown or malformed.
+    pub fn read(value: &Value) -> Result<Self, Reason> {
+        let items = value.as_array().ok_or(Reason::MandateInvalid)?;
+        if items.len() > LONGEST_CHAIN {
+            return Err(Reason::MandateInvalid);
+        }
+        let mut links = items.iter().map(read_link).collect::<Result<Vec<_>, _>>()?;
+        let last = links.pop().ok_or(Reason::MandateInvalid)?;
+        Ok(Self { links, last })
+    }
+
+    /// Every step, the first giver's first.
+    pub fn links(&self) -> impl DoubleEndedIterator<Item = &Link> + Clone {
+        self.links.iter().chain([&self.last])
+    }
+
+    /// The mandate of whoever holds the task now.
+    pub fn last(&self) -> &Mandate {
+        &self.last.mandate
+    }
+
+    /// Which task it is about.
+    pub fn task(&self) -> TaskId {
+        self.last.mandate.task
+    }
+
+    /// What its holder may do.
+    pub fn authority(&self) -> &Authority {
+        &self.last.mandate.authority
+    }
+
+    /// The chain as it is sent and logged.
+    pub fn to_value(&self) -> Value {
+        let link = |link: &Link| {
+            let mut members = Map::new();
+            members.insert("mandate".into(), link.mandate.to_value().clone());
+            members.insert("certificate".into(), link.certificate.to_value().clone());
+            Value::Object(members)
+        };
+        self.links().map(link).collect()
+    }
+
+    /// Judges a chain that `giver` sent, under the key `key`, to the agent of `view` (check V12):
+    /// that agent is its holder now, every issuer stands, every signature holds, nothing has ended,
+    /// and each step is within the one before.
+    ///
+    /// # Errors
+    /// `mandate-invalid` or `authority-widened`.
+    pub fn verify(
+        &self,
+        view: &TrustView,
+        giver: &AgentId,
+        key: KeyId,
+        now: Timestamp,
+    ) -> Result<(), Reason> {
+        let last = &self.last;
+        let given_to_us = last.mandate.to == *view.me()
+            && last.mandate.from == *giver
+            && last.certificate.signing_key.id() == key;
+        let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
+        if !(given_to_us && self.links().all(stands)) {
+            return Err(Reason::MandateInvalid);
+        }
+        self.prove()
+    }
+
+    /// What the chain proves of itself, whoever reads it: signatures, links, and that it narrows.
+    ///
+    /// # Errors
+    /// `mandate-invalid` or `authority-widened`.
+    pub fn prove(&self) -> Result<(), Reason> {
+        if !(self.is_linked() && self.links().all(is_signed)) {
+            return Err(Reason::MandateInvalid);
+        }
+        for (before, next) in self.links().zip(self.links().skip(1)) {
+            let (before, next) = (&before.mandate.authority, &next.mandate.authority);
+            before
+                .contains(next)
+                .map_err(|_| Reason::AuthorityWidened)?;
+        }
+        Ok(())
+    }
+
+    /// Each step is the one before's holder's, of the same task, and names the one before; nobody
+    /// stands in it twice.
+    fn is_linked(&self) -> bool {
+        let follows = |(before, next): (&Link, &Link)| {
+            next.mandate.task == before.mandate.task
+                && next.mandate.from == before.mandate.to
+                && next.mandate.parent == Some(before.mandate.hash())
+        };
+        let mut seen: Vec<&AgentId> = self.links().map(|link| &link.mandate.from).collect();
+        seen.push(&self.last.mandate.to);
+        seen.sort_unstable();
+        let begins = self.links().next();
+        begins.is_some_and(|first| first.mandate.parent.is_none())
+            && self.links().zip(self.links().skip(1)).all(follows)
+            && seen.is_sorted_by(|a, b| a < b)
+    }
+}
+
+fn read_link(value: &Value) -> Result<Link, Reason> {
+    let members = value.as_object().filter(|members| members.len() == 2);
+    let member = |name: &str| members.and_then(|members| members.get(name));
+    let (Some(mandate), Some(certificate)) = (member("mandate"), member("certificate")) else {
+        return Err(Reason::MandateInvalid);
+    };
+    Ok(Link {
+        mandate: Mandate::read(mandate).map_err(|_| Reason::MandateInvalid)?,
+        certificate: Certificate::read(certificate).map_err(|_| Reason::MandateInvalid)?,
+    })
+}
+
+/// The certificate was good when the mandate was signed, and is of a root that is pinned here: the
+/// newest, one newer still, or an older one that is still known. Nothing comes back to us.
+fn issuer_stands(view: &TrustView, link: &Link) -> bool {
+    let certificate = &link.certificate;
+    let fit = certificate.agent != *view.me() && certificate.covers(link.mandate.issued_at);
+    let known = || {
+        let peer = view.peer(&certificate.agent);
+        peer.and_then(|peer| peer.certificate(certificate.signing_key.id())) == Some(certificate)
+    };
+    fit && match view.admit(certificate) {
+        Ok(_) => true,
+        // The root is pinned, and nobody is bound to this agent-id: revocations of such agents
+        // are kept too.
+        Err(Reason::AgentUnknown) => true,
+        Err(Reason::SerialRolledBack) => known(),
+        Err(_) => false,
+    }
+}
+
+fn in_time(link: &Link, now: Timestamp) -> bool {
+    let mandate = &link.mandate;
+    mandate.issued_at <= now.saturating_add(CLOCK_TOLERANCE) && now <= mandate.authority.not_after
+}
+
+fn is_signed(link: &Link) -> bool {
+    let Link {
+        mandate,
+        certificate,
+    } = link;
+    certificate.agent == mandate.from
+        && certificate.prove().is_ok()
+        && mandate.prove(&certificate.signing_key).is_ok()
+}
+
+/// How far a giver's clock may be ahead of ours.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);

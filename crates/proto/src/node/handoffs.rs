@@ -1,0 +1,140 @@
+//! What peers may say of tasks: the last step of check V12.
+
+use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
+use crate::envelope::{Form, Message, Method};
+use crate::handoff::{LONGEST_NOTE, Offering, Report, TaskId, TaskState, is_acceptance};
+use crate::json::Value;
+use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+use super::Node;
+use super::tasks::Tasks;
+
+impl Node {
+    /// The tasks that were given to us and that we gave.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The last step of check V12, for what concerns tasks: the line that goes before the message's
+    /// own. `body` is what the message carries, opened when it came sealed.
+    ///
+    /// The line goes first, so that no torn tail leaves a handoff that was accepted and is not known;
+    /// the same message is then taken once more.
+    pub(super) fn rule_task(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        body: Option<&Value>,
+    ) -> Result<Option<Entry>, Reason> {
+        let change = match &message.form {
+            Form::Call(Method::Handoff) => self.rule_offer(now, message, body)?,
+            Form::Call(_) if is_report(message) => self.rule_report(message, body)?,
+            Form::Call(_) => None,
+            Form::Success | Form::Failure { .. } => self.rule_decision(message, body)?,
+        };
+        let headers = &message.headers;
+        Ok(change.map(|(direction, task, change)| {
+            Entry::Handoff(HandoffLine {
+                peer: headers.agent_id.clone(),
+                direction,
+                task,
+                message_id: headers.message_id,
+                change,
+            })
+        }))
+    }
+
+    fn rule_offer(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        body: Option<&Value>,
+    ) -> Result<Option<Change>, Reason> {
+        let headers = &message.headers;
+        let Offering { goal, chain, .. } = Offering::parse(body.ok_or(Reason::MandateInvalid)?)?;
+        let task = chain.task();
+        let conversation = headers.conversation_id.as_ref().map(|id| id.as_str());
+        if conversation != Some(task.to_string().as_str()) {
+            return Err(Reason::MandateInvalid);
+        }
+        chain.verify(self.trust(), &headers.agent_id, headers.key_id, now)?;
+        let (peer, name) = (&headers.agent_id, headers.message_id);
+        if !self.tasks.admit(peer, name, &chain, now)? {
+            return Ok(None);
+        }
+        let offered = Offered {
+            chain,
+            tier: headers.data_tier,
+            hops: headers.hops,
+            goal: in_clear(headers.data_tier, Some(goal)),
+        };
+        let change = TaskChange::Offered(Box::new(offered));
+        Ok(Some((Direction::In, task, change)))
+    }
+
+    /// Only whoever we gave the task may say how it goes, only forward, and only of its time.
+    fn rule_report(
+        &self,
+        message: &Message,
+        body: Option<&Value>,
+    ) -> Result<Option<Change>, Reason> {
+        let headers = &message.headers;
+        let report = Report::parse(body.ok_or(Reason::TaskUnknown)?)?;
+        let task = self
+            .tasks
+            .given_to(report.task, &headers.agent_id)
+            .ok_or(Reason::TaskUnknown)?;
+        if task.said == headers.message_id && task.last_said() == report.state {
+            return Ok(None);
+        }
+        if !task.last_said().may_become(report.state) || headers.timestamp > task.not_after() {
+            return Err(Reason::TaskUnknown);
+        }
+        let change = TaskChange::Moved {
+            to: report.state,
+            reason: None,
+            note: in_clear(headers.data_tier, report.note),
+        };
+        Ok(Some((Direction::Out, report.task, change)))
+    }
+
+    /// An answer to a handoff of ours. A report that overtook it has said more already.
+    fn rule_decision(
+        &self,
+        message: &Message,
+        body: Option<&Value>,
+    ) -> Result<Option<Change>, Reason> {
+        let headers = &message.headers;
+        let offer = headers.in_reply_to;
+        let task = offer.and_then(|offer| self.tasks.given_by(&headers.agent_id, offer));
+        let Some(task) = task else { return Ok(None) };
+        let (to, reason, note) = match &message.form {
+            Form::Failure {
+                reason, message, ..
+            } => {
+                let words = message.chars().take(LONGEST_NOTE).collect();
+                (TaskState::Declined, Some(reason.clone()), Some(words))
+            }
+            _ if body.is_some_and(|body| is_acceptance(body, task.id())) => {
+                (TaskState::Accepted, None, None)
+            }
+            _ => return Err(Reason::TaskUnknown),
+        };
+        if task.last_said() != TaskState::Offered {
+            return Ok(None);
+        }
+        let note = in_clear(headers.data_tier, note);
+        let change = TaskChange::Moved { to, reason, note };
+        Ok(Some((Direction::Out, task.id(), change)))
+    }
+}
+
+/// Which way a task was given, which, and what happened.
+pub(super) type Change = (Direction, TaskId, TaskChange);
+
+/// What the log may repeat outside the message: nothing of tier 3 or 4.
+pub(super) fn in_clear(tier: u8, text: Option<String>) -> Option<String> {
+    text.filter(|_| tier <= HIGHEST_CLEAR_TIER)
+}

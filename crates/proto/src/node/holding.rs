@@ -1,0 +1,339 @@
+//! What our own side may do with tasks: hand on, accept, decline, report, and keep within them.
+
+use crate::draft::{Draft, LIFE};
+use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
+use crate::envelope::{Form, Method};
+use crate::handoff::{
+    Chain, LONGEST_GOAL, LONGEST_NOTE, Link, MandateRequest, Offering, Overstep, Report, TaskId,
+    TaskState, accepted_body,
+};
+use crate::ids::{AgentId, MessageId};
+use crate::json::Value;
+use crate::policy::TASK;
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+use super::handoffs::{Change, in_clear};
+use super::request::{Handing, LocalError};
+use super::tasks::Task;
+use super::{At, Node, Outcome};
+
+impl Node {
+    /// Hands a task to a peer: a new one, or one that we hold. Returns the handoff's message-id.
+    pub(super) fn hand(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        handing: Handing,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        if !self.tasks.has_room_to_give(peer) {
+            return Err(LocalError::TooManyTasks(peer.clone()));
+        }
+        let message_id = self.fresh_id(at.now);
+        let (chain, hops) = self.chain_for(at.now, peer, &handing)?;
+        let task = chain.task();
+        let offering = Offering {
+            goal: handing.goal,
+            input: handing.input,
+            chain: chain.clone(),
+        };
+        if !(1..=LONGEST_GOAL).contains(&offering.goal.chars().count()) {
+            return Err(LocalError::HandoffUnfit(
+                "the goal has 1 to 2,000 characters",
+            ));
+        }
+        let mut draft = Draft::call(
+            Method::Handoff,
+            peer.clone(),
+            message_id,
+            offering.to_value(),
+        );
+        draft.summary = handing.summary;
+        draft.data_tier = handing.data_tier.unwrap_or(1);
+        draft.conversation_id = task.to_string().parse().ok();
+        draft.hops = hops;
+        draft.life = LIFE.min(chain.authority().not_after.since(at.now));
+        self.keep_within_task(at.now, &mut draft)?;
+        let offered = Offered {
+            chain,
+            tier: draft.data_tier,
+            hops,
+            goal: in_clear(draft.data_tier, Some(offering.goal)),
+        };
+        let mut sent = Outcome::default();
+        self.dispatch(at, draft, &mut sent)?;
+        let change = TaskChange::Offered(Box::new(offered));
+        let line = (Direction::Out, task, change);
+        let mut outcome = self.write_task(at, peer, message_id, line);
+        outcome.entries.append(&mut sent.entries);
+        outcome.effects.append(&mut sent.effects);
+        Ok((message_id, outcome))
+    }
+
+    /// The chain with our own mandate at its end, judged as its receiver will judge it.
+    fn chain_for(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        handing: &Handing,
+    ) -> Result<(Chain, u8), LocalError> {
+        let held = match handing.parent {
+            Some(task) => Some(self.held_now(now, task)?.given.clone()),
+            None => None,
+        };
+        let above = held.as_ref().map(|held| &held.chain);
+        let authority = handing.limits.clone().of(above.map(Chain::authority), now);
+        if let Some(above) = above {
+            within(above.task(), above.authority().contains(&authority))?;
+            if above.links().any(|link| link.mandate.from == *peer) {
+                return Err(LocalError::HadItBefore(peer.clone()));
+            }
+        }
+        let request = MandateRequest {
+            task: above.map_or_else(|| self.fresh_id(now), Chain::task),
+            from: self.identity.agent().clone(),
+            to: peer.clone(),
+            authority,
+            parent: above.map(|above| above.last().hash()),
+            issued_at: now,
+        };
+        let link = Link {
+            mandate: request
+                .sign(&self.identity.signing)
+                .map_err(|_| LocalError::HandoffUnfit(LIMITS))?,
+            certificate: self.identity.certificate.clone(),
+        };
+        let chain = above.map_or_else(
+            || Chain::begin(link.clone()),
+            |above| above.extended(link.clone()),
+        );
+        chain.prove().map_err(LocalError::Message)?;
+        let hops = held.map_or(1, |held| held.hops.saturating_add(1));
+        Ok((chain, hops))
+    }
+
+    /// Takes a task that was offered to us.
+    ///
+    /// # Errors
+    /// When no such task is offered, or its time is over.
+    pub fn handle_accept(
+        &mut self,
+        at: At,
+        task: TaskId,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let form = Form::Success;
+        self.decide(at, task, form, Some(accepted_body(task)))
+    }
+
+    /// Does not take a task that was offered to us, and says why.
+    ///
+    /// # Errors
+    /// When no such task is offered, or its time is over.
+    pub fn handle_decline(
+        &mut self,
+        at: At,
+        task: TaskId,
+        why: String,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let form = Form::Failure {
+            code: Reason::Declined.code(),
+            message: why,
+            reason: Reason::Declined.name().to_owned(),
+        };
+        self.decide(at, task, form, None)
+    }
+
+    fn decide(
+        &mut self,
+        at: At,
+        task: TaskId,
+        form: Form,
+        body: Option<Value>,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
+        if held.state(at.now) != TaskState::Offered {
+            return Err(closed(held, at.now));
+        }
+        let (peer, offer, given) = (held.peer.clone(), held.offer, held.given.clone());
+        let (to, reason, note) = match &form {
+            Form::Failure {
+                reason, message, ..
+            } => (
+                TaskState::Declined,
+                Some(reason.clone()),
+                Some(message.clone()),
+            ),
+            _ => (TaskState::Accepted, None, None),
+        };
+        let mut draft = self.word(at, &held_by(&peer, task, &given), form, body);
+        draft.in_reply_to = Some(offer);
+        let message_id = draft.message_id;
+        let note = in_clear(given.tier, note);
+        let change = TaskChange::Moved { to, reason, note };
+        let outcome = self.say(at, draft, (Direction::In, task, change))?;
+        Ok((message_id, outcome))
+    }
+
+    /// Tells the giver how a task goes that we hold.
+    ///
+    /// # Errors
+    /// When we do not hold it, its time is over, or it cannot go to that state.
+    pub fn handle_report(
+        &mut self,
+        at: At,
+        report: Report,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let held = self.held_now(at.now, report.task)?;
+        if !report.state.is_report() || !held.last_said().may_become(report.state) {
+            return Err(closed(held, at.now));
+        }
+        let long = |note: &String| note.chars().count() > LONGEST_NOTE;
+        if report.note.as_ref().is_some_and(long) {
+            return Err(LocalError::HandoffUnfit(
+                "the note has at most 500 characters",
+            ));
+        }
+        let (peer, given) = (held.peer.clone(), held.given.clone());
+        let form = Form::Call(Method::Notification);
+        let holding = held_by(&peer, report.task, &given);
+        let mut draft = self.word(at, &holding, form, Some(report.to_value()));
+        draft.capability = TASK.parse().ok();
+        let message_id = draft.message_id;
+        let change = TaskChange::Moved {
+            to: report.state,
+            reason: None,
+            note: in_clear(given.tier, report.note),
+        };
+        let outcome = self.say(at, draft, (Direction::In, report.task, change))?;
+        Ok((message_id, outcome))
+    }
+
+    /// Keeps a message for a task that we hold within what we were given, and its life within the
+    /// authority's. Answers and reports are free: the giver asked for them.
+    pub(super) fn keep_within_task(
+        &self,
+        now: Timestamp,
+        draft: &mut Draft,
+    ) -> Result<(), LocalError> {
+        let capability = draft.capability.as_ref();
+        if capability.is_some_and(|name| name.as_str() == TASK) {
+            return Err(LocalError::ReservedForReports);
+        }
+        let task = draft.conversation_id.as_ref();
+        let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
+        let held = task.and_then(|task| self.tasks.held(task));
+        let Some(held) = held.filter(|held| held.last_said().is_open()) else {
+            return Ok(());
+        };
+        let authority = held.given.chain.authority();
+        within(
+            held.id(),
+            authority.permits(capability, draft.data_tier, now),
+        )?;
+        draft.life = draft.life.min(authority.not_after.since(now));
+        Ok(())
+    }
+
+    /// Handoffs that were noted down and never written: a torn tail took the message.
+    pub(super) fn end_unsent_tasks(&mut self, at: At, outcome: &mut Outcome) {
+        let unsent = |task: &&Task| {
+            let waits = self.link(&task.peer).is_some_and(|link| {
+                let mut drafts = link.drafts.iter();
+                drafts.any(|waiting| waiting.draft.message_id == task.offer)
+            });
+            task.direction == Direction::Out
+                && task.last_said() == TaskState::Offered
+                && !waits
+                && !self.open.contains_key(&task.offer)
+        };
+        let unsent: Vec<_> = self.tasks.iter().filter(unsent).cloned().collect();
+        for task in unsent {
+            let change = TaskChange::Moved {
+                to: TaskState::Expired,
+                reason: None,
+                note: None,
+            };
+            let line = (Direction::Out, task.id(), change);
+            let ended = self.write_task(at, &task.peer, task.offer, line);
+            outcome.entries.extend(ended.entries);
+        }
+    }
+
+    fn held_now(&self, now: Timestamp, task: TaskId) -> Result<&Task, LocalError> {
+        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
+        if held.state(now).is_held() {
+            Ok(held)
+        } else {
+            Err(closed(held, now))
+        }
+    }
+
+    /// A message to the giver about a task.
+    fn word(&mut self, at: At, holding: &Holding<'_>, form: Form, body: Option<Value>) -> Draft {
+        Draft {
+            form,
+            recipient: holding.giver.clone(),
+            message_id: self.fresh_id(at.now),
+            summary: None,
+            body,
+            data_tier: holding.given.tier,
+            capability: None,
+            conversation_id: holding.task.to_string().parse().ok(),
+            in_reply_to: None,
+            hops: holding.given.hops.saturating_add(1),
+            life: LIFE,
+        }
+    }
+
+    /// The message first: a torn tail then leaves a word that goes out, and is said again at worst.
+    fn say(&mut self, at: At, draft: Draft, change: Change) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
+        let mut outcome = Outcome::default();
+        self.dispatch(at, draft, &mut outcome)?;
+        let written = self.write_task(at, &peer, message_id, change);
+        outcome.entries.extend(written.entries);
+        Ok(outcome)
+    }
+
+    fn write_task(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        (direction, task, change): Change,
+    ) -> Outcome {
+        let entry = Entry::Handoff(HandoffLine {
+            peer: peer.clone(),
+            direction,
+            task,
+            message_id,
+            change,
+        });
+        self.apply(at.now, &entry);
+        Outcome {
+            entries: vec![entry],
+            effects: Vec::new(),
+        }
+    }
+}
+
+/// What answers and reports need to know of a task.
+struct Holding<'a> {
+    giver: &'a AgentId,
+    task: TaskId,
+    given: &'a Offered,
+}
+
+fn held_by<'a>(giver: &'a AgentId, task: TaskId, given: &'a Offered) -> Holding<'a> {
+    Holding { giver, task, given }
+}
+
+fn within(task: TaskId, judged: Result<(), Overstep>) -> Result<(), LocalError> {
+    judged.map_err(|overstep| LocalError::BeyondTask(task, overstep))
+}
+
+fn closed(task: &Task, now: Timestamp) -> LocalError {
+    LocalError::TaskStands(task.id(), task.state(now))
+}
+
+const LIMITS: &str = "the tier is 1 to 4, the depth 0 to 7, the capabilities are at most 64, and it ends after now and within 30 days";
