@@ -68,7 +68,7 @@ impl Node {
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),
-                None => {}
+                None => self.renew_grant(at, peer, &mut outcome),
             }
         }
         let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
