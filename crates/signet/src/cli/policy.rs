@@ -150,10 +150,13 @@ fn number(value: &Value, name: &str) -> Option<u64> {
     value.get(name).and_then(Value::as_u64)
 }
 
+/// What to change first: a new session brings nothing while the configuration says the same.
 fn first_against(answer: &Value) -> Option<(&str, &Value)> {
     list(answer, "checks").find_map(|check| {
-        let against = list(check, "findings").find(|finding| !is(finding, "holds"));
-        against.map(|finding| (text(check, "way"), finding))
+        let against = || list(check, "findings").filter(|finding| !is(finding, "holds"));
+        let lasting = against().find(|finding| text(finding, "by") != "session");
+        let finding = lasting.or_else(|| against().next());
+        finding.map(|finding| (text(check, "way"), finding))
     })
 }
 
