@@ -27,7 +27,7 @@ impl Bucket {
         Self {
             used: self.used.saturating_sub(earned),
             borrowed: self.borrowed.saturating_sub(rest),
-            seen: Some(self.seen.map_or(now, |seen| seen.max(now))),
+            seen: Some(now),
         }
     }
 
