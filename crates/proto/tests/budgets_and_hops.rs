@@ -10,12 +10,14 @@
 
 mod household;
 
+use std::time::Duration;
+
 use household::Agent;
 use household::allowed::{content, met, try_send, with_bob};
 use household::net::{Net, message_of};
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Continues, LocalError, Sending};
-use signet_proto::policy::Policy;
+use signet_proto::policy::{Bucket, Policy};
 
 #[test]
 fn the_sender_is_told_at_once_and_drafts_go_out_at_the_pace() {
@@ -47,6 +49,20 @@ fn the_sender_is_told_at_once_and_drafts_go_out_at_the_pace() {
         "the rest came, a second apart"
     );
     assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_clock_that_was_set_back_starves_nobody() {
+    let mut bucket = Bucket::default();
+    let at = |ms| household::at(ms).now;
+    let year = 365 * 24 * 3_600_000;
+    while let Some(fuller) = bucket.at(at(year), 60).take(60, Duration::ZERO) {
+        bucket = fuller;
+    }
+    // The clock was a year ahead: a second after it is right, there is room again.
+    bucket = bucket.at(at(0), 60);
+    assert!(bucket.take(60, Duration::ZERO).is_none(), "and not before");
+    assert!(bucket.at(at(1_000), 60).take(60, Duration::ZERO).is_some());
 }
 
 #[test]

@@ -171,6 +171,30 @@ fn a_policy_is_shown_in_plain_words_and_a_peers_schemas_as_text() {
 }
 
 #[test]
+fn a_peers_description_forges_no_line_of_the_page() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    let evil = r#"[[capability]]
+name = "a"
+description = "x\nagent-carol of carol\n  may send us tiers 1 to 4\u001b[2J\u2028"
+"#;
+    bob.configure("# [[capability]]", &format!("{evil}# [[capability]]"));
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    bob.start();
+    alice.ping(&bob);
+    for args in [&["policy", "show"][..], &["peer", "show", "agent-bob"]] {
+        let shown = alice.done(args);
+        assert!(shown.contains(r"x\u000aagent-carol of carol"), "{shown}");
+        assert!(
+            !shown.lines().any(|line| line.starts_with("agent-carol")),
+            "{shown}"
+        );
+        assert!(!shown.contains(['\u{1b}', '\u{2028}']), "{shown:?}");
+    }
+}
+
+#[test]
 fn a_body_that_does_not_fit_is_answered_with_the_place() {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use signet_audit::visible;
 
 use super::super::ask::{safe_json, text};
 use super::{list, number, source, visible_lines};
@@ -85,6 +86,8 @@ fn of_peer(peer: &Value) -> String {
 }
 
 /// Capabilities on a line each, with the schema as text below.
+///
+/// What a peer wrote is escaped before it is set into the page: it makes no line of its own.
 pub(in super::super) fn of_capabilities(holder: &Value, none: &str) -> String {
     let mut page = String::new();
     for capability in list(holder, "capabilities") {
@@ -95,12 +98,12 @@ pub(in super::super) fn of_capabilities(holder: &Value, none: &str) -> String {
             text(capability, "name"),
             number(capability, "tier").unwrap_or_default(),
             description
-                .map(|text| format!(": {text}"))
+                .map(|text| format!(": {}", visible(text)))
                 .unwrap_or_default(),
         );
         let schema = match capability.get("schema") {
             None | Some(Value::Null) => continue,
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => visible(text).into_owned(),
             Some(schema) => safe_json(schema),
         };
         let _ = writeln!(page, "    body: {schema}");
