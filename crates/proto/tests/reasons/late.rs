@@ -284,6 +284,17 @@ impl Faults<'_> {
                 "nothing of it is kept but its headers",
             );
         }
+        let input = self.said(Method::Request, |value| {
+            set("skill-layers-loaded", json!([0]))(value);
+            set("data-tier", 2)(value);
+        });
+        self.add(
+            "v12-household-matters-from-an-agent-that-has-loaded-layer-0-alone",
+            Reason::LayersInsufficient,
+            "session",
+            input,
+            "what the certificate allows counts when it is loaded",
+        );
         let input = self.said(Method::Request, set("hops", 9));
         self.add(
             "v12-the-ninth-hop",
