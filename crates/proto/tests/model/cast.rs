@@ -106,10 +106,12 @@ impl Cast {
     }
 
     /// What each accepts from anybody: different tiers, so that a mix-up shows.
+    #[allow(clippy::needless_update)]
     pub fn grant(&self, who: usize) -> Grant {
         Grant {
             capabilities: vec![["a.one", "b.two", "c.three"][who].parse().unwrap()],
             tier: [1, 2, 3][who],
+            ..Grant::default()
         }
     }
 
