@@ -25,6 +25,7 @@ mod claims;
 #[path = "../household/mod.rs"]
 mod household;
 mod local;
+mod real;
 mod sights;
 mod world;
 
@@ -133,6 +134,18 @@ fn a_rogue_agent_with_two_whole_handshakes() {
         ..PLAIN
     };
     assert!(explore(bounds) > 30_000);
+}
+
+#[test]
+fn real_nodes_walk_every_path_of_a_handshake_with_a_crash() {
+    let bounds = Bounds {
+        crash: true,
+        ..PLAIN
+    };
+    let alice = || household::Agent::new("agent-alice", "alice");
+    let bob = || household::Agent::new("agent-bob", "bob");
+    let steps = real::walk(&World::new(bounds, Fault::None), alice, bob);
+    assert!(steps > 500, "{steps}");
 }
 
 #[test]
