@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
 use crate::headers::{CapabilityName, ConversationId, Headers, Layers};
-use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SealKey, SealSecret, SigningKey};
 use crate::reject::Reason;
@@ -29,6 +29,9 @@ pub struct Identity {
     pub keys: KeyStatement,
     /// The key that the certificate names.
     pub signing: SigningKey,
+    /// Keys that signed before it: they sign the receipts of the sessions that they opened, and
+    /// nothing else.
+    pub former: Vec<SigningKey>,
     /// The skill layers that we have loaded, within the certificate's.
     pub layers: Layers,
     /// The secrets of our sealing keys that are not destroyed yet, the one of `keys` among them.
@@ -41,6 +44,13 @@ impl Identity {
     /// Our agent-id.
     pub fn agent(&self) -> &AgentId {
         &self.certificate.agent
+    }
+
+    /// Our signing key `key`, now or formerly, when we still have it.
+    pub fn signer(&self, key: KeyId) -> Option<&SigningKey> {
+        std::iter::once(&self.signing)
+            .chain(&self.former)
+            .find(|signer| signer.public().id() == key)
     }
 
     /// The secret of the sealing key `key`, when we still have it.
@@ -163,11 +173,20 @@ impl Draft {
     /// # Errors
     /// `too-large`, or what a recipient would say of its shape.
     pub fn sign(self, identity: &Identity, stamp: Stamp) -> Result<Signed, Reason> {
-        let headers = self.headers(identity, stamp);
+        self.sign_by(&identity.signing, identity, stamp)
+    }
+
+    /// Signs it with a key that is, or was, `identity`'s.
+    pub(crate) fn sign_by(
+        self,
+        key: &SigningKey,
+        identity: &Identity,
+        stamp: Stamp,
+    ) -> Result<Signed, Reason> {
+        let mut headers = self.headers(identity, stamp);
+        headers.key_id = key.public().id();
         let mut value = assemble(&self.form, &headers, self.summary.as_deref(), self.body);
-        let signature = identity
-            .signing
-            .sign(Purpose::Message, &[&canonical(&value)]);
+        let signature = key.sign(Purpose::Message, &[&canonical(&value)]);
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
         let message = Message::from_value(value)?;

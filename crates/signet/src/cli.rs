@@ -6,6 +6,7 @@ mod demo;
 mod failure;
 mod inbox;
 mod init;
+mod key;
 mod peer;
 mod ping;
 mod reply;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Audit(args) => return audit::run(args),
         Command::Init(args) => init::run(args, home),
+        Command::Key(args) => key::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
         Command::Send(args) => send::run(args, home),
@@ -59,6 +61,8 @@ struct Cli {
 enum Command {
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
+    /// The keys of the agent and of its person: look, rotate, revoke, carry
+    Key(key::KeyArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
     /// Run the daemon of the agent

@@ -335,6 +335,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         received: established.received.clone(),
         confirmed: initiator,
         closed: false,
+        retired: false,
         window: Window::default(),
         ledger: Ledger::default(),
         last_flight: Arc::clone(&established.last_flight),

@@ -8,6 +8,7 @@
 mod answers;
 mod budget;
 mod flights;
+mod identity;
 mod inbound;
 mod inbox;
 mod link;
@@ -22,7 +23,6 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 
-use crate::certificate::KeyStatement;
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
@@ -238,19 +238,6 @@ impl Node {
     /// Who we are.
     pub fn identity(&self) -> &Identity {
         &self.identity
-    }
-
-    /// The key statement to go on with, when ours is due for renewal: to be stored, and then adopted.
-    pub fn keys_due(&self, now: Timestamp) -> Option<KeyStatement> {
-        let Identity { keys, signing, .. } = &self.identity;
-        keys.renewed(now, signing).ok().flatten()
-    }
-
-    /// Goes on with a newer key statement of our own. Sessions take it up when they are renewed.
-    pub fn adopt_keys(&mut self, keys: KeyStatement) {
-        if keys.agent == *self.identity.agent() && keys.serial > self.identity.keys.serial {
-            self.identity.keys = keys;
-        }
     }
 
     /// Whom we know.

@@ -19,7 +19,7 @@ use super::params::{
 };
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
-const REFUSED: i64 = -32000;
+pub(super) const REFUSED: i64 = -32000;
 
 /// How many messages one listing gives.
 const LISTING: usize = 1_000;
@@ -38,6 +38,7 @@ impl Heart {
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
             "peer.add" => return self.bind(params, reply).await,
+            "keys.adopt" => return self.adopt_staged(reply).await,
             "inbox.follow" => {
                 // The journal keeps the order: what is listed now and what arrives later fit together.
                 let listed = self.list(Value::Null);
