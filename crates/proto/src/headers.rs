@@ -205,7 +205,7 @@ pub struct Headers {
 }
 
 const MANDATORY: usize = 10;
-const MAX_SEQUENCE: u64 = (1 << 53) - 1;
+pub(crate) const MAX_SEQUENCE: u64 = (1 << 53) - 1;
 
 impl Headers {
     /// Reads the headers (check V04).

@@ -29,6 +29,8 @@ pub struct Policy {
     pub capabilities: Vec<Capability>,
     /// The highest data tier that a pinned peer may send us.
     pub tier: u8,
+    /// The data tiers at which a message of ours leaves only with our person's approval.
+    pub approve: Vec<u8>,
 }
 
 impl Default for Policy {
@@ -36,6 +38,7 @@ impl Default for Policy {
         Self {
             capabilities: Vec::new(),
             tier: HIGHEST_CLEAR_TIER,
+            approve: Vec::new(),
         }
     }
 }
@@ -75,7 +78,7 @@ pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
 /// Whether a message in a session is allowed by what was granted (check V12).
 ///
 /// # Errors
-/// `seal-required`, `tier-not-granted`, `capability-not-granted` or `hops-exceeded`.
+/// `seal-required`, `seal-mismatch`, `tier-not-granted`, `capability-not-granted` or `hops-exceeded`.
 pub fn authorize(message: &Message, grant: &Grant) -> Result<(), Reason> {
     let headers = &message.headers;
     if !may_travel_in_clear(
@@ -84,6 +87,10 @@ pub fn authorize(message: &Message, grant: &Grant) -> Result<(), Reason> {
         message.body.is_some(),
     ) {
         return Err(Reason::SealRequired);
+    }
+    // A box in a lower tier would be a secret that nobody says is one.
+    if message.sealed.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER {
+        return Err(Reason::SealMismatch);
     }
     // A response ends what it answers, and is taken once: it can be part of no loop.
     if message.form.method().is_none() {

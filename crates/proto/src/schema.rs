@@ -24,6 +24,8 @@ sources!(
     "capability",
     "trust",
     "receipt",
+    "revoke",
+    "pause",
     "certificate",
     "keys",
     "reason",
@@ -64,6 +66,8 @@ struct Schemas {
     capability: Validator,
     trust: Validator,
     receipt: Validator,
+    revoke: Validator,
+    pause: Validator,
 }
 
 impl Schemas {
@@ -74,6 +78,8 @@ impl Schemas {
             Some("agent.capability") => &self.capability,
             Some("agent.trust") => &self.trust,
             Some("agent.receipt") => &self.receipt,
+            Some("agent.revoke") => &self.revoke,
+            Some("agent.pause" | "agent.resume") => &self.pause,
             _ => return true,
         };
         let body = message.pointer("/params/body");
@@ -106,6 +112,8 @@ fn compile() -> Option<Schemas> {
         capability: validator("capability")?,
         trust: validator("trust")?,
         receipt: validator("receipt")?,
+        revoke: validator("revoke")?,
+        pause: validator("pause")?,
     })
 }
 

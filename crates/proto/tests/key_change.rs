@@ -11,9 +11,11 @@
 mod household;
 
 use household::net::{Net, times_taken};
-use household::{Agent, at, identity_with, published};
-use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
+use household::{Agent, at, identity_with, key, published};
+use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::draft::Identity;
+use signet_proto::entry::{Entry, TrustChange};
+use signet_proto::ids::Digest;
 use signet_proto::keys::SealSecret;
 use signet_proto::node::{Content, Effect, Sending, State};
 use signet_proto::policy::Policy;
@@ -244,4 +246,70 @@ fn a_thief_of_the_old_key_is_refused_once_the_new_certificate_is_known() {
     }
     net.run_for(1_000);
     assert_eq!(net.agents[1].refusals(), ["serial-rolled-back"]);
+}
+
+/// Alice under her second root, which her first one named.
+fn under_the_next_root(serial: u64) -> Identity {
+    let mut identity = identity_with("agent-alice", "alice", 1, |_| {});
+    let (old, next) = (&identity.certificate, key("next root of alice"));
+    let request = CertificateRequest {
+        agent: old.agent.clone(),
+        principal: old.principal.clone(),
+        signing_key: old.signing_key.clone(),
+        layers: old.layers,
+        versions: old.versions.clone(),
+        serial,
+        not_before: old.not_before,
+        not_after: old.not_after,
+        next_root: Digest([5; 32]),
+    };
+    identity.certificate = request.sign(&next).unwrap();
+    identity.control = None;
+    identity
+}
+
+#[test]
+fn the_next_root_takes_over_in_the_middle_of_a_conversation_and_the_peer_follows() {
+    let mut net = talking();
+    adopt(&mut net, under_the_next_root(2));
+    net.run_for(10_000);
+    let bob = &net.agents[1];
+    let known = bob.node.trust().peer(&net.agents[0].id()).unwrap();
+    assert_eq!(
+        known.newest().unwrap().root,
+        *key("next root of alice").public()
+    );
+    let name = net.send(0, 1, tell());
+    net.run_for(5_000);
+    assert_eq!(state(&net, name), Some(State::Received));
+}
+
+#[test]
+fn a_sister_agent_known_under_the_old_root_is_known_after_a_restart_under_the_new() {
+    let changed = std::rc::Rc::new(std::cell::Cell::new(false));
+    let now_changed = std::rc::Rc::clone(&changed);
+    let mut alice = Agent::with(move || {
+        let identity = match now_changed.get() {
+            true => under_the_next_root(2),
+            false => identity_with("agent-alice", "alice", 1, |_| {}),
+        };
+        (identity, Policy::default())
+    });
+    let own = alice.certificate();
+    alice.node.recall(at(0).now, &Entry::Genesis(own.clone()));
+    alice.log.push((at(0).now, Entry::Genesis(own)));
+    let sister = Agent::new("agent-alice-two", "alice");
+    alice.knows(&sister);
+    changed.set(true);
+    for round in 0..2 {
+        alice.restart(at(1_000 + round));
+        let trust = alice.node.trust();
+        assert!(trust.peer(&sister.id()).is_some(), "round {round}");
+        let own = trust.principal(trust.own_principal()).unwrap();
+        assert_eq!(own.root(), key("next root of alice").public());
+    }
+    let lines = alice.log.iter().filter(|(_, entry)| {
+        matches!(entry, Entry::Trust(TrustChange::RootSucceeded, own) if own.serial == 2)
+    });
+    assert_eq!(lines.count(), 1, "written once");
 }

@@ -85,5 +85,6 @@ fn policy(config: &Config) -> Policy {
     Policy {
         capabilities: config.capabilities.iter().map(capability).collect(),
         tier: config.grant_tier,
+        approve: Vec::new(),
     }
 }

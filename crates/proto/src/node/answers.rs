@@ -8,6 +8,7 @@ use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
@@ -21,22 +22,25 @@ impl Node {
         &mut self,
         at: At,
         message: &Arc<Message>,
+        opened: Option<Opened>,
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
+        let accepted = || Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome
-                .effects
-                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
-            Form::Success | Form::Failure { .. } => {
-                outcome
-                    .effects
-                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+            Form::Call(_) | Form::Success | Form::Failure { .. } => {
+                if !self.pausing.is_paused() {
+                    outcome.effects.push(hand_over(accepted()));
+                }
             }
         }
         if let Some(id) = message.headers.session {
@@ -218,6 +222,14 @@ impl Node {
                 }
             }
         }
+    }
+}
+
+/// Our agent may have it.
+pub(super) fn hand_over(accepted: Accepted) -> Effect {
+    match accepted.message.form {
+        Form::Call(_) => Effect::Deliver(accepted),
+        Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
     }
 }
 

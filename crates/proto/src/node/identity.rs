@@ -1,10 +1,12 @@
 //! A change of our own keys: what it means for sessions that stand, and who hears of it.
 
+use crate::certificate::Certificate;
 use crate::draft::Identity;
+use crate::entry::{Entry, TrustChange};
 use crate::ids::{AgentId, SessionId};
 use crate::time::Timestamp;
 
-use super::{At, Node, Outcome};
+use super::{At, Effect, Node, Outcome};
 
 impl Node {
     /// Whether a new sealing key and a key statement of it are due.
@@ -29,10 +31,44 @@ impl Node {
         let resigned = self.identity.signing.public() != identity.signing.public();
         self.identity = identity;
         self.retire_sessions();
+        self.record_own(at, &mut outcome);
         if told {
             self.announce_to_all(at, resigned, &mut outcome);
         }
         outcome
+    }
+
+    /// The log begins with our certificate of that time: those whom our root certifies were known
+    /// under it.
+    pub(super) fn apply_genesis(&mut self, own: &Certificate) {
+        if own.agent == *self.identity.agent() && self.trust().peers().next().is_none() {
+            self.apply_own(own);
+        }
+    }
+
+    /// A certificate of our own takes the place of the one before, and of its root.
+    pub(super) fn apply_own(&mut self, own: &Certificate) {
+        if own.principal == self.identity.certificate.principal {
+            self.trust.adopt_own(own);
+            self.recorded = Some(own.clone());
+        }
+    }
+
+    /// Writes our certificate down when the log knows another one: keys change while we are down as
+    /// well.
+    pub(super) fn record_own(&mut self, at: At, outcome: &mut Outcome) {
+        let own = self.identity.certificate.clone();
+        let Some(before) = self.recorded.as_ref().filter(|before| **before != own) else {
+            return;
+        };
+        let change = match before.root == own.root {
+            true => TrustChange::Renewed,
+            false => TrustChange::RootSucceeded,
+        };
+        let entry = Entry::Trust(change, own);
+        self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        outcome.effects.push(Effect::Trust(self.trust().clone()));
     }
 
     /// Marks the sessions that the present signing key did not open.

@@ -10,17 +10,20 @@ use crate::handshake::Handshake;
 use crate::policy::authorize;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Sealed;
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
 use super::link::Link;
 use super::memory::{Changed, is_ping};
-use super::{At, Effect, Judged, Node, Outcome, Refusal, State};
+use super::{At, Effect, Judged, Node, Outcome, Refusal, State, Unsealed};
 
 /// How far a sender's clock may be ahead of ours.
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
+/// Why what waits for a revoked peer is refused.
+pub(super) const PEER_REVOKED: &str = "peer-revoked";
 
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
@@ -35,12 +38,14 @@ impl Node {
     }
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
-        let ruling = match self.rule(at.now, &message) {
-            Ok(()) => Ruling::Accepted,
-            Err(reason) => Ruling::Rejected(reason),
-        };
         let mut outcome = Outcome::default();
-        let entry = Outcome::verdict(bytes, &message, ruling);
+        let (ruling, unsealed) = match self.rule(at.now, &message) {
+            Ok(unsealed) => (self.obey(at, &message, &mut outcome), unsealed),
+            Err(reason) => (Ruling::Rejected(reason), None),
+        };
+        let (opened, plaintext) = unsealed.unzip();
+        let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
+        let entry = Outcome::verdict(bytes, &message, ruling, copy);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
             self.strangers.count(at.now, bytes, message.hash());
@@ -54,15 +59,21 @@ impl Node {
             }
         }
         match ruling {
-            Ruling::Accepted => self.follow_accepted(at, &message, &mut outcome),
+            Ruling::Accepted => self.follow_accepted(at, &message, opened, &mut outcome),
             Ruling::Rejected(reason) => self.follow_refused(at, &message, reason, &mut outcome),
             Ruling::Sent => {}
         }
         outcome
     }
 
-    /// Checks V08 to V12, in their order. Changes nothing.
-    fn rule(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
+    /// Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
+    fn copy_of(&mut self, plaintext: &[u8]) -> Option<Sealed> {
+        let copy = self.identity.copy_of(plaintext, &mut self.rng);
+        copy.ok().flatten()
+    }
+
+    /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
+    fn rule(&self, now: Timestamp, message: &Message) -> Result<Option<Unsealed>, Reason> {
         let headers = &message.headers;
         let Some(link) = self.link(&headers.agent_id) else {
             return Err(Reason::AgentUnknown);
@@ -79,9 +90,15 @@ impl Node {
             return Err(Reason::TimestampInFuture);
         }
         match method {
-            Some(Method::Revoke | Method::Pause | Method::Resume) => Err(Reason::MethodNotServed),
+            Some(method @ (Method::Revoke | Method::Pause | Method::Resume)) => {
+                match known.is_some() {
+                    true => Err(Reason::MessageIdReuse),
+                    false => self.rule_decree(message, method).map(|()| None),
+                }
+            }
             Some(method) if method.is_handshake() => {
-                self.rule_flight(link, message, known.is_some())
+                self.rule_flight(link, message, known.is_some())?;
+                Ok(None)
             }
             _ => self.rule_in_session(link, message, known.is_some()),
         }
@@ -120,7 +137,12 @@ impl Node {
         }
     }
 
-    fn rule_in_session(&self, link: &Link, message: &Message, reused: bool) -> Result<(), Reason> {
+    fn rule_in_session(
+        &self,
+        link: &Link,
+        message: &Message,
+        reused: bool,
+    ) -> Result<Option<Unsealed>, Reason> {
         let headers = &message.headers;
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
@@ -132,7 +154,7 @@ impl Node {
             return Err(Reason::KeyUnknown);
         }
         if message.form.method() == Some(Method::Receipt) {
-            return admit_receipt(message, reused);
+            return admit_receipt(message, reused).map(|()| None);
         }
         if headers.timestamp > session.ends {
             return Err(Reason::SessionEnded);
@@ -147,8 +169,12 @@ impl Node {
         }
         self.rule_response(message)?;
         authorize(message, &session.given)?;
-        let room = is_ping(message) || self.inbox.has_room(message);
-        if room { Ok(()) } else { Err(Reason::InboxFull) }
+        let unsealed = self.open(message)?;
+        if is_ping(message) || self.inbox.has_room(message) {
+            Ok(unsealed)
+        } else {
+            Err(Reason::InboxFull)
+        }
     }
 
     /// A response is taken only for an open request of ours, from the agent we asked, once.
@@ -175,6 +201,14 @@ impl Node {
         }
         for message in changed.abandoned {
             outcome.effects.push(settle(&message, State::Unknown));
+        }
+        for (peer, message_id) in changed.cut {
+            let state = State::Refused(PEER_REVOKED.to_owned());
+            outcome.effects.push(Effect::Settle {
+                peer,
+                message_id,
+                state,
+            });
         }
     }
 
@@ -218,11 +252,16 @@ impl Node {
             bytes,
             hash,
             evidence,
+            copy: None,
         };
-        Outcome {
+        let mut outcome = Outcome {
             entries: vec![Entry::Message(verdict)],
             effects: Vec::new(),
+        };
+        if let Refusal::Unproven(unproven) = refusal {
+            self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }
+        outcome
     }
 }
 
@@ -245,7 +284,7 @@ fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {
 }
 
 /// Check V09.
-fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
     let headers = &message.headers;
     let flight = message.form.method().is_some_and(Method::is_handshake);
     let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };

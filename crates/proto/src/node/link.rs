@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::draft::Draft;
 use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
-use crate::ids::{Digest, MessageId, SessionId};
+use crate::ids::{Digest, KeyId, MessageId, SessionId};
+use crate::json::Value;
+use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
@@ -31,6 +33,7 @@ pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
     pub(super) drafts: VecDeque<Waiting>,
+    pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) announced: Option<Timestamp>,
     pub(super) heard_announce: Option<Timestamp>,
@@ -41,6 +44,8 @@ pub(super) struct Link {
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
+    /// When the decrees of our person were last told.
+    pub(super) told: Option<Timestamp>,
 }
 
 /// A draft and when its life ends.
@@ -48,6 +53,25 @@ pub(super) struct Link {
 pub(super) struct Waiting {
     pub(super) draft: Draft,
     pub(super) until: Timestamp,
+    /// When its person must approve it.
+    pub(super) approval: Option<Approving>,
+}
+
+/// A draft that its person must approve.
+#[derive(Clone, Debug)]
+pub(super) struct Approving {
+    /// The root key that the recipient is bound to; it must be the same when the draft leaves.
+    pub(super) root: KeyId,
+    /// What the person decides about: the draft as its line holds it.
+    pub(super) value: Arc<Value>,
+    pub(super) granted: bool,
+}
+
+impl Waiting {
+    pub(super) fn is_approved(&self) -> bool {
+        let approval = self.approval.as_ref();
+        approval.is_none_or(|approval| approval.granted)
+    }
 }
 
 impl Link {
@@ -59,12 +83,24 @@ impl Link {
         self.sessions.iter_mut().find(|session| session.id == id)
     }
 
+    /// A draft was sent, or came to an end.
+    pub(super) fn drop_draft(&mut self, name: MessageId) {
+        self.drafts
+            .retain(|waiting| waiting.draft.message_id != name);
+        self.lost.retain(|(lost, _)| *lost != name);
+    }
+
     /// The newest session that a new message may use.
     pub(super) fn sendable(&self, now: Timestamp) -> Option<&Session> {
         self.sessions
             .iter()
             .rev()
             .find(|session| session.is_open_for_sending(now))
+    }
+
+    /// Whether anything waits that needs nothing but a session.
+    fn has_mail(&self) -> bool {
+        self.drafts.iter().any(Waiting::is_approved)
     }
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
@@ -91,10 +127,9 @@ impl Link {
             return None;
         }
         let from = match self.sessions.last() {
-            Some(session) if session.retry.is_some() => session
-                .retry
-                .filter(|_| !self.drafts.is_empty())?
-                .stale_at(),
+            Some(session) if session.retry.is_some() => {
+                session.retry.filter(|_| self.has_mail())?.stale_at()
+            }
             // Our key is new: its certificate has to reach the peer, whether or not anything waits.
             Some(session) if session.retired => Timestamp::from_millis(0),
             Some(session) if session.confirmed && !session.closed => {
@@ -106,12 +141,12 @@ impl Link {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
-                if planned > session.ends && self.drafts.is_empty() {
+                if planned > session.ends && !self.has_mail() {
                     return None;
                 }
                 renewal
             }
-            _ if self.drafts.is_empty() => return None,
+            _ if !self.has_mail() => return None,
             _ => Timestamp::from_millis(0),
         };
         Some(self.next_announce.unwrap_or(from).max(from))

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use crate::draft::Draft;
-use crate::entry::{Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, Verdict};
+use crate::entry::{
+    Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, TrustChange, Verdict,
+};
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Established, Retry, Role};
 use crate::headers::Headers;
-use crate::ids::{AgentId, Digest, SessionId};
+use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
 use crate::session::{Ledger, Session, Settled, Window};
 use crate::time::Timestamp;
 
-use super::link::Waiting;
+use super::link::{Approving, Waiting};
 use super::{Node, OpenRequest};
 
 /// A request stays open this long after it expires, for an answer that was on its way.
@@ -30,7 +32,9 @@ pub(super) struct Changed {
     pub(super) settled: Vec<Settled>,
     pub(super) abandoned: Vec<Arc<Message>>,
     pub(super) misfit: bool,
-    pub(super) renewed: bool,
+    pub(super) renewed: Option<TrustChange>,
+    /// What waited for a peer that is trusted no more.
+    pub(super) cut: Vec<(AgentId, MessageId)>,
 }
 
 impl Node {
@@ -42,15 +46,20 @@ impl Node {
     pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
-            Entry::Trust(_, certificate) => {
-                // A binding that contradicts another was never written; a log that holds one is
-                // refused by `audit verify`, and here the first one stands.
-                let _ = self.trust.bind(certificate);
-                self.link_mut(&certificate.agent);
+            Entry::Genesis(own) => self.apply_genesis(own),
+            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(own),
+            Entry::Trust(change, certificate) => {
+                return self.apply_trust(now, *change, certificate);
             }
+            Entry::Revoked(revocation) => return self.apply_revocation(revocation),
+            Entry::Pause(statement) => {
+                self.pausing.arrivals = self.inbox.arrivals();
+                self.pausing.statement = Some(statement.clone());
+            }
+            Entry::Approval(line) => self.apply_approval(line),
             Entry::Draft(line) => self.apply_draft(now, line),
             Entry::Outcome(line) => self.apply_outcome(line),
-            Entry::Genesis(_) | Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
+            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
         Changed::default()
     }
@@ -101,6 +110,7 @@ impl Node {
                 return self.establish(&peer, established, now);
             }
             Some(Method::Receipt) => return self.apply_receipt(&peer, message),
+            Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
             _ => {}
         }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
@@ -186,8 +196,7 @@ impl Node {
             }
             _ => {}
         }
-        link.drafts
-            .retain(|waiting| waiting.draft.message_id != headers.message_id);
+        link.drop_draft(headers.message_id);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
@@ -247,17 +256,34 @@ impl Node {
 
     fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
         let life = std::time::Duration::from_secs(line.life);
-        let Ok(draft) = Draft::parse(line.message.clone(), life) else {
+        let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
-        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            self.inbox.remove(&draft.recipient, request);
-            self.pings.remove(&(draft.recipient.clone(), request));
+        let message = stored.message();
+        if let Some(request) = message.headers.in_reply_to
+            && message.form.method().is_none()
+        {
+            let recipient = message.headers.recipient_id.clone();
+            self.inbox.remove(&recipient, request);
+            self.pings.remove(&(recipient, request));
         }
         let until = now.saturating_add(life);
-        self.link_mut(&line.peer)
-            .drafts
-            .push_back(Waiting { draft, until });
+        let approval = line.approve.map(|root| Approving {
+            root,
+            value: Arc::new(line.message.clone()),
+            granted: false,
+        });
+        let opened = stored.open(&self.identity);
+        let link = self.link_mut(&line.peer);
+        match opened {
+            Ok(draft) => link.drafts.push_back(Waiting {
+                draft,
+                until,
+                approval,
+            }),
+            // It has perhaps been sent: a later line says so, or it ends when the log has been told.
+            Err(reason) => link.lost.push((line.message_id, reason)),
+        }
     }
 
     fn apply_outcome(&mut self, line: &OutcomeLine) {
@@ -267,9 +293,7 @@ impl Node {
                 self.pings.remove(&(line.peer.clone(), line.message_id));
             }
             Did::DraftExpired | Did::DraftRefused => {
-                self.link_mut(&line.peer)
-                    .drafts
-                    .retain(|waiting| waiting.draft.message_id != line.message_id);
+                self.link_mut(&line.peer).drop_draft(line.message_id);
             }
         }
     }
@@ -287,10 +311,7 @@ impl Node {
         self.trust
             .raise_lowest_version(peer, established.lowest_version);
         // With the flight itself, so that no torn tail parts the session from the key that signs in it.
-        let renewed = self
-            .trust
-            .bind(&established.certificate)
-            .unwrap_or_default();
+        let renewed = self.renew(&established.certificate);
         self.trust.raise_keys_serial(peer, established.keys_serial);
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();

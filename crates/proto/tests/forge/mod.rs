@@ -20,7 +20,9 @@ use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::reject::Reason;
 
-use crate::household::at;
+use signet_proto::statement::{PauseStatement, Revocation};
+
+use crate::household::{self, at};
 
 /// A message-id that a test names.
 pub fn id(name: &str) -> MessageId {
@@ -75,7 +77,9 @@ pub fn in_session(
     ms: i64,
     place: Option<(SessionId, u64)>,
 ) -> Value {
-    let mut draft = Draft::call(method, recipient(to), id(name), json!({"week": "2026-W07"}));
+    let body = decree(from.certificate.principal.as_str(), method);
+    let body = body.unwrap_or_else(|| json!({"week": "2026-W07"}));
+    let mut draft = Draft::call(method, recipient(to), id(name), body);
     draft.summary = Some("Asks for free evenings".into());
     let stamp = Stamp {
         now: at(ms).now,
@@ -85,6 +89,26 @@ pub fn in_session(
         version: Version::CURRENT,
     };
     read(draft.sign(from, stamp).unwrap().bytes())
+}
+
+/// The body of a revocation of the person's `agent-lost`, or of a pause or resume.
+pub fn decree(principal: &str, method: Method) -> Option<Value> {
+    let now = at(0).now;
+    let paused = match method {
+        Method::Revoke => {
+            let (person, agent) = (principal.parse().unwrap(), recipient("agent-lost"));
+            let root = household::key(&format!("root of {principal}"));
+            let revoked = Revocation::sign(&person, &agent, 7, "lost", now, &root).unwrap();
+            return Some(json!({ "revocation": revoked.to_value() }));
+        }
+        Method::Pause => true,
+        Method::Resume => false,
+        _ => return None,
+    };
+    let control = household::control(principal);
+    let key = household::key(&format!("control of {principal}"));
+    let said = PauseStatement::sign(paused, 1, now, &control, &key).unwrap();
+    Some(json!({"statement": said.to_value(), "control": control.to_value()}))
 }
 
 pub fn recipient(name: &str) -> AgentId {
