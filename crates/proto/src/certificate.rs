@@ -173,6 +173,12 @@ impl Certificate {
     }
 }
 
+/// The serial of what is made at `now`: its second (Unix time), and more than the one `before`.
+pub fn next_serial(before: Option<u64>, now: Timestamp) -> u64 {
+    let second = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
+    second.max(before.map_or(1, |before| before.saturating_add(1)))
+}
+
 /// Trust-layer versions as they stand in certificates and flights: 1 to 16, strictly ascending.
 pub(crate) fn parse_versions(value: &Value) -> Option<Vec<Version>> {
     let items = value

@@ -9,7 +9,7 @@ use rand_core::CryptoRngCore;
 use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
 use crate::headers::{CapabilityName, ConversationId, Headers, Layers};
-use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SealKey, SealSecret, SigningKey};
 use crate::policy::may_travel_in_clear;
@@ -34,6 +34,9 @@ pub struct Identity {
     pub keys: KeyStatement,
     /// The key that the certificate names.
     pub signing: SigningKey,
+    /// Keys that signed before it: they sign the receipts of the sessions that they opened, and
+    /// nothing else.
+    pub former: Vec<SigningKey>,
     /// The skill layers that we have loaded, within the certificate's.
     pub layers: Layers,
     /// The secrets of our sealing keys that are not destroyed yet, the one of `keys` among them.
@@ -46,6 +49,13 @@ impl Identity {
     /// Our agent-id.
     pub fn agent(&self) -> &AgentId {
         &self.certificate.agent
+    }
+
+    /// Our signing key `key`, now or formerly, when we still have it.
+    pub fn signer(&self, key: KeyId) -> Option<&SigningKey> {
+        std::iter::once(&self.signing)
+            .chain(&self.former)
+            .find(|signer| signer.public().id() == key)
     }
 
     /// The secret that opens `sealed`, when it names a key whose secret we still have.
@@ -133,10 +143,8 @@ impl Signed {
         &self.0
     }
 
-    fn of(mut value: Value, identity: &Identity) -> Result<Self, Reason> {
-        let signature = identity
-            .signing
-            .sign(Purpose::Message, &[&canonical(&value)]);
+    fn of(mut value: Value, key: &SigningKey) -> Result<Self, Reason> {
+        let signature = key.sign(Purpose::Message, &[&canonical(&value)]);
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
         let message = Message::from_value(value)?;
@@ -222,10 +230,21 @@ impl Draft {
         if self.wants_seal() {
             return Err(Reason::SealRequired);
         }
-        let headers = self.headers(identity, stamp);
+        self.sign_by(&identity.signing, identity, stamp)
+    }
+
+    /// Signs what may travel in clear with a key that is, or was, `identity`'s.
+    pub(crate) fn sign_by(
+        self,
+        key: &SigningKey,
+        identity: &Identity,
+        stamp: Stamp,
+    ) -> Result<Signed, Reason> {
+        let mut headers = self.headers(identity, stamp);
+        headers.key_id = key.public().id();
         let summary = self.summary.as_deref();
         let value = assemble(&self.form, &headers, summary, self.body, None);
-        Signed::of(value, identity)
+        Signed::of(value, key)
     }
 
     /// Seals for `to` what tiers 3 and 4 carry, and signs. The second box, when something was sealed
@@ -246,7 +265,7 @@ impl Draft {
         let headers = self.headers(identity, stamp);
         let (sealed, copy) = self.seal(identity, &headers, to, rng)?;
         let value = assemble(&self.form, &headers, None, None, Some(&sealed));
-        Ok((Signed::of(value, identity)?, copy))
+        Ok((Signed::of(value, &identity.signing)?, copy))
     }
 
     fn wants_seal(&self) -> bool {

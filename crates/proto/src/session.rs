@@ -54,6 +54,9 @@ pub struct Session {
     pub confirmed: bool,
     /// Whether nothing more is sent in it.
     pub closed: bool,
+    /// Whether another key of ours opened it than the one that signs now: it is still heard and
+    /// receipted, and nothing new is sent in it. Follows from the identity, not from the log.
+    pub retired: bool,
     /// What came.
     pub window: Window,
     /// What went.
@@ -69,7 +72,7 @@ pub struct Session {
 impl Session {
     /// Whether a new message may go out in it at `now`.
     pub fn is_open_for_sending(&self, now: Timestamp) -> bool {
-        self.confirmed && !self.closed && now < self.ends
+        self.confirmed && !self.closed && !self.retired && now < self.ends
     }
 
     /// When two thirds of its life are over.

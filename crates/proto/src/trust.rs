@@ -135,9 +135,11 @@ impl TrustStore {
         &self.view
     }
 
-    /// Our own certificate was renewed, perhaps under the successor of our root.
+    /// Our own certificate was renewed, perhaps under the successor of our root. Who we are is not a
+    /// matter of trust: it is taken as it is, also when several roots followed one another unseen.
     pub fn adopt_own(&mut self, own: &Certificate) {
-        self.pin(own);
+        let principals = Arc::make_mut(&mut self.view.principals);
+        principals.insert(own.principal.clone(), Principal::of(own));
     }
 
     /// By our person's decision: pins the certificate's root for its principal and binds the

@@ -275,9 +275,7 @@ fn a_daemon_s_error_about_a_sealed_request_carries_nothing() {
     net.run_for(1_000);
     let error = delivered(&net, 0);
     let message = error.message();
-    assert!(
-        matches!(&message.form, Form::Failure { reason, .. } if reason == "capability-not-granted")
-    );
+    assert!(matches!(&message.form, Form::Failure { reason, .. } if reason == "body-unfit"));
     assert_eq!(message.headers.data_tier, 3);
     assert!(message.body.is_none() && message.sealed.is_none() && message.summary.is_none());
     assert_nothing_leaked(&net);

@@ -7,6 +7,7 @@ mod failure;
 mod handoff;
 mod inbox;
 mod init;
+mod key;
 mod peer;
 mod person;
 mod ping;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Audit(args) => return audit::run(args),
         Command::Init(args) => init::run(args, home),
+        Command::Key(args) => key::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
         Command::Policy(args) => policy::run(args, home),
@@ -70,6 +72,8 @@ struct Cli {
 enum Command {
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
+    /// The keys of the agent and of its person: look, rotate, revoke, carry
+    Key(key::KeyArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
     /// Who may be trusted: strangers, approvals, revocations

@@ -10,6 +10,7 @@ mod handoffs;
 mod heart;
 mod intake;
 pub mod journal;
+mod keys;
 mod methods;
 mod params;
 pub mod people;
@@ -114,6 +115,12 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire(home)?);
     let memory = Memory::open(&lock, &config)?;
+    if memory.node.identity().control.is_none() {
+        warn!(
+            "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
+             messages in the log; make it with: signet key rotate control"
+        );
+    }
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
     let (nats, inbox) = Nats::connect(transport(&config)?).await?;

@@ -1,34 +1,61 @@
-//! The key store of one home: secret keys as PKCS#8 PEM (RFC 5958, RFC 8410), the certificate, and
+//! The key store of one home: secret keys as PKCS#8 PEM (RFC 5958, RFC 8410), the certificates, and
 //! the key statement.
 //!
 //! ```text
 //! keys/signing.pem      Ed25519, signs messages          keys/certificate.json   signed by the root
 //! keys/sealing.pem      X25519, opens sealed messages    keys/keys.json          signed by signing.pem
-//! keys/root.pem         Ed25519, the person's own; not needed to run: keep it elsewhere
-//! keys/next-root.pem    Ed25519, its successor, committed to in the certificate; likewise
+//! keys/control.pem      Ed25519, the person's: approves  keys/control.json       signed by the root
+//! keys/audit.pem        X25519, the person's: reads the log's sealed copies
+//! keys/root.pem         Ed25519, the person's own
+//! keys/next-root.pem    Ed25519, its successor, committed to in the certificate
 //! ```
+//!
+//! The person's four secrets are not needed to run: keep them elsewhere. Secrets that newer ones have
+//! followed are named in [`Kept`]. A change of keys goes by [`stage`] and [`adopt`].
 
+mod bundle;
+mod ceremony;
 mod create;
+mod disk;
 mod error;
+mod issue;
+mod kept;
+mod openssh;
 mod pem;
+mod place;
+mod rotate;
+mod stage;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use signet_proto::certificate::{Certificate, KeyStatement};
-use signet_proto::json::{self, Limits, Value};
+use signet_proto::certificate::{Certificate, ControlCertificate, KeyStatement};
+use signet_proto::draft::Identity;
+use signet_proto::headers::Layers;
+use signet_proto::json::{self, Value};
 use signet_proto::keys::{SealSecret, SigningKey};
 use signet_proto::time::Timestamp;
+use zeroize::Zeroizing;
 
 use crate::config::AgentConfig;
 use crate::home::Home;
 use crate::lock::HomeLock;
-use crate::private;
+use crate::random;
 
-pub use create::{NewAgent, Root, create};
+pub use bundle::{Bundle, Passphrase};
+pub use ceremony::{Answer, Request, clear_request, install, request};
+pub use create::{NewAgent, Recovered, Root, create, recover};
 pub use error::KeystoreError;
-pub use pem::read_signing_key;
+pub use kept::{Kept, destroy_overdue, kept};
+pub use openssh::{Form, convert, public_line};
+pub use pem::{Algorithm, read as read_secret, read_signing_key};
+use place::Place;
+pub use rotate::{
+    Person, create_next_root, is_next as is_next_root, rotate_person, rotate_root, rotate_sealing,
+    rotate_signing, take_control,
+};
+pub use stage::{Change, adopt, stage};
 
 /// Reads an X25519 key of a person from a file of theirs.
 ///
@@ -43,34 +70,97 @@ pub fn read_seal_secret(path: &Path) -> Result<SealSecret, KeystoreError> {
 pub struct Keys {
     /// Signs the agent's messages.
     pub signing: SigningKey,
+    /// Signed them before: they sign receipts in the sessions that they opened.
+    pub former: Vec<SigningKey>,
     /// Opens what is sealed for the agent.
     pub sealing: SealSecret,
+    /// Open what was sealed for the agent before.
+    pub older: Vec<SealSecret>,
     /// What the root key says of the agent.
     pub certificate: Certificate,
     /// What the signing key says of the sealing key.
     pub statement: KeyStatement,
+    /// What the root key says of the person's own keys; absent in a home of an older release.
+    pub control: Option<ControlCertificate>,
 }
 
 impl Keys {
-    /// Opens the key store of `home`, and holds certificate, statement, keys and configuration
-    /// against each other. Whether the certificate is still valid is not looked at.
+    /// Opens the key store of `home`, and holds certificates, statement, keys and configuration
+    /// against each other. Whether the certificate is still valid is not looked at. Changes nothing:
+    /// a change that is being adopted is read through.
     ///
     /// # Errors
     /// Names the file at fault. No text of it holds anything secret.
     pub fn open(home: &Home, agent: &AgentConfig) -> Result<Self, KeystoreError> {
-        for root in [ROOT, NEXT_ROOT].map(|name| home.key_file(name)) {
-            if root.exists() {
-                private::open(&root)?;
+        Self::read(&Place::present(home), agent).or_else(|error| {
+            if stage::next(home).exists() {
+                Self::read(&Place::staged(home), agent).map_err(|_| error)
+            } else {
+                Err(error)
             }
+        })
+    }
+
+    /// Brings the key store of a locked home in order at a start, then does what [`Keys::upkeep`]
+    /// does: what an interrupted command began to stage is destroyed.
+    ///
+    /// # Errors
+    /// As [`Keys::upkeep`].
+    pub fn settle(
+        lock: &HomeLock,
+        agent: &AgentConfig,
+        now: Timestamp,
+    ) -> Result<Self, KeystoreError> {
+        stage::discard_unfinished(lock)?;
+        Self::upkeep(lock, agent, now)
+    }
+
+    /// Brings the key store of a locked home up to `now`, then opens it: adopts a staged change or
+    /// the rest of one, destroys old secrets whose time is over, makes a new sealing key when the
+    /// old one is 30 days old.
+    ///
+    /// # Errors
+    /// As [`Keys::open`], and when a file cannot be written; what was there before then stays.
+    pub fn upkeep(
+        lock: &HomeLock,
+        agent: &AgentConfig,
+        now: Timestamp,
+    ) -> Result<Self, KeystoreError> {
+        match adopt(lock, agent, now) {
+            Err(error @ KeystoreError::Unfit { .. }) => tracing::warn!(%error, "not adopted"),
+            adopted => drop(adopted?),
         }
-        let signing = pem::read_signing_key(&home.key_file(SIGNING))?;
-        let sealing = SealSecret::of(pem::read(&home.key_file(SEALING), pem::Algorithm::X25519)?);
-        let path = home.key_file(CERTIFICATE);
-        let faulty = |source| KeystoreError::Certificate {
-            path: path.clone(),
-            source,
-        };
-        let certificate = Certificate::parse(&read_json(&path)?).map_err(faulty)?;
+        destroy_overdue(lock, now)?;
+        let keys = Self::open(lock.home(), agent)?;
+        if !keys.statement.is_due(now) {
+            return Ok(keys);
+        }
+        stage(lock.home(), &rotate_sealing(&keys, now)?)?;
+        adopt(lock, agent, now)?;
+        Self::open(lock.home(), agent)
+    }
+
+    /// Who we are to the node, with these skill layers loaded.
+    pub fn into_identity(self, layers: Layers) -> Identity {
+        let mut secrets = vec![self.sealing];
+        secrets.extend(self.older);
+        Identity {
+            certificate: self.certificate,
+            keys: self.statement,
+            signing: self.signing,
+            former: self.former,
+            layers,
+            secrets,
+            control: self.control,
+        }
+    }
+
+    fn read(place: &Place<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
+        place.prove_private()?;
+        let signing = pem::read_signing_key(&place.file(SIGNING))?;
+        let sealing = pem::read(&place.file(SEALING), Algorithm::X25519)?;
+        let certificate = place.certificate()?;
+        let path = place.file(CERTIFICATE);
         if certificate.signing_key != *signing.public() {
             return Err(KeystoreError::ForeignCertificate { path });
         }
@@ -83,8 +173,16 @@ impl Keys {
         if !agent.layers.is_subset_of(certificate.layers) {
             return Err(KeystoreError::Layers { path });
         }
-        let statement = read_statement(home, &signing, &sealing, &certificate)?;
+        let sealing = SealSecret::of(sealing);
+        let statement = place.statement(&certificate)?;
+        if statement.agent != certificate.agent || statement.sealing_key != sealing.public() {
+            let path = place.file(KEYS);
+            return Err(KeystoreError::ForeignStatement { path });
+        }
         Ok(Self {
+            control: place.control_of(&certificate)?,
+            former: place.former()?,
+            older: place.older()?,
             signing,
             sealing,
             certificate,
@@ -92,62 +190,54 @@ impl Keys {
         })
     }
 
-    /// Makes a new key statement, with the serial after the last, once the old one is 30 days old;
-    /// says whether it did. Only who holds the lock of the home may.
-    ///
-    /// # Errors
-    /// When the statement cannot be signed or written; the old one then stays.
-    pub fn renew_statement(
-        &mut self,
-        lock: &HomeLock,
-        now: Timestamp,
-    ) -> Result<bool, KeystoreError> {
-        let path = lock.home().key_file(KEYS);
-        let renewed = self.statement.renewed(now, &self.signing);
-        let renewed = renewed.map_err(|source| KeystoreError::Certificate { path, source })?;
-        let Some(statement) = renewed else {
-            return Ok(false);
-        };
-        store_statement(lock, &statement)?;
-        self.statement = statement;
-        Ok(true)
+    /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
+    fn follows(&self, present: &Self) -> Result<(), String> {
+        let (mine, theirs) = (&self.certificate, &present.certificate);
+        let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
+        if mine.principal != theirs.principal {
+            return Err("the certificate is another person's".to_owned());
+        }
+        if !rises(mine.serial, theirs.serial, mine == theirs) {
+            return Err("the serial of the certificate does not rise".to_owned());
+        }
+        let known_root = mine.root == theirs.root || rotate::is_next(&mine.root, theirs);
+        if !known_root {
+            return Err("the root key is neither the present nor the next one".to_owned());
+        }
+        let (mine, theirs) = (&self.statement, &present.statement);
+        if !rises(mine.serial, theirs.serial, mine == theirs) {
+            return Err("the serial of the key statement does not rise".to_owned());
+        }
+        match (&self.control, &present.control) {
+            (Some(mine), Some(theirs)) if !rises(mine.serial, theirs.serial, mine == theirs) => {
+                Err("the serial of the control certificate does not rise".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// Writes a newer key statement in the place of the old one, durably.
-///
-/// # Errors
-/// When it cannot be written; the old one then stays.
-pub fn store_statement(lock: &HomeLock, statement: &KeyStatement) -> Result<(), KeystoreError> {
-    let path = lock.home().key_file(KEYS);
-    Ok(private::replace(&path, &json_file(statement.to_value()))?)
+/// Whether a staged change of keys waits to be adopted.
+pub fn is_waiting(home: &Home) -> bool {
+    stage::next(home).exists()
 }
 
-fn read_statement(
-    home: &Home,
-    signing: &SigningKey,
-    sealing: &SealSecret,
-    certificate: &Certificate,
-) -> Result<KeyStatement, KeystoreError> {
-    let path = home.key_file(KEYS);
-    let faulty = |source| KeystoreError::Certificate {
-        path: path.clone(),
-        source,
-    };
-    let statement = KeyStatement::parse(&read_json(&path)?, signing.public()).map_err(faulty)?;
-    if statement.agent != certificate.agent || statement.sealing_key != sealing.public() {
-        return Err(KeystoreError::ForeignStatement { path });
+/// A secret key from the operating system.
+fn fresh_secret() -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
+    random::bytes()
+        .map(Zeroizing::new)
+        .map_err(KeystoreError::Randomness)
+}
+
+/// The secret in a file that may hold a key of either kind.
+fn signing_or_sealing(path: &Path) -> Result<(Algorithm, Zeroizing<[u8; 32]>), KeystoreError> {
+    match pem::read(path, Algorithm::Ed25519) {
+        Ok(seed) => Ok((Algorithm::Ed25519, seed)),
+        Err(error @ KeystoreError::Pem { .. }) => pem::read(path, Algorithm::X25519)
+            .map(|secret| (Algorithm::X25519, secret))
+            .map_err(|_| error),
+        Err(error) => Err(error),
     }
-    Ok(statement)
-}
-
-fn read_json(path: &Path) -> Result<Value, KeystoreError> {
-    let text = private::read(path)?;
-    let malformed = |source| KeystoreError::Json {
-        path: path.to_owned(),
-        source,
-    };
-    json::parse(text.as_bytes(), Limits::MESSAGE).map_err(malformed)
 }
 
 /// The canonical text and a line feed.
@@ -157,9 +247,21 @@ fn json_file(value: &Value) -> Vec<u8> {
     text
 }
 
-const SIGNING: &str = "signing.pem";
-const SEALING: &str = "sealing.pem";
-const ROOT: &str = "root.pem";
-const NEXT_ROOT: &str = "next-root.pem";
-const CERTIFICATE: &str = "certificate.json";
-const KEYS: &str = "keys.json";
+/// The key file of the signing key.
+pub const SIGNING: &str = "signing.pem";
+/// The key file of the sealing key.
+pub const SEALING: &str = "sealing.pem";
+/// The key file of the person's control key.
+pub const CONTROL: &str = "control.pem";
+/// The key file of the person's audit sealing key.
+pub const AUDIT: &str = "audit.pem";
+/// The key file of the person's root key.
+pub const ROOT: &str = "root.pem";
+/// The key file of its successor.
+pub const NEXT_ROOT: &str = "next-root.pem";
+/// The agent's certificate.
+pub const CERTIFICATE: &str = "certificate.json";
+/// The control certificate.
+pub const CONTROL_CERTIFICATE: &str = "control.json";
+/// The key statement.
+pub const KEYS: &str = "keys.json";

@@ -1,7 +1,6 @@
 //! One agent's state, told again from its log: the log is the truth.
 
 use signet_audit::{Log, LogError};
-use signet_proto::draft::Identity;
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Outcome};
@@ -54,21 +53,13 @@ impl Memory {
     /// What stands in the way, and what to do about it.
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
         let now = clock::now();
-        let mut keys = Keys::open(lock.home(), &config.agent)?;
-        keys.renew_statement(lock, now)?;
+        let keys = Keys::settle(lock, &config.agent, now)?;
         let log = Log::open(
             &config.audit_dir,
             now,
             &Entry::Genesis(keys.certificate.clone()),
         )?;
-        let identity = Identity {
-            certificate: keys.certificate,
-            keys: keys.statement,
-            signing: keys.signing,
-            layers: config.agent.layers,
-            secrets: vec![keys.sealing],
-            control: None,
-        };
+        let identity = keys.into_identity(config.agent.layers);
         let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {
             let line = line?;

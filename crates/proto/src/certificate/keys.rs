@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::CertificateError;
 use super::members::{Members, sign_statement};
+use super::{CertificateError, next_serial};
 use crate::ids::AgentId;
 use crate::json::{Map, Value};
 use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
@@ -51,21 +51,26 @@ impl KeyStatement {
         Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
     }
 
-    /// The next statement, once this one is [`KEYS_ROTATE`] old: the same sealing key, the next serial.
+    /// Whether it is [`KEYS_ROTATE`] old, so that a new sealing key and a statement of it are due.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let made = self.not_after.saturating_sub(KEYS_LIFE);
+        now >= made.saturating_add(KEYS_ROTATE)
+    }
+
+    /// The statement after this one, of a new sealing key. The serial is the second of `now`, so that
+    /// a home restored from an old copy does not fall behind, and higher than this one in any case.
     ///
     /// # Errors
     /// When the statement would not parse.
     pub fn renewed(
         &self,
         now: Timestamp,
+        sealing_key: SealKey,
         key: &SigningKey,
-    ) -> Result<Option<Self>, CertificateError> {
-        let made = self.not_after.saturating_sub(KEYS_LIFE);
-        if now < made.saturating_add(KEYS_ROTATE) {
-            return Ok(None);
-        }
-        let (serial, end) = (self.serial.saturating_add(1), now.saturating_add(KEYS_LIFE));
-        Self::sign(&self.agent, self.sealing_key, serial, end, key).map(Some)
+    ) -> Result<Self, CertificateError> {
+        let serial = next_serial(Some(self.serial), now);
+        let end = now.saturating_add(KEYS_LIFE);
+        Self::sign(&self.agent, sealing_key, serial, end, key)
     }
 
     /// Reads a statement and verifies it under the agent's signing key.

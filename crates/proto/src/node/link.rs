@@ -140,6 +140,8 @@ impl Link {
             Some(session) if session.retry.is_some() => {
                 session.retry.filter(|_| self.has_mail())?.stale_at()
             }
+            // Our key is new: its certificate has to reach the peer, whether or not anything waits.
+            Some(session) if session.retired => Timestamp::from_millis(0),
             Some(session) if session.confirmed && !session.closed => {
                 // The initiator renews first, so that both rarely announce at once.
                 let patience = if session.role == Role::Initiator {

@@ -46,6 +46,8 @@ impl Node {
     pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
+            Entry::Genesis(own) => self.apply_genesis(own),
+            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(own),
             Entry::Trust(change, certificate) => {
                 return self.apply_trust(now, *change, certificate);
             }
@@ -58,7 +60,7 @@ impl Node {
             Entry::Draft(line) => self.apply_draft(now, line),
             Entry::Outcome(line) => self.apply_outcome(now, line),
             Entry::Handoff(line) => self.tasks.apply(now, line),
-            Entry::Genesis(_) | Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
+            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
         Changed::default()
     }
@@ -373,6 +375,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         received: established.received.clone(),
         confirmed: initiator,
         closed: false,
+        retired: false,
         window: Window::default(),
         ledger: Ledger::default(),
         last_flight: Arc::clone(&established.last_flight),

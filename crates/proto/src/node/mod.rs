@@ -12,6 +12,7 @@ mod drafts;
 mod flights;
 mod handoffs;
 mod holding;
+mod identity;
 mod inbound;
 mod inbox;
 mod link;
@@ -32,7 +33,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
 
-use crate::certificate::{Certificate, KeyStatement};
+use crate::certificate::Certificate;
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
@@ -258,6 +259,8 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Node {
     identity: Identity,
+    /// The last certificate of ours that the log holds.
+    recorded: Option<Certificate>,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -288,6 +291,7 @@ impl Node {
         let trust = TrustStore::new(&identity.certificate);
         Self {
             identity,
+            recorded: None,
             policy,
             trust,
             links: BTreeMap::new(),
@@ -306,19 +310,6 @@ impl Node {
     /// Who we are.
     pub fn identity(&self) -> &Identity {
         &self.identity
-    }
-
-    /// The key statement to go on with, when ours is due for renewal: to be stored, and then adopted.
-    pub fn keys_due(&self, now: Timestamp) -> Option<KeyStatement> {
-        let Identity { keys, signing, .. } = &self.identity;
-        keys.renewed(now, signing).ok().flatten()
-    }
-
-    /// Goes on with a newer key statement of our own. Sessions take it up when they are renewed.
-    pub fn adopt_keys(&mut self, keys: KeyStatement) {
-        if keys.agent == *self.identity.agent() && keys.serial > self.identity.keys.serial {
-            self.identity.keys = keys;
-        }
     }
 
     /// Whom we know.

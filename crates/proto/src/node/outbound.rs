@@ -294,6 +294,7 @@ impl Node {
         let Some(session) = link.session(id) else {
             return;
         };
+        let own_key = session.own_key;
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
@@ -315,8 +316,11 @@ impl Node {
             message_id,
             receipt.to_value(),
         );
-        if let Ok(signed) = draft.sign(&self.identity, stamp) {
-            self.write_sent(at, signed, outcome);
+        // The key that opened the session: the peer takes it from no other.
+        let signer = self.identity.signer(own_key);
+        match signer.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
+            Some(signed) => self.write_sent(at, signed, outcome),
+            None => self.forgive_receipt(peer, id),
         }
     }
 

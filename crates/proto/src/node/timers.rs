@@ -54,6 +54,8 @@ impl Node {
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
+        self.retire_sessions();
+        self.record_own(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in &peers {
             let link = self.link_mut(peer);

@@ -87,6 +87,7 @@ pub fn identity_with(
         certificate,
         keys,
         signing,
+        former: Vec::new(),
         layers: Layers::of(&[0, 1, 2, 3]),
         secrets: vec![secret],
         control: Some(control(principal)),

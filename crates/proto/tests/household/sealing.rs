@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use signet_proto::node::Content;
-use signet_proto::policy::Policy;
+use signet_proto::policy::{BodySchema, Capability, Policy};
 
 use super::net::Net;
 use super::{Agent, at, identity};
@@ -13,10 +13,19 @@ pub const MARKER: &str = "the diagnosis";
 /// An agent who takes every tier from whom it knows.
 pub fn agent(name: &'static str, principal: &'static str) -> Agent {
     let policy = || Policy {
-        tier: 4,
+        capabilities: vec![door()],
         ..Policy::default()
     };
     Agent::with(move || (identity(name, principal), policy()))
+}
+
+/// A capability whose body must name a door.
+fn door() -> Capability {
+    let schema = BodySchema::compile(br#"{"required": ["door"]}"#).unwrap();
+    Capability {
+        schema: Some(schema),
+        ..Capability::new("door.open".parse().unwrap(), 4)
+    }
 }
 
 /// Makes all known to each other.

@@ -10,6 +10,7 @@ use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
 use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::node::{Content, Handing, Node, Outcome, Sending};
+use signet_proto::policy::{Capability, Policy};
 
 use super::net::Net;
 use super::{Agent, at, identity};
@@ -31,7 +32,10 @@ pub fn who(index: usize) -> Identity {
 pub fn household() -> Net {
     let mut agents: Vec<Agent> = NAMES
         .iter()
-        .map(|name| Agent::new(&format!("agent-{name}"), name))
+        .map(|name| {
+            let agent = format!("agent-{name}");
+            Agent::with(move || (super::identity(&agent, name), open_house()))
+        })
         .collect();
     for (one, other) in pairs() {
         let certificate = agents[other].certificate();
@@ -45,6 +49,17 @@ pub fn household() -> Net {
     }
     net.run_until(MET);
     net
+}
+
+/// Everybody offers what the tests ask for.
+fn open_house() -> Policy {
+    let capability = |name: &str| Capability::new(name.parse().unwrap(), 4);
+    Policy {
+        capabilities: ["calendar.read", "mail.send", "door.open"]
+            .map(capability)
+            .into(),
+        ..Policy::default()
+    }
 }
 
 fn pairs() -> impl Iterator<Item = (usize, usize)> {

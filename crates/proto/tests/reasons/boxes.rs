@@ -82,7 +82,7 @@ impl Faults<'_> {
         );
         inner(
             "v12-sealed-in-an-earlier-session",
-            &|headers| headers.session = Some(world.session),
+            &|headers| headers.session = Some(world.public_session),
             "the box was cut out of another session",
         );
         inner(

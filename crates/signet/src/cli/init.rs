@@ -32,6 +32,9 @@ pub(super) struct InitArgs {
     /// The successor of the root key [default: next-root.pem beside it]
     #[arg(long, value_name = "FILE", requires = "root")]
     next_root: Option<PathBuf>,
+    /// The person's control certificate, which is copied [default: control.json beside the root key]
+    #[arg(long, value_name = "FILE", requires = "root")]
+    control: Option<PathBuf>,
 }
 
 pub(super) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -58,6 +61,10 @@ fn root_of(args: &InitArgs) -> Root {
     match &args.root {
         None => Root::New,
         Some(root) => Root::Existing {
+            control: args
+                .control
+                .clone()
+                .unwrap_or_else(|| root.with_file_name(keystore::CONTROL_CERTIFICATE)),
             next: args
                 .next_root
                 .clone()
@@ -67,7 +74,7 @@ fn root_of(args: &InitArgs) -> Root {
     }
 }
 
-fn refuse_if_used(home: &Home) -> Result<(), Failure> {
+pub(super) fn refuse_if_used(home: &Home) -> Result<(), Failure> {
     let is_free = match std::fs::read_dir(home.path()) {
         Ok(mut files) => files.next().is_none(),
         Err(error) => {
@@ -90,13 +97,13 @@ fn used(home: &Home) -> Failure {
 }
 
 /// A home that is being made beside its final place, and removed again unless it is finished.
-struct DraftHome {
-    home: Home,
+pub(super) struct DraftHome {
+    pub(super) home: Home,
     finished: bool,
 }
 
 impl DraftHome {
-    fn new(home: &Home) -> Result<Self, Failure> {
+    pub(super) fn new(home: &Home) -> Result<Self, Failure> {
         let name = home
             .path()
             .file_name()
@@ -121,7 +128,7 @@ impl DraftHome {
     }
 
     /// Moves the home to its place, durably. A directory with anything in it is never replaced.
-    fn finish(mut self, home: &Home) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, home: &Home) -> Result<(), Failure> {
         private::sync_directory_of(&self.home.config_file())?;
         match std::fs::rename(self.home.path(), home.path()) {
             Ok(()) => self.finished = true,
@@ -156,8 +163,10 @@ fn not_made(path: &Path, error: &io::Error) -> Failure {
 fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
     let path = home.path().display();
     let root = if own_root {
-        "  keys/root.pem         the person's root key, not needed to run: move it, and\n  \
-           keys/next-root.pem    its successor, to a safe place off this machine\n"
+        "  keys/root.pem         the person's root key, and keys/next-root.pem its successor\n  \
+           keys/control.pem      approves, pauses and resumes; the person's\n  \
+           keys/audit.pem        reads the log's sealed copies; the person's\n\n\
+         These four are not needed to run: move them to a safe place off this machine.\n\n"
     } else {
         ""
     };
@@ -166,8 +175,8 @@ fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
            config.toml           needs no editing\n  \
            keys/signing.pem      signs its messages\n  \
            keys/sealing.pem      opens what is sealed for it\n\
-         {root}  \
-           keys/certificate.json valid until {}\n\n\
+           keys/certificate.json valid until {}\n\
+         {root}\n\
          The root key's fingerprint, to read out to the people you meet:\n  {}\n\n\
          next: signet --home {path} peer export\n",
         certificate.agent,

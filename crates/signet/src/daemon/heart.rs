@@ -14,7 +14,6 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::control::Call;
 use crate::effects::Deed;
-use crate::keystore::store_statement;
 use crate::lock::HomeLock;
 
 use super::intake::Taken;
@@ -33,7 +32,7 @@ pub(super) struct Heart {
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
     groups: mpsc::Sender<Group>,
-    lock: Arc<HomeLock>,
+    pub(super) lock: Arc<HomeLock>,
     stopped: bool,
 }
 
@@ -76,7 +75,7 @@ impl Heart {
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
-                _ = upkeep.tick() => self.renew_keys(),
+                _ = upkeep.tick() => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake => self.tick().await,
             }
@@ -167,24 +166,6 @@ impl Heart {
             _ => return,
         };
         self.write(at.now, vec![outcome], Vec::new()).await;
-    }
-
-    /// A key statement lasts 45 days, and a daemon longer.
-    fn renew_keys(&mut self) {
-        let now = clock::now();
-        let certificate = &self.node.identity().certificate;
-        if !certificate.covers(now) {
-            warn!(not_after = %certificate.not_after, "our certificate is not valid now; peers refuse us");
-        }
-        let Some(keys) = self.node.keys_due(now) else {
-            return;
-        };
-        match store_statement(&self.lock, &keys) {
-            Ok(()) => self.node.adopt_keys(keys),
-            Err(error) => {
-                error!(%error, "the key statement cannot be renewed; trying again in an hour")
-            }
-        }
     }
 
     async fn tick_if_due(&mut self) {

@@ -51,6 +51,7 @@ impl Heart {
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
             "peer.add" => return self.bind(params, reply).await,
+            "keys.adopt" => return self.adopt_staged(reply).await,
             "inbox.follow" => {
                 // The journal keeps the order: what is listed now and what arrives later fit together.
                 let listed = self.list(Value::Null);

@@ -91,6 +91,7 @@ impl Attacker {
             keys: keys.map_err(|error| missed(&error))?,
             signing,
             layers,
+            former: Vec::new(),
             secrets: Vec::new(),
             control: None,
         };

@@ -1,17 +1,23 @@
-//! Making the key store of a new agent.
+//! Making the key store of a new agent, or of an old one again.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::certificate::{
+    Certificate, CertificateRequest, ControlCertificate, KEYS_LIFE, KeyStatement, next_serial,
+};
 use signet_proto::headers::Layers;
-use signet_proto::ids::{AgentId, Digest, PrincipalId, Version};
+use signet_proto::ids::{AgentId, PrincipalId, Version};
+use signet_proto::json::Value;
 use signet_proto::keys::{SealKey, SigningKey};
 use signet_proto::time::Timestamp;
-use zeroize::Zeroizing;
 
+use super::issue::{self, PersonKeys};
 use super::pem::{self, Algorithm};
-use super::{CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT, SEALING, SIGNING, json_file};
+use super::{
+    AUDIT, Bundle, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT,
+    SEALING, SIGNING, fresh_secret, json_file, rotate,
+};
 use crate::home::Home;
 use crate::private;
 
@@ -37,7 +43,17 @@ pub enum Root {
         root: PathBuf,
         /// Its successor, whose hash the certificate carries.
         next: PathBuf,
+        /// The person's control certificate, which is copied: their agents share those keys.
+        control: PathBuf,
     },
+}
+
+/// An agent to make again from what a person kept.
+pub struct Recovered<'a> {
+    /// Its id: the old one, or another.
+    pub agent: AgentId,
+    /// What the person kept.
+    pub bundle: &'a Bundle,
 }
 
 /// Makes the key store of a new agent in `home`, whose directory exists. Overwrites nothing.
@@ -45,20 +61,13 @@ pub enum Root {
 /// # Errors
 /// When a root key cannot be read or a file not be made; what was made until then stays.
 pub fn create(home: &Home, new: NewAgent, now: Timestamp) -> Result<Certificate, KeystoreError> {
-    let directory = home.join("keys");
-    let failed = |source| {
-        KeystoreError::File(private::PrivateError::Io {
-            path: directory.clone(),
-            source,
-        })
-    };
-    std::fs::create_dir(&directory).map_err(failed)?;
+    let directory = create_directory(home)?;
     let (root, next_root) = match &new.root {
         Root::New => (
             create_signing_key(home, ROOT)?,
             create_signing_key(home, NEXT_ROOT)?,
         ),
-        Root::Existing { root, next } => {
+        Root::Existing { root, next, .. } => {
             (pem::read_signing_key(root)?, pem::read_signing_key(next)?)
         }
     };
@@ -66,38 +75,96 @@ pub fn create(home: &Home, new: NewAgent, now: Timestamp) -> Result<Certificate,
         return Err(KeystoreError::SameRoot);
     }
     let signing = create_signing_key(home, SIGNING)?;
-    let certificate = certify(home, &new, now, &signing, (&root, &next_root))?;
-    create_statement(home, &new.agent, now, &signing)?;
-    private::sync_directory_of(&directory)?;
-    Ok(certificate)
-}
-
-fn certify(
-    home: &Home,
-    new: &NewAgent,
-    now: Timestamp,
-    signing: &SigningKey,
-    (root, next_root): (&SigningKey, &SigningKey),
-) -> Result<Certificate, KeystoreError> {
-    let path = home.key_file(CERTIFICATE);
     let request = CertificateRequest {
         agent: new.agent.clone(),
         principal: new.principal.clone(),
         signing_key: signing.public().clone(),
         layers: Layers::of(&[0, 1, 2, 3]),
         versions: vec![Version::CURRENT],
-        serial: first_serial(now),
-        not_before: now.saturating_sub(CLOCK_SKEW),
-        not_after: now.saturating_add(CERTIFICATE_LIFE),
-        next_root: Digest::of(&[next_root.public().as_bytes()]),
+        serial: next_serial(None, now),
+        not_before: issue::begins(now),
+        not_after: issue::ends(now),
+        next_root: issue::commitment(next_root.public()),
     };
-    let faulty = |source| KeystoreError::Certificate {
-        path: path.clone(),
-        source,
+    let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;
+    let control = match &new.root {
+        Root::New => create_control(home, &certificate, &root, now)?,
+        Root::Existing { control, .. } => rotate::control_of(&certificate, control)?,
     };
-    let certificate = request.sign(root).map_err(faulty)?;
-    private::create(&path, &json_file(certificate.to_value()))?;
+    create_json(home, CERTIFICATE, certificate.to_value())?;
+    create_json(home, CONTROL_CERTIFICATE, control.to_value())?;
+    create_statement(home, &new.agent, now, &signing)?;
+    private::sync_directory_of(&directory)?;
     Ok(certificate)
+}
+
+/// Makes the key store of an agent again, in `home`, whose directory exists: the same person, new
+/// signing and sealing keys, a higher serial. The person's own secrets stay in the file that they
+/// came from.
+///
+/// # Errors
+/// When a file cannot be made.
+pub fn recover(
+    home: &Home,
+    from: &Recovered<'_>,
+    now: Timestamp,
+) -> Result<Certificate, KeystoreError> {
+    let directory = create_directory(home)?;
+    let root = from.bundle.root().ok_or(KeystoreError::Bundle)?;
+    let signing = create_signing_key(home, SIGNING)?;
+    let old = &from.bundle.certificate;
+    let request = CertificateRequest {
+        agent: from.agent.clone(),
+        principal: old.principal.clone(),
+        signing_key: signing.public().clone(),
+        layers: old.layers,
+        versions: old.versions.clone(),
+        serial: next_serial(Some(old.serial), now),
+        not_before: issue::begins(now),
+        not_after: issue::ends(now),
+        next_root: old.next_root,
+    };
+    let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;
+    create_json(home, CERTIFICATE, certificate.to_value())?;
+    if let Some(control) = &from.bundle.control {
+        let keys = rotate::person_of(control);
+        let next = old.next_root;
+        let renewed = issue::control_certificate(&old.principal, &keys, next, &root, now);
+        let renewed = renewed.map_err(rotate::faulty(CONTROL_CERTIFICATE))?;
+        create_json(home, CONTROL_CERTIFICATE, renewed.to_value())?;
+    }
+    create_statement(home, &from.agent, now, &signing)?;
+    private::sync_directory_of(&directory)?;
+    Ok(certificate)
+}
+
+fn create_directory(home: &Home) -> Result<PathBuf, KeystoreError> {
+    let directory = home.join("keys");
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
+    made.map_err(|source| private::PrivateError::Io {
+        path: directory.clone(),
+        source,
+    })?;
+    Ok(directory)
+}
+
+fn create_control(
+    home: &Home,
+    certificate: &Certificate,
+    root: &SigningKey,
+    now: Timestamp,
+) -> Result<ControlCertificate, KeystoreError> {
+    let control = create_signing_key(home, CONTROL)?;
+    let secret = fresh_secret()?;
+    pem::create(&home.key_file(AUDIT), Algorithm::X25519, &secret)?;
+    let keys = PersonKeys {
+        control: control.public().clone(),
+        audit: SealKey::of_secret(&secret),
+        before: None,
+    };
+    let (principal, next) = (&certificate.principal, certificate.next_root);
+    issue::control_certificate(principal, &keys, next, root, now)
+        .map_err(rotate::faulty(CONTROL_CERTIFICATE))
 }
 
 fn create_statement(
@@ -106,50 +173,25 @@ fn create_statement(
     now: Timestamp,
     signing: &SigningKey,
 ) -> Result<(), KeystoreError> {
-    let path = home.key_file(KEYS);
-    let secret = random()?;
+    let secret = fresh_secret()?;
     pem::create(&home.key_file(SEALING), Algorithm::X25519, &secret)?;
+    let (sealing, serial) = (SealKey::of_secret(&secret), next_serial(None, now));
     let end = now.saturating_add(KEYS_LIFE);
-    let sealing = SealKey::of_secret(&secret);
-    let statement =
-        KeyStatement::sign(agent, sealing, first_serial(now), end, signing).map_err(|source| {
-            KeystoreError::Certificate {
-                path: path.clone(),
-                source,
-            }
-        })?;
-    Ok(private::create(&path, &json_file(statement.to_value()))?)
+    let statement = KeyStatement::sign(agent, sealing, serial, end, signing);
+    create_json(
+        home,
+        KEYS,
+        statement.map_err(rotate::faulty(KEYS))?.to_value(),
+    )
 }
 
 fn create_signing_key(home: &Home, name: &str) -> Result<SigningKey, KeystoreError> {
     let path = home.key_file(name);
-    let seed = random()?;
+    let seed = fresh_secret()?;
     pem::create(&path, Algorithm::Ed25519, &seed)?;
-    SigningKey::from_seed(&seed).map_err(|source| KeystoreError::Key { path, source })
+    pem::signing_key(&path, &seed)
 }
 
-/// Serials only rise: the second of the making lets an agent that lost its home be made again.
-fn first_serial(now: Timestamp) -> u64 {
-    u64::try_from(now.as_millis() / 1000)
-        .unwrap_or_default()
-        .max(1)
+fn create_json(home: &Home, name: &str, value: &Value) -> Result<(), KeystoreError> {
+    Ok(private::create(&home.key_file(name), &json_file(value))?)
 }
-
-/// 32 bytes from the operating system.
-fn random() -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
-    let mut bytes = Zeroizing::new([0_u8; 32]);
-    let failed = |errno: rustix::io::Errno| KeystoreError::Randomness(errno.into());
-    let filled =
-        rustix::rand::getrandom(bytes.as_mut_slice(), rustix::rand::GetRandomFlags::empty());
-    // getrandom(2) gives up to 256 bytes whole, or fails.
-    match filled.map_err(failed)? {
-        32 => Ok(bytes),
-        _ => Err(KeystoreError::Randomness(
-            std::io::ErrorKind::UnexpectedEof.into(),
-        )),
-    }
-}
-
-const CERTIFICATE_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// A certificate begins this long before it is made, so that a peer whose clock is slow takes it.
-const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);

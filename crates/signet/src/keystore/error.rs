@@ -76,6 +76,110 @@ pub enum KeystoreError {
     /// The root key and its successor are the same.
     #[error("the next root key is the root key itself; its successor has to be another key")]
     SameRoot,
+    /// Another root key than the one that certified the agent.
+    #[error("{} is not the root key that certified this agent", path.display())]
+    OtherRoot {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The next root key where the present one is needed.
+    #[error("{} is the next root key, which certifies nothing yet", path.display())]
+    StillNextRoot {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A key that the certificate does not commit to.
+    #[error("{} is not the next root key: the certificate commits to the hash of another one, and peers would refuse this one", path.display())]
+    NotNextRoot {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The next root key takes over, and no further one is named.
+    #[error("{} is the next root key; taking over, it has to commit to one of its own", path.display())]
+    NextRootMissing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A control certificate of another person or root.
+    #[error("{} is of another person, or signed by another root key than the agent's certificate", path.display())]
+    OtherPerson {
+        /// The control certificate.
+        path: PathBuf,
+    },
+    /// No control certificate.
+    #[error("there is no control certificate at {}; all agents of a person share one", path.display())]
+    NoControl {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Another change is staged.
+    #[error("another change of keys waits in {}", path.display())]
+    Waiting {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something in the staging directory that no command puts there.
+    #[error("{} was not put there by this user's signet; nothing of it is adopted", path.display())]
+    Intruded {
+        /// What is foreign.
+        path: PathBuf,
+    },
+    /// A staged change that does not follow the present keys.
+    #[error("the change of keys in {} does not follow the present keys, and was destroyed: {why}", path.display())]
+    Unfit {
+        /// The directory.
+        path: PathBuf,
+        /// What does not fit.
+        why: String,
+    },
+    /// An answer to another request.
+    #[error("the answer is not for this home: {why}")]
+    ForeignAnswer {
+        /// What does not fit.
+        why: &'static str,
+    },
+    /// An answer without a request.
+    #[error("no request of this home waits for an answer")]
+    NoRequest,
+    /// An encrypted PKCS#8 key.
+    #[error("{} is encrypted", path.display())]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An encrypted OpenSSH key.
+    #[error("{} is an encrypted OpenSSH key", path.display())]
+    EncryptedSsh {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A key that OpenSSH has no form for.
+    #[error("OpenSSH has no form for the key in {}: it knows no X25519 keys", path.display())]
+    NoOpensshForm {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not an exported file.
+    #[error("the file is not what `signet key export` writes")]
+    Bundle,
+    /// A key that the certificates name is missing.
+    #[error("the {which} is not among the keys")]
+    NotInBundle {
+        /// Which key.
+        which: &'static str,
+    },
+    /// The file is encrypted.
+    #[error("the file is encrypted, and no passphrase is given")]
+    PassphraseNeeded,
+    /// The passphrase does not open it.
+    #[error("the passphrase does not open the file")]
+    WrongPassphrase,
+    /// A passphrase file without a passphrase.
+    #[error("the first line of {} is empty", path.display())]
+    NoPassphrase {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system gives no randomness.
     #[error("the system gives no random numbers: {0}")]
     Randomness(std::io::Error),
@@ -92,6 +196,49 @@ impl KeystoreError {
             Self::Layers { .. } => "correct `layers` in [agent] of config.toml".to_owned(),
             Self::SameRoot => "name the right file with --next-root".to_owned(),
             Self::Randomness(_) => "try again when the system has started completely".to_owned(),
+            Self::OtherRoot { .. } => {
+                "name the person's present root key; signet key show has its fingerprint".to_owned()
+            }
+            Self::StillNextRoot { .. } => {
+                "name the present root key, or let this one take over: signet key rotate root"
+                    .to_owned()
+            }
+            Self::NotNextRoot { .. } => {
+                "name the next-root.pem that was made with the present root key".to_owned()
+            }
+            Self::NextRootMissing { .. } => "name its successor with --next-root FILE".to_owned(),
+            Self::OtherPerson { .. } => {
+                "name the control.json of this person's other agent".to_owned()
+            }
+            Self::NoControl { .. } => {
+                "name it with --control FILE; signet key rotate control makes it in a home that has none"
+                    .to_owned()
+            }
+            Self::Waiting { .. } => {
+                "finish it first: signet key adopt".to_owned()
+            }
+            Self::Intruded { path } => format!("find out who did it: ls -la {}", path.display()),
+            Self::Unfit { .. } => "give the command again".to_owned(),
+            Self::ForeignAnswer { .. } => {
+                "carry the newest output of signet key request to the root key".to_owned()
+            }
+            Self::NoRequest => "begin with: signet key request > request.json".to_owned(),
+            Self::Encrypted { path } => format!(
+                "decrypt a copy: openssl pkcs8 -in {} -out COPY; delete it afterwards",
+                path.display()
+            ),
+            Self::EncryptedSsh { path } => format!(
+                "decrypt a copy: cp {0} COPY && ssh-keygen -p -N '' -f COPY; delete it afterwards",
+                path.display()
+            ),
+            Self::NoOpensshForm { .. } => "use --to pkcs8".to_owned(),
+            Self::Bundle => "name the file that signet key export made, unchanged".to_owned(),
+            Self::NotInBundle { .. } => {
+                "name its file, wherever it is kept: see signet key export --help".to_owned()
+            }
+            Self::PassphraseNeeded => "name a file with it: --passphrase-file FILE".to_owned(),
+            Self::WrongPassphrase => "name the right file with --passphrase-file".to_owned(),
+            Self::NoPassphrase { .. } => "write the passphrase into its first line".to_owned(),
             Self::Pem { .. }
             | Self::Key { .. }
             | Self::Json { .. }

@@ -1,25 +1,27 @@
-//! Private keys of curve 25519 as PKCS#8 PEM: version 1, as RFC 8410 has it and OpenSSL reads it.
+//! Private keys of curve 25519 as PKCS#8 PEM: version 1, as RFC 8410 has it and OpenSSL reads it. An
+//! Ed25519 key may also stand in OpenSSH's own form.
 
 use std::path::Path;
 
-use pkcs8::der::Decode as _;
 use pkcs8::der::asn1::OctetStringRef;
 use pkcs8::{AlgorithmIdentifierRef, LineEnding, ObjectIdentifier, PrivateKeyInfo, SecretDocument};
 use signet_proto::keys::SigningKey;
 use zeroize::Zeroizing;
 
-use super::KeystoreError;
+use super::{KeystoreError, openssh};
 use crate::private;
 
 /// What a private key is for (RFC 8410 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub enum Algorithm {
+    /// Signs.
     Ed25519,
+    /// Opens what is sealed.
     X25519,
 }
 
 impl Algorithm {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Ed25519 => "Ed25519",
             Self::X25519 => "X25519",
@@ -34,34 +36,47 @@ impl Algorithm {
     }
 }
 
-/// Reads the 32 secret bytes of `path`.
-pub(super) fn read(
-    path: &Path,
-    algorithm: Algorithm,
-) -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
+/// Reads the 32 secret bytes of the private file `path`.
+///
+/// # Errors
+/// When it is not private, not such a key, or encrypted.
+pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
     let text = private::read(path)?;
     let malformed = || KeystoreError::Pem {
         path: path.to_owned(),
         kind: algorithm.name(),
     };
+    if openssh::is_openssh(&text) {
+        let seed = openssh::seed(&text, path)?;
+        return seed
+            .filter(|_| algorithm == Algorithm::Ed25519)
+            .ok_or_else(malformed);
+    }
     let (label, document) = SecretDocument::from_pem(&text).map_err(|_| malformed())?;
-    let info: PrivateKeyInfo<'_> = document.decode_msg().map_err(|_| malformed())?;
-    let fits = label == LABEL
-        && info.algorithm.oid == algorithm.oid()
-        && info.algorithm.parameters.is_none();
-    let secret = OctetStringRef::from_der(info.private_key).map_err(|_| malformed())?;
-    let secret = secret.as_bytes().try_into().map_err(|_| malformed())?;
-    if fits {
-        Ok(Zeroizing::new(secret))
-    } else {
-        Err(malformed())
+    if label == ENCRYPTED_LABEL {
+        let path = path.to_owned();
+        return Err(KeystoreError::Encrypted { path });
+    }
+    match decode(&document) {
+        Some((found, secret)) if label == LABEL && found == algorithm => Ok(secret),
+        _ => Err(malformed()),
     }
 }
 
 /// Reads an Ed25519 key to sign with.
+///
+/// # Errors
+/// As [`read`].
 pub fn read_signing_key(path: &Path) -> Result<SigningKey, KeystoreError> {
-    let seed = read(path, Algorithm::Ed25519)?;
-    SigningKey::from_seed(&seed).map_err(|source| KeystoreError::Key {
+    signing_key(path, &read(path, Algorithm::Ed25519)?)
+}
+
+/// The key of a seed that was read from `path`.
+pub(super) fn signing_key(
+    path: &Path,
+    seed: &Zeroizing<[u8; 32]>,
+) -> Result<SigningKey, KeystoreError> {
+    SigningKey::from_seed(seed).map_err(|source| KeystoreError::Key {
         path: path.to_owned(),
         source,
     })
@@ -73,10 +88,22 @@ pub(super) fn create(
     algorithm: Algorithm,
     secret: &[u8; 32],
 ) -> Result<(), KeystoreError> {
-    let unwritable = |_| KeystoreError::Pem {
+    let text = encode(algorithm, secret).ok_or_else(|| KeystoreError::Pem {
         path: path.to_owned(),
         kind: algorithm.name(),
-    };
+    })?;
+    Ok(private::create(path, text.as_bytes())?)
+}
+
+/// The PEM text of 32 secret bytes.
+pub(super) fn encode(algorithm: Algorithm, secret: &[u8; 32]) -> Option<Zeroizing<String>> {
+    document(algorithm, secret)?
+        .to_pem(LABEL, LineEnding::LF)
+        .ok()
+}
+
+/// The PKCS#8 document of 32 secret bytes.
+pub(super) fn document(algorithm: Algorithm, secret: &[u8; 32]) -> Option<SecretDocument> {
     let mut octets = Zeroizing::new([0; 34]);
     octets[..2].copy_from_slice(&OCTET_STRING_OF_32);
     octets[2..].copy_from_slice(secret);
@@ -84,12 +111,27 @@ pub(super) fn create(
         oid: algorithm.oid(),
         parameters: None,
     };
-    let info = PrivateKeyInfo::new(algorithm_id, octets.as_slice());
-    let document = SecretDocument::encode_msg(&info).map_err(unwritable)?;
-    let text = document.to_pem(LABEL, LineEnding::LF).map_err(unwritable)?;
-    Ok(private::create(path, text.as_bytes())?)
+    SecretDocument::encode_msg(&PrivateKeyInfo::new(algorithm_id, octets.as_slice())).ok()
 }
 
-const LABEL: &str = "PRIVATE KEY";
+/// What a PKCS#8 document is for, and its 32 secret bytes.
+pub(super) fn decode(document: &SecretDocument) -> Option<(Algorithm, Zeroizing<[u8; 32]>)> {
+    use pkcs8::der::Decode as _;
+    let info: PrivateKeyInfo<'_> = document.decode_msg().ok()?;
+    let algorithm = [Algorithm::Ed25519, Algorithm::X25519]
+        .into_iter()
+        .find(|known| known.oid() == info.algorithm.oid)?;
+    let secret = OctetStringRef::from_der(info.private_key).ok()?;
+    let secret = Zeroizing::new(secret.as_bytes().try_into().ok()?);
+    info.algorithm
+        .parameters
+        .is_none()
+        .then_some((algorithm, secret))
+}
+
+/// The label of a PKCS#8 key (RFC 7468 section 10).
+pub(super) const LABEL: &str = "PRIVATE KEY";
+/// The label of an encrypted one (RFC 7468 section 11).
+pub(super) const ENCRYPTED_LABEL: &str = "ENCRYPTED PRIVATE KEY";
 /// Tag and length of `CurvePrivateKey ::= OCTET STRING` (RFC 8410 section 7).
 const OCTET_STRING_OF_32: [u8; 2] = [0x04, 32];

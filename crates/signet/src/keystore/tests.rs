@@ -1,9 +1,14 @@
+mod carried;
+mod changes;
+mod killed;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use signet_proto::headers::Layers;
 
 use super::*;
+use crate::private;
 
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
@@ -52,6 +57,27 @@ impl Made {
         std::fs::write(self.file(name), text).unwrap();
     }
 
+    fn lock(&self) -> HomeLock {
+        HomeLock::acquire(&self.home).unwrap()
+    }
+
+    /// Stages and adopts, as a command does while no daemon runs.
+    fn take(&self, change: &Change, now: Timestamp) -> Result<bool, KeystoreError> {
+        stage(&self.home, change)?;
+        adopt(&self.lock(), &self.agent, now)
+    }
+
+    /// The names of all files of the key store.
+    fn names(&self) -> Vec<String> {
+        let directory = std::fs::read_dir(self.home.join("keys")).unwrap();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> = directory
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
     fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
@@ -80,13 +106,17 @@ fn a_second_agent_of_a_person_has_the_same_root_and_no_copy_of_it() {
     let root = Root::Existing {
         root: first.file(ROOT),
         next: first.file(NEXT_ROOT),
+        control: first.file(CONTROL_CERTIFICATE),
     };
     let second = Made::under("agent-alice-002", root);
     let (one, two) = (first.open().unwrap(), second.open().unwrap());
     assert_eq!(one.certificate.root, two.certificate.root);
     assert_eq!(one.certificate.next_root, two.certificate.next_root);
     assert_ne!(one.certificate.signing_key, two.certificate.signing_key);
-    assert!(!second.file(ROOT).exists() && !second.file(NEXT_ROOT).exists());
+    assert_eq!(one.control, two.control);
+    for secret in [ROOT, NEXT_ROOT, CONTROL, AUDIT] {
+        assert!(first.file(secret).exists() && !second.file(secret).exists());
+    }
 }
 
 #[test]
@@ -105,7 +135,17 @@ fn nothing_is_overwritten() {
 
 #[test]
 fn a_key_that_others_can_read_is_refused_with_the_command_to_run() {
-    for name in [SIGNING, SEALING, ROOT, NEXT_ROOT, CERTIFICATE, KEYS] {
+    for name in [
+        SIGNING,
+        SEALING,
+        ROOT,
+        NEXT_ROOT,
+        CONTROL,
+        AUDIT,
+        CERTIFICATE,
+        CONTROL_CERTIFICATE,
+        KEYS,
+    ] {
         let made = Made::new("agent-alice-001");
         let file = made.file(name);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
@@ -264,41 +304,13 @@ fn the_key_file_of_rfc_8410_is_read() {
 }
 
 #[test]
-fn a_statement_is_renewed_after_thirty_days_and_not_before() {
-    let made = Made::new("agent-alice-001");
-    let mut keys = made.open().unwrap();
-    let lock = HomeLock::acquire(&made.home).unwrap();
-    let serial = keys.statement.serial;
-    let almost = Timestamp::from_millis(now().saturating_add(30 * DAY).as_millis() - 1);
-    assert!(!keys.renew_statement(&lock, almost).unwrap());
-    let later = now().saturating_add(30 * DAY);
-    assert!(keys.renew_statement(&lock, later).unwrap());
-    assert_eq!(keys.statement.serial, serial + 1);
-    assert_eq!(keys.statement.not_after, later.saturating_add(45 * DAY));
-    assert_eq!(made.open().unwrap().statement, keys.statement);
-    assert!(!keys.renew_statement(&lock, later).unwrap());
-}
-
-#[test]
-fn what_a_crash_left_behind_does_not_hinder_the_renewal() {
-    let made = Made::new("agent-alice-001");
-    made.overwrite("keys.new", "{\"half\":");
-    let mut keys = made.open().unwrap();
-    let lock = HomeLock::acquire(&made.home).unwrap();
-    assert!(
-        keys.renew_statement(&lock, now().saturating_add(40 * DAY))
-            .unwrap()
-    );
-    assert!(!made.file("keys.new").exists());
-}
-
-#[test]
 fn the_root_key_cannot_be_its_own_successor() {
     let first = Made::new("agent-alice-001");
     let directory = tempfile::tempdir().unwrap();
     let root = Root::Existing {
         root: first.file(ROOT),
         next: first.file(ROOT),
+        control: first.file(CONTROL_CERTIFICATE),
     };
     let new = NewAgent {
         agent: "b".parse().unwrap(),

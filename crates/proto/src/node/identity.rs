@@ -1,0 +1,112 @@
+//! A change of our own keys: what it means for sessions that stand, and who hears of it.
+
+use crate::certificate::Certificate;
+use crate::draft::Identity;
+use crate::entry::{Entry, TrustChange};
+use crate::ids::{AgentId, SessionId};
+use crate::time::Timestamp;
+
+use super::{At, Effect, Node, Outcome};
+
+impl Node {
+    /// Whether a new sealing key and a key statement of it are due.
+    pub fn keys_due(&self, now: Timestamp) -> bool {
+        self.identity.keys.is_due(now)
+    }
+
+    /// Goes on with other keys of the same agent: a later certificate or key statement, or another
+    /// set of old secrets.
+    ///
+    /// Sessions that another signing key opened are used for sending no more: what stands unreceipted
+    /// in them goes out again as it was signed, what comes in them is judged and receipted. Where a
+    /// peer has to learn of the change, an announce goes to every bound one. An identity of another
+    /// agent or person, or with a lower serial, changes nothing.
+    pub fn adopt(&mut self, at: At, identity: Identity) -> Outcome {
+        let mut outcome = Outcome::default();
+        if !self.identity.may_become(&identity) {
+            return outcome;
+        }
+        let told = self.identity.certificate != identity.certificate
+            || self.identity.keys != identity.keys;
+        let resigned = self.identity.signing.public() != identity.signing.public();
+        self.identity = identity;
+        self.retire_sessions();
+        self.record_own(at, &mut outcome);
+        if told {
+            self.announce_to_all(at, resigned, &mut outcome);
+        }
+        outcome
+    }
+
+    /// The log begins with our certificate of that time: those whom our root certifies were known
+    /// under it.
+    pub(super) fn apply_genesis(&mut self, own: &Certificate) {
+        if own.agent == *self.identity.agent() && self.trust().peers().next().is_none() {
+            self.apply_own(own);
+        }
+    }
+
+    /// A certificate of our own takes the place of the one before, and of its root.
+    pub(super) fn apply_own(&mut self, own: &Certificate) {
+        if own.principal == self.identity.certificate.principal {
+            self.trust.adopt_own(own);
+            self.recorded = Some(own.clone());
+        }
+    }
+
+    /// Writes our certificate down when the log knows another one: keys change while we are down as
+    /// well.
+    pub(super) fn record_own(&mut self, at: At, outcome: &mut Outcome) {
+        let own = self.identity.certificate.clone();
+        let Some(before) = self.recorded.as_ref().filter(|before| **before != own) else {
+            return;
+        };
+        let change = match before.root == own.root {
+            true => TrustChange::Renewed,
+            false => TrustChange::RootSucceeded,
+        };
+        let entry = Entry::Trust(change, own);
+        self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        outcome.effects.push(Effect::Trust(self.trust().clone()));
+    }
+
+    /// Marks the sessions that the present signing key did not open.
+    pub(super) fn retire_sessions(&mut self) {
+        let own = self.identity.signing.public().id();
+        for session in self.links.values_mut().flat_map(|link| &mut link.sessions) {
+            session.retired = session.own_key != own;
+        }
+    }
+
+    /// What is owed in a session whose key we no longer have cannot be said, and must not be tried
+    /// for ever.
+    pub(super) fn forgive_receipt(&mut self, peer: &AgentId, id: SessionId) {
+        if let Some(session) = self.link_mut(peer).session_mut(id) {
+            session.window.reported();
+        }
+    }
+
+    /// A handshake that the old key began cannot end well: then it is begun anew.
+    fn announce_to_all(&mut self, at: At, anew: bool, outcome: &mut Outcome) {
+        let peers: Vec<AgentId> = self.trust().peers().map(|(peer, _)| peer.clone()).collect();
+        for peer in peers {
+            if anew {
+                self.announce(at, &peer, outcome);
+            } else {
+                self.announce_if_idle(at, &peer, outcome);
+            }
+        }
+    }
+}
+
+impl Identity {
+    /// Whether `next` is this agent's, and no older.
+    fn may_become(&self, next: &Self) -> bool {
+        let (mine, theirs) = (&self.certificate, &next.certificate);
+        mine.agent == theirs.agent
+            && mine.principal == theirs.principal
+            && mine.serial <= theirs.serial
+            && self.keys.serial <= next.keys.serial
+    }
+}

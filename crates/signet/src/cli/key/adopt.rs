@@ -1,0 +1,53 @@
+//! Taking a change of keys into use: by the daemon where one runs, else here.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Failure, open, print};
+use crate::clock;
+use crate::config::Config;
+use crate::control::{Client, ClientError};
+use crate::home::Home;
+use crate::keystore::{self, Change, Keys};
+use crate::lock::HomeLock;
+
+/// `signet key adopt`.
+pub(super) fn run(home: &Home) -> Result<(), Failure> {
+    let config = Config::load(home)?;
+    let adopted = adopt(home, &config)?;
+    let (_, keys) = open(home)?;
+    print(&format!(
+        "{}; the certificate has serial {}, the key statement {}\n",
+        if adopted {
+            "the change is in use"
+        } else {
+            "no change was waiting"
+        },
+        keys.certificate.serial,
+        keys.statement.serial,
+    ))
+}
+
+/// Stages `change` and takes it into use. The keys as they are then.
+pub(super) fn apply(home: &Home, config: &Config, change: &Change) -> Result<Keys, Failure> {
+    keystore::stage(home, change)?;
+    adopt(home, config)?;
+    Ok(Keys::open(home, &config.agent)?)
+}
+
+fn adopt(home: &Home, config: &Config) -> Result<bool, Failure> {
+    match Client::connect(&config.control_socket, PROMPT) {
+        Ok(mut client) => {
+            let said = client.call("keys.adopt", &json!({}))?;
+            Ok(said.get("adopted").and_then(serde_json::Value::as_bool) == Some(true))
+        }
+        Err(ClientError::NotReachable { .. }) => {
+            let lock = HomeLock::acquire(home)?;
+            Ok(keystore::adopt(&lock, &config.agent, clock::now())?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+const PROMPT: Duration = Duration::from_secs(30);

@@ -1,0 +1,95 @@
+//! Our own keys while the daemon runs: it holds the lock, so it adopts what was staged, makes the
+//! monthly sealing key, and destroys old secrets.
+
+use serde_json::{Value, json};
+use signet_proto::node::Outcome;
+use signet_proto::time::Timestamp;
+use tokio::sync::oneshot;
+use tracing::{error, info, warn};
+
+use crate::clock;
+use crate::config::AgentConfig;
+use crate::control::RpcError;
+use crate::effects::Deed;
+use crate::keystore::{Keys, KeystoreError};
+
+use super::heart::Heart;
+use super::methods::REFUSED;
+
+impl Heart {
+    /// Once an hour: a key statement lasts 45 days, and a daemon longer.
+    pub(super) async fn keep_keys(&mut self) {
+        let now = clock::now();
+        let certificate = &self.node.identity().certificate;
+        if !certificate.covers(now) {
+            warn!(
+                not_after = %certificate.not_after,
+                "our certificate is not valid now and peers refuse us; signet key rotate signing"
+            );
+        }
+        match self.keys_at(now) {
+            Ok(keys) => {
+                let outcome = self.go_on_with(keys);
+                self.write(now, vec![outcome], Vec::new()).await;
+            }
+            Err(error) => error!(%error, "the keys cannot be kept up; trying again in an hour"),
+        }
+    }
+
+    /// Adopts what a command has staged, and answers when the announces are durable.
+    pub(super) async fn adopt_staged(&mut self, reply: oneshot::Sender<Result<Value, RpcError>>) {
+        let now = clock::now();
+        match crate::keystore::adopt(&self.lock, &self.agent(), now)
+            .and_then(|adopted| Ok((adopted, self.keys_at(now)?)))
+        {
+            Ok((adopted, keys)) => {
+                let value = json!({
+                    "adopted": adopted,
+                    "serial": keys.certificate.serial,
+                    "keys-serial": keys.statement.serial,
+                });
+                let outcome = self.go_on_with(keys);
+                let answer = vec![Deed::Answer(reply, value)];
+                self.write(now, vec![outcome], answer).await;
+            }
+            Err(error) => {
+                let refusal = RpcError::new(REFUSED, error.to_string())
+                    .with_data(json!({"reason": "keys-refused", "next": error.next()}));
+                // The caller may have gone.
+                drop(reply.send(Err(refusal)));
+            }
+        }
+    }
+
+    fn keys_at(&self, now: Timestamp) -> Result<Keys, KeystoreError> {
+        Keys::upkeep(&self.lock, &self.agent(), now)
+    }
+
+    fn go_on_with(&mut self, keys: Keys) -> Outcome {
+        let layers = self.node.identity().layers;
+        let before = (
+            self.node.identity().certificate.serial,
+            self.node.identity().keys.serial,
+        );
+        let outcome = self.node.adopt(self.at(), keys.into_identity(layers));
+        let identity = self.node.identity();
+        let after = (identity.certificate.serial, identity.keys.serial);
+        if before != after {
+            info!(
+                serial = after.0,
+                keys_serial = after.1,
+                "new keys are in use"
+            );
+        }
+        outcome
+    }
+
+    fn agent(&self) -> AgentConfig {
+        let identity = self.node.identity();
+        AgentConfig {
+            agent: identity.certificate.agent.clone(),
+            principal: identity.certificate.principal.clone(),
+            layers: identity.layers,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Everything that a person needs to begin again, in one file for a safe place.
+//!
+//! The file is PEM blocks (RFC 7468): the secrets as PKCS#8 (RFC 5958), encrypted by PBES2 (RFC 8018:
+//! PBKDF2 with HMAC-SHA-256, then AES-256-CBC, which any OpenSSL opens) where there is a passphrase,
+//! and the certificates. Which key is which follows from the certificates.
+
+use std::path::Path;
+
+use pkcs8::der::pem::{self as pem_text, LineEnding};
+use pkcs8::pkcs5::pbes2;
+use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo, SecretDocument};
+use signet_proto::certificate::{Certificate, ControlCertificate};
+use signet_proto::json::{self, Limits, Value};
+use signet_proto::keys::{SealKey, SigningKey};
+use zeroize::Zeroizing;
+
+use super::pem::{self, Algorithm, ENCRYPTED_LABEL, LABEL};
+use super::{Keys, KeystoreError, rotate};
+use crate::{private, random};
+
+/// What protects the secrets of a bundle.
+pub struct Passphrase(Zeroizing<String>);
+
+impl Passphrase {
+    /// The first line of a private file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not private, or is empty.
+    pub fn read(path: &Path) -> Result<Self, KeystoreError> {
+        let text = private::read(path)?;
+        let line = text.lines().next().unwrap_or_default();
+        if line.is_empty() {
+            let path = path.to_owned();
+            return Err(KeystoreError::NoPassphrase { path });
+        }
+        Ok(Self(Zeroizing::new(line.to_owned())))
+    }
+}
+
+/// A person's secrets, and what was certified by them.
+pub struct Bundle {
+    /// Root and next root key, control and audit sealing key, older audit sealing keys.
+    secrets: Vec<(Algorithm, Zeroizing<[u8; 32]>)>,
+    /// The agent's certificate.
+    pub certificate: Certificate,
+    /// The control certificate.
+    pub control: Option<ControlCertificate>,
+}
+
+impl Bundle {
+    /// The secrets in `files`, for the agent of `keys`. What the certificates name must be there.
+    ///
+    /// # Errors
+    /// `NotInBundle` says which key is missing.
+    pub fn collect(keys: &Keys, files: &[&Path]) -> Result<Self, KeystoreError> {
+        let secrets = files.iter().map(|path| super::signing_or_sealing(path));
+        let bundle = Self {
+            secrets: secrets.collect::<Result<_, _>>()?,
+            certificate: keys.certificate.clone(),
+            control: keys.control.clone(),
+        };
+        bundle.prove_whole()?;
+        Ok(bundle)
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub fn to_text(
+        &self,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<Zeroizing<String>, KeystoreError> {
+        let mut text = Zeroizing::new(String::with_capacity(16 * 1024));
+        text.push_str(PREFACE);
+        for (algorithm, secret) in &self.secrets {
+            let block = match passphrase {
+                None => pem::encode(*algorithm, secret).ok_or(KeystoreError::Bundle)?,
+                Some(passphrase) => encrypted(*algorithm, secret, passphrase)?,
+            };
+            text.push_str(&block);
+        }
+        push_json(&mut text, CERTIFICATE_LABEL, self.certificate.to_value())?;
+        if let Some(control) = &self.control {
+            push_json(&mut text, CONTROL_LABEL, control.to_value())?;
+        }
+        Ok(text)
+    }
+
+    /// Reads the file `path`.
+    ///
+    /// # Errors
+    /// `Bundle` when it is none, `WrongPassphrase`, `NotInBundle` when a key is missing in it.
+    pub fn read(path: &Path, passphrase: Option<&Passphrase>) -> Result<Self, KeystoreError> {
+        let text = private::read(path)?;
+        let (mut secrets, mut certificate, mut control) = (Vec::new(), None, None);
+        for block in blocks(&text) {
+            match pem_text::decode_label(block.as_bytes()).map_err(|_| KeystoreError::Bundle)? {
+                LABEL | ENCRYPTED_LABEL => secrets.push(decoded(block, passphrase)?),
+                CERTIFICATE_LABEL => certificate = Certificate::parse(&read_json(block)?).ok(),
+                CONTROL_LABEL => control = ControlCertificate::parse(&read_json(block)?).ok(),
+                _ => return Err(KeystoreError::Bundle),
+            }
+        }
+        let bundle = Self {
+            secrets,
+            certificate: certificate.ok_or(KeystoreError::Bundle)?,
+            control,
+        };
+        bundle.prove_whole()?;
+        Ok(bundle)
+    }
+
+    /// The root key that signed the certificate.
+    pub(super) fn root(&self) -> Option<SigningKey> {
+        self.signing_key(|key| *key.public() == self.certificate.root)
+    }
+
+    /// The next root key, control key and audit sealing keys are the person's, and stay in the file.
+    fn prove_whole(&self) -> Result<(), KeystoreError> {
+        let missing = |which| Err(KeystoreError::NotInBundle { which });
+        if self.root().is_none() {
+            return missing("root key");
+        }
+        let next = self.signing_key(|key| rotate::is_next(key.public(), &self.certificate));
+        if next.is_none() {
+            return missing("next root key");
+        }
+        let Some(control) = &self.control else {
+            return Ok(());
+        };
+        if control.root != self.certificate.root {
+            return missing("control certificate of the present root key");
+        }
+        let found = self.signing_key(|key| *key.public() == control.control_key);
+        if found.is_none() {
+            return missing("control key");
+        }
+        let is_audit = |(algorithm, secret): &(Algorithm, Zeroizing<[u8; 32]>)| {
+            *algorithm == Algorithm::X25519 && SealKey::of_secret(secret) == control.audit_key
+        };
+        if self.secrets.iter().any(is_audit) {
+            Ok(())
+        } else {
+            missing("audit sealing key")
+        }
+    }
+
+    fn signing_key(&self, wanted: impl Fn(&SigningKey) -> bool) -> Option<SigningKey> {
+        self.secrets
+            .iter()
+            .filter(|(algorithm, _)| *algorithm == Algorithm::Ed25519)
+            .filter_map(|(_, seed)| SigningKey::from_seed(seed).ok())
+            .find(wanted)
+    }
+}
+
+fn encrypted(
+    algorithm: Algorithm,
+    secret: &[u8; 32],
+    passphrase: &Passphrase,
+) -> Result<Zeroizing<String>, KeystoreError> {
+    let salt: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
+    let iv: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
+    let document = pem::document(algorithm, secret).ok_or(KeystoreError::Bundle)?;
+    let failed = |_| KeystoreError::Bundle;
+    let parameters = pbes2::Parameters::pbkdf2_sha256_aes256cbc(ITERATIONS, &salt, &iv);
+    let parameters = parameters.map_err(|_| KeystoreError::Bundle)?;
+    let info: PrivateKeyInfo<'_> = document.decode_msg().map_err(|_| KeystoreError::Bundle)?;
+    let sealed = info.encrypt_with_params(parameters, passphrase.0.as_bytes());
+    sealed
+        .map_err(|_| KeystoreError::Bundle)?
+        .to_pem(ENCRYPTED_LABEL, LineEnding::LF)
+        .map_err(failed)
+}
+
+fn decoded(
+    block: &str,
+    passphrase: Option<&Passphrase>,
+) -> Result<(Algorithm, Zeroizing<[u8; 32]>), KeystoreError> {
+    let (label, document) = SecretDocument::from_pem(block).map_err(|_| KeystoreError::Bundle)?;
+    if label == LABEL {
+        return pem::decode(&document).ok_or(KeystoreError::Bundle);
+    }
+    let passphrase = passphrase.ok_or(KeystoreError::PassphraseNeeded)?;
+    let info: EncryptedPrivateKeyInfo<'_> =
+        document.decode_msg().map_err(|_| KeystoreError::Bundle)?;
+    let opened = info
+        .decrypt(passphrase.0.as_bytes())
+        .map_err(|_| KeystoreError::WrongPassphrase)?;
+    pem::decode(&opened).ok_or(KeystoreError::WrongPassphrase)
+}
+
+fn push_json(text: &mut String, label: &str, value: &Value) -> Result<(), KeystoreError> {
+    let bytes = json::canonical(value);
+    let block = pem_text::encode_string(label, LineEnding::LF, &bytes);
+    text.push_str(&block.map_err(|_| KeystoreError::Bundle)?);
+    Ok(())
+}
+
+fn read_json(block: &str) -> Result<Value, KeystoreError> {
+    let (_, bytes) = pem_text::decode_vec(block.as_bytes()).map_err(|_| KeystoreError::Bundle)?;
+    json::parse(&bytes, Limits::MESSAGE).map_err(|_| KeystoreError::Bundle)
+}
+
+/// The PEM blocks of a text, each from its first line to its last; what stands between is for people.
+fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n')
+        .scan(0, |at, line| {
+            let start = *at;
+            *at += line.len();
+            Some((start, *at, line))
+        })
+        .scan(None, |from, (start, end, line)| {
+            if line.starts_with("-----BEGIN ") {
+                *from = Some(start);
+            }
+            let whole = from.filter(|_| line.starts_with("-----END "));
+            if whole.is_some() {
+                *from = None;
+            }
+            Some(whole.map(|from| (from, end)))
+        })
+        .flatten()
+        .filter_map(|(from, end)| text.get(from..end))
+}
+
+const CERTIFICATE_LABEL: &str = "SIGNET CERTIFICATE";
+const CONTROL_LABEL: &str = "SIGNET CONTROL CERTIFICATE";
+/// What OWASP asks for PBKDF2 with HMAC-SHA-256.
+const ITERATIONS: u32 = 600_000;
+const PREFACE: &str = "\
+A person's signet keys: root, next root, control and audit sealing key, and their certificates.
+Whoever has this file (and its passphrase, if it has one) is this person. Keep it off every machine.
+`signet key recover FILE --home NEW --agent ID` makes an agent from it.
+
+";

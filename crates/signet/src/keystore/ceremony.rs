@@ -1,0 +1,321 @@
+//! Certifying without the root key on this machine: a request goes out, an answer comes back.
+//!
+//! The request holds public parts only: the present certificate, the new signing key, and the control
+//! certificate or the person's own keys that have none yet. Names, layers and versions are those of
+//! the present certificate, which the root key signed itself: a request cannot ask for more. The new
+//! secrets wait in `keys/request/` until the answer is adopted.
+
+use std::path::{Path, PathBuf};
+
+use signet_proto::certificate::{Certificate, ControlCertificate};
+use signet_proto::json::{Map, Value};
+use signet_proto::keys::{SealKey, SealSecret, SigningKey, VerifyKey};
+use signet_proto::time::Timestamp;
+use zeroize::Zeroizing;
+
+use super::issue::{PersonKeys, certificate_after, control_certificate};
+use super::pem::{self, Algorithm};
+use super::{
+    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, Change, KEYS, Keys, KeystoreError, SIGNING,
+    disk, fresh_secret, rotate, stage,
+};
+use crate::home::Home;
+
+/// What a root key is asked to certify.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The present certificate of the agent.
+    pub certificate: Certificate,
+    /// Its new signing key.
+    pub signing_key: VerifyKey,
+    /// The present control certificate; its keys stay.
+    pub control: Option<ControlCertificate>,
+    /// The person's own keys, where no control certificate names any yet.
+    pub person: Option<(VerifyKey, SealKey)>,
+}
+
+/// What the root key says to a request.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The certificate of the new signing key.
+    pub certificate: Certificate,
+    /// The control certificate.
+    pub control: Option<ControlCertificate>,
+}
+
+/// Makes the new keys of `home`, or takes those that wait since the last request, and says what is to
+/// be certified.
+///
+/// # Errors
+/// When a key cannot be made.
+pub fn request(home: &Home, keys: &Keys) -> Result<Request, KeystoreError> {
+    if !directory(home).exists() {
+        disk::create_directory(&directory(home))?;
+    }
+    let signing = waiting_key(home, SIGNING)?;
+    let person = match &keys.control {
+        Some(_) => None,
+        None => Some((
+            waiting_key(home, CONTROL)?.public().clone(),
+            SealSecret::of(waiting_secret(home, AUDIT, Algorithm::X25519)?).public(),
+        )),
+    };
+    Ok(Request {
+        certificate: keys.certificate.clone(),
+        signing_key: signing.public().clone(),
+        control: keys.control.clone(),
+        person,
+    })
+}
+
+/// The change that adopts an answer: it has to be to the request that waits here.
+///
+/// # Errors
+/// `ForeignAnswer` says what does not fit.
+pub fn install(
+    home: &Home,
+    keys: &Keys,
+    answer: &Answer,
+    now: Timestamp,
+) -> Result<Change, KeystoreError> {
+    let path = directory(home).join(SIGNING);
+    if !path.exists() {
+        return Err(KeystoreError::NoRequest);
+    }
+    let seed = pem::read(&path, Algorithm::Ed25519)?;
+    let signing = pem::signing_key(&path, &seed)?;
+    answer.fits(keys, signing.public())?;
+    let mut change = Change::default();
+    change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
+    change.json(CERTIFICATE, answer.certificate.to_value());
+    let statement = rotate::restated(keys, &signing, now)?;
+    change.json(KEYS, statement.to_value());
+    if let Some(control) = &answer.control {
+        put_person(home, keys, control, &mut change)?;
+        change.json(CONTROL_CERTIFICATE, control.to_value());
+    }
+    Ok(change)
+}
+
+/// Destroys the secrets that waited: they are adopted, or not wanted any more.
+///
+/// # Errors
+/// When one cannot be destroyed.
+pub fn clear_request(home: &Home) -> Result<(), KeystoreError> {
+    if directory(home).exists() {
+        stage::destroy_directory(&directory(home))?;
+    }
+    Ok(())
+}
+
+impl Request {
+    /// The root key in the file `root` certifies it, on any machine. The next root key needs `next`:
+    /// the one to commit to from now on.
+    ///
+    /// # Errors
+    /// `OtherRoot` when the file holds neither the root key of the present certificate nor the next.
+    pub fn certify(
+        &self,
+        root: &Path,
+        next: Option<&Path>,
+        now: Timestamp,
+    ) -> Result<Answer, KeystoreError> {
+        let path = root.to_owned();
+        let root = pem::read_signing_key(root)?;
+        let old = &self.certificate;
+        let commits_to = match next {
+            Some(next) => rotate::successor(&root, next)?,
+            None if *root.public() == old.root => old.next_root,
+            None if rotate::is_next(root.public(), old) => {
+                return Err(KeystoreError::NextRootMissing { path });
+            }
+            None => return Err(KeystoreError::OtherRoot { path }),
+        };
+        if *root.public() != old.root && !rotate::is_next(root.public(), old) {
+            return Err(KeystoreError::OtherRoot { path });
+        }
+        let certificate = certificate_after(old, self.signing_key.clone(), commits_to, &root, now);
+        let control = self
+            .person_keys()
+            .map(|person| control_certificate(&old.principal, &person, commits_to, &root, now));
+        Ok(Answer {
+            certificate: certificate.map_err(rotate::faulty(CERTIFICATE))?,
+            control: control
+                .transpose()
+                .map_err(rotate::faulty(CONTROL_CERTIFICATE))?,
+        })
+    }
+
+    /// As it is carried to the root key.
+    pub fn to_value(&self) -> Value {
+        let mut members = Map::new();
+        members.insert("type".into(), "request".into());
+        members.insert("certificate".into(), self.certificate.to_value().clone());
+        members.insert("signing-key".into(), self.signing_key.to_string().into());
+        if let Some(control) = &self.control {
+            members.insert("control".into(), control.to_value().clone());
+        }
+        if let Some((control, audit)) = &self.person {
+            members.insert("control-key".into(), control.to_string().into());
+            members.insert("audit-key".into(), audit.to_string().into());
+        }
+        Value::Object(members)
+    }
+
+    /// Reads one that was carried here. The certificates in it hold by their own signatures.
+    pub fn parse(value: &Value) -> Option<Self> {
+        let known = [
+            "type",
+            "certificate",
+            "signing-key",
+            "control",
+            "control-key",
+            "audit-key",
+        ];
+        let members = value.as_object()?;
+        let unknown = members.keys().any(|name| !known.contains(&name.as_str()));
+        if unknown || members.get("type")?.as_str()? != "request" {
+            return None;
+        }
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        let certificate = Certificate::parse(members.get("certificate")?).ok()?;
+        let control = match members.get("control") {
+            Some(control) => Some(ControlCertificate::parse(control).ok()?),
+            None => None,
+        };
+        let foreign = |control: &ControlCertificate| {
+            control.root != certificate.root || control.principal != certificate.principal
+        };
+        let person = match (text("control-key"), text("audit-key")) {
+            (Some(control), Some(audit)) => Some((control.parse().ok()?, audit.parse().ok()?)),
+            (None, None) => None,
+            _ => return None,
+        };
+        if control.as_ref().is_some_and(foreign) || (control.is_some() && person.is_some()) {
+            return None;
+        }
+        Some(Self {
+            signing_key: text("signing-key")?.parse().ok()?,
+            certificate,
+            control,
+            person,
+        })
+    }
+
+    fn person_keys(&self) -> Option<PersonKeys> {
+        let renewed = self.control.as_ref().map(rotate::person_of);
+        renewed.or_else(|| {
+            let (control, audit) = self.person.clone()?;
+            Some(PersonKeys {
+                control,
+                audit,
+                before: None,
+            })
+        })
+    }
+}
+
+impl Answer {
+    /// As it is carried back.
+    pub fn to_value(&self) -> Value {
+        let mut members = Map::new();
+        members.insert("type".into(), "answer".into());
+        members.insert("certificate".into(), self.certificate.to_value().clone());
+        if let Some(control) = &self.control {
+            members.insert("control".into(), control.to_value().clone());
+        }
+        Value::Object(members)
+    }
+
+    /// Reads one that was carried here.
+    pub fn parse(value: &Value) -> Option<Self> {
+        let members = value.as_object()?;
+        let known = ["type", "certificate", "control"];
+        let unknown = members.keys().any(|name| !known.contains(&name.as_str()));
+        if unknown || members.get("type")?.as_str()? != "answer" {
+            return None;
+        }
+        let control = match members.get("control") {
+            Some(control) => Some(ControlCertificate::parse(control).ok()?),
+            None => None,
+        };
+        Some(Self {
+            certificate: Certificate::parse(members.get("certificate")?).ok()?,
+            control,
+        })
+    }
+
+    fn fits(&self, keys: &Keys, requested: &VerifyKey) -> Result<(), KeystoreError> {
+        let (new, old) = (&self.certificate, &keys.certificate);
+        let control = self.control.as_ref();
+        let foreign_control = control
+            .is_some_and(|control| control.root != new.root || control.principal != new.principal);
+        let why = if new.agent != old.agent || new.principal != old.principal {
+            "it certifies another agent or another person"
+        } else if new.root != old.root && !rotate::is_next(&new.root, old) {
+            "it is signed by another root key than the person's"
+        } else if new.signing_key != *requested {
+            "it certifies another key than the one requested here"
+        } else if new.serial <= old.serial {
+            "its serial is not higher than that of the present certificate"
+        } else if foreign_control {
+            "its control certificate is another person's"
+        } else if new.root != old.root && keys.control.is_some() && control.is_none() {
+            "it lacks the control certificate, which the new root key has to sign too"
+        } else {
+            return Ok(());
+        };
+        Err(KeystoreError::ForeignAnswer { why })
+    }
+}
+
+/// The person's own secrets that were made for the request, when the answer names them.
+fn put_person(
+    home: &Home,
+    keys: &Keys,
+    control: &ControlCertificate,
+    change: &mut Change,
+) -> Result<(), KeystoreError> {
+    let foreign = |why| Err(KeystoreError::ForeignAnswer { why });
+    if let Some(old) = &keys.control {
+        let same = old.control_key == control.control_key && old.audit_key == control.audit_key;
+        return if same && control.serial > old.serial {
+            Ok(())
+        } else {
+            foreign("its control certificate names other keys, or is older than the present one")
+        };
+    }
+    let place = directory(home);
+    let seed = pem::read(&place.join(CONTROL), Algorithm::Ed25519)?;
+    let secret = pem::read(&place.join(AUDIT), Algorithm::X25519)?;
+    let signing = pem::signing_key(&place.join(CONTROL), &seed)?;
+    let named = *signing.public() == control.control_key
+        && SealKey::of_secret(&secret) == control.audit_key;
+    if !named {
+        return foreign("its control certificate names other keys than those requested here");
+    }
+    change.secret(CONTROL, Algorithm::Ed25519, &seed)?;
+    change.secret(AUDIT, Algorithm::X25519, &secret)
+}
+
+fn waiting_key(home: &Home, name: &str) -> Result<SigningKey, KeystoreError> {
+    let seed = waiting_secret(home, name, Algorithm::Ed25519)?;
+    pem::signing_key(&directory(home).join(name), &seed)
+}
+
+fn waiting_secret(
+    home: &Home,
+    name: &str,
+    algorithm: Algorithm,
+) -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
+    let path = directory(home).join(name);
+    if !path.exists() {
+        let secret = fresh_secret()?;
+        pem::create(&path, algorithm, &secret)?;
+    }
+    pem::read(&path, algorithm)
+}
+
+fn directory(home: &Home) -> PathBuf {
+    home.key_file("request")
+}

@@ -1,0 +1,81 @@
+//! Ed25519 keys in the form of OpenSSH: an existing one can be somebody's root key.
+
+use std::path::Path;
+
+use signet_proto::keys::SealSecret;
+use ssh_key::private::{Ed25519Keypair, KeypairData};
+use ssh_key::{LineEnding, PrivateKey, PublicKey};
+use zeroize::Zeroizing;
+
+use super::pem::{self, Algorithm};
+use super::{KeystoreError, signing_or_sealing};
+use crate::private;
+
+/// The form of a private key file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As `ssh-keygen` writes it.
+    Openssh,
+    /// As signet and OpenSSL write it.
+    Pkcs8,
+}
+
+/// Writes the key in the file `from` to the new file `to`, in another form.
+///
+/// # Errors
+/// When it cannot be read, or has no such form: OpenSSH knows no X25519 keys.
+pub fn convert(from: &Path, form: Form, to: &Path) -> Result<(), KeystoreError> {
+    let (algorithm, secret) = signing_or_sealing(from)?;
+    match (form, algorithm) {
+        (Form::Pkcs8, _) => pem::create(to, algorithm, &secret),
+        (Form::Openssh, Algorithm::Ed25519) => {
+            let key = PrivateKey::from(Ed25519Keypair::from_seed(&secret));
+            let text = key.to_openssh(LineEnding::LF);
+            let text = text.map_err(|_| no_form(from))?;
+            Ok(private::create(to, text.as_bytes())?)
+        }
+        (Form::Openssh, Algorithm::X25519) => Err(no_form(from)),
+    }
+}
+
+/// The public half of the key in the file `path`: an OpenSSH line for Ed25519, the wire form for
+/// X25519, which OpenSSH does not know.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn public_line(path: &Path) -> Result<String, KeystoreError> {
+    let (algorithm, secret) = signing_or_sealing(path)?;
+    if algorithm == Algorithm::X25519 {
+        return Ok(SealSecret::of(secret).public().to_string());
+    }
+    let public = PublicKey::from(Ed25519Keypair::from_seed(&secret).public);
+    public.to_openssh().map_err(|_| no_form(path))
+}
+
+/// Whether a key file is in the form of OpenSSH.
+pub(super) fn is_openssh(text: &str) -> bool {
+    text.trim_start()
+        .starts_with("-----BEGIN OPENSSH PRIVATE KEY-----")
+}
+
+/// The seed in the text of an OpenSSH key, `None` when it is no Ed25519 key.
+pub(super) fn seed(text: &str, path: &Path) -> Result<Option<Zeroizing<[u8; 32]>>, KeystoreError> {
+    let key = PrivateKey::from_openssh(text).map_err(|_| KeystoreError::Pem {
+        path: path.to_owned(),
+        kind: Algorithm::Ed25519.name(),
+    })?;
+    if key.is_encrypted() {
+        let path = path.to_owned();
+        return Err(KeystoreError::EncryptedSsh { path });
+    }
+    Ok(match key.key_data() {
+        KeypairData::Ed25519(pair) => Some(Zeroizing::new(pair.private.to_bytes())),
+        _ => None,
+    })
+}
+
+fn no_form(path: &Path) -> KeystoreError {
+    KeystoreError::NoOpensshForm {
+        path: path.to_owned(),
+    }
+}
