@@ -129,6 +129,8 @@ fn peer(line: &Line) -> Option<AgentId> {
         Entry::Message(verdict) => Seen::of(verdict).peer,
         Entry::Trust(_, certificate) => Some(certificate.agent.clone()),
         Entry::Draft(draft) => Some(draft.peer.clone()),
+        Entry::Revoked(revocation) => Some(revocation.agent.clone()),
+        Entry::Approval(line) => Some(line.peer.clone()),
         Entry::Outcome(outcome) => Some(outcome.peer.clone()),
         Entry::Handoff(handoff) => Some(handoff.peer.clone()),
         Entry::Clock { peer, .. } => Some(peer.clone()),
@@ -144,6 +146,7 @@ struct Seen<'a> {
     method: Option<&'a str>,
     tier: Option<u8>,
     summary: Option<&'a str>,
+    sealed: bool,
     id: Option<MessageId>,
 }
 
@@ -189,6 +192,7 @@ impl<'a> Seen<'a> {
             method,
             tier: Some(headers.data_tier),
             summary: message.summary.as_deref().filter(|_| headers.data_tier < 3),
+            sealed: message.sealed.is_some(),
             id: Some(headers.message_id),
         }
     }
@@ -218,7 +222,8 @@ fn describe_verdict(verdict: &Verdict) -> String {
     let summary = seen
         .summary
         .map(|summary| format!("\"{}\"", printable(summary)));
-    for part in [reason, summary, seen.id.as_ref().map(brief)]
+    let sealed = seen.sealed.then(|| SEALED.to_owned());
+    for part in [reason, summary, sealed, seen.id.as_ref().map(brief)]
         .into_iter()
         .flatten()
     {
@@ -249,13 +254,39 @@ fn describe_entry(entry: &Entry) -> String {
                 change.as_str()
             )
         }
+        Entry::Revoked(revocation) => format!(
+            "{:<12}  {:<14}  of {}, serial {} and lower  \"{}\"",
+            "revoked",
+            revocation.agent,
+            revocation.principal,
+            revocation.serial,
+            printable(&revocation.why)
+        ),
+        Entry::Approval(line) => format!(
+            "{:<12}  {:<14}  by {}  {}",
+            line.approval.decision.as_str(),
+            line.peer,
+            line.approval.principal,
+            brief(&line.message_id)
+        ),
+        Entry::Pause(statement) => format!(
+            "{:<12}  by {}, number {}",
+            if statement.paused {
+                "paused"
+            } else {
+                "resumed"
+            },
+            statement.principal,
+            statement.serial
+        ),
         Entry::Draft(draft) => {
+            let sealed = draft
+                .sealed()
+                .map_or(String::new(), |_| format!("  {SEALED}"));
+            let (peer, id) = (&draft.peer, brief(&draft.message_id));
             format!(
-                "{:<12}  {:<14}  for {} s  {}",
-                "waits",
-                draft.peer,
-                draft.life,
-                brief(&draft.message_id)
+                "{:<12}  {peer:<14}  for {} s{sealed}  {id}",
+                "waits", draft.life
             )
         }
         Entry::Outcome(outcome) => {
@@ -334,3 +365,6 @@ fn brief(id: &MessageId) -> String {
     let id = id.to_string();
     format!("{}…", id.get(..8).unwrap_or_default())
 }
+
+/// In the place of a summary that only `signet audit open` can show.
+const SEALED: &str = "(sealed)";

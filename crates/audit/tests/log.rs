@@ -72,6 +72,7 @@ fn every_kind() -> Vec<Entry> {
             bytes: 99,
             hash: Digest([3; 32]),
             evidence,
+            copy: None,
         })
     };
     let claimed = Claimed {
@@ -100,8 +101,10 @@ fn every_kind() -> Vec<Entry> {
         Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id: id,
+            approve: None,
             life: 60,
             message: serde_json::json!({"a": 1}),
+            copy: None,
         }),
         Entry::Outcome(OutcomeLine {
             peer: peer.clone(),

@@ -1,7 +1,10 @@
 //! From [`Draft`] to [`Signed`]: the only way by which bytes leave.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use rand_core::CryptoRngCore;
 
 use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
@@ -9,8 +12,10 @@ use crate::headers::{CapabilityName, ConversationId, Headers, Layers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SealKey, SealSecret, SigningKey};
+use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::schema;
+use crate::seal::{self, Sealed};
 use crate::time::Timestamp;
 
 /// How long a message lives when its sender does not say: a weekend.
@@ -43,14 +48,31 @@ impl Identity {
         &self.certificate.agent
     }
 
+    /// The secret that opens `sealed`, when it names a key whose secret we still have.
+    pub fn secret_for(&self, sealed: &Sealed) -> Option<&SealSecret> {
+        self.secrets
+            .iter()
+            .find(|secret| sealed.is_for(secret.public()))
+    }
+
+    /// What was or will be sealed for somebody else, sealed for our person's audit key.
+    pub(crate) fn copy_of(
+        &self,
+        plaintext: &[u8],
+        rng: &mut impl CryptoRngCore,
+    ) -> Result<Option<Sealed>, Reason> {
+        let key = self.control.as_ref().map(|control| control.audit_key);
+        key.map(|key| Sealed::seal(key, plaintext, rng)).transpose()
+    }
+
     /// The secret of the sealing key `key`, when we still have it.
     pub fn secret(&self, key: SealKey) -> Option<&SealSecret> {
         self.secrets.iter().find(|secret| secret.public() == key)
     }
 }
 
-/// A message of ours before it is signed.
-#[derive(Clone, Debug, PartialEq)]
+/// A message of ours before it is signed, in clear; it does not print what will be sealed.
+#[derive(Clone, PartialEq)]
 pub struct Draft {
     /// Its JSON-RPC form.
     pub form: Form,
@@ -111,9 +133,38 @@ impl Signed {
         &self.0
     }
 
+    fn of(mut value: Value, identity: &Identity) -> Result<Self, Reason> {
+        let signature = identity
+            .signing
+            .sign(Purpose::Message, &[&canonical(&value)]);
+        attach(&mut value, &signature);
+        schema::fit_message(&value)?;
+        let message = Message::from_value(value)?;
+        if message.canonical().len() > MAX_MESSAGE {
+            return Err(Reason::TooLarge);
+        }
+        Ok(Self(Arc::new(message)))
+    }
+
     /// A message that was signed before and goes out again, byte for byte.
     pub(crate) fn again(message: Arc<Message>) -> Self {
         Self(message)
+    }
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Draft");
+        out.field("form", &self.form)
+            .field("recipient", &self.recipient)
+            .field("message_id", &self.message_id)
+            .field("data_tier", &self.data_tier)
+            .field("in_reply_to", &self.in_reply_to);
+        if !self.wants_seal() {
+            out.field("summary", &self.summary)
+                .field("body", &self.body);
+        }
+        out.finish_non_exhaustive()
     }
 }
 
@@ -158,27 +209,75 @@ impl Draft {
         }
     }
 
-    /// Signs it.
+    /// Whether it carries nothing, such as the error that refuses a request.
+    pub fn is_empty(&self) -> bool {
+        self.summary.is_none() && self.body.is_none()
+    }
+
+    /// Signs it, when it may travel in clear.
+    ///
+    /// # Errors
+    /// `seal-required`, `too-large`, or what a recipient would say of its shape.
+    pub fn sign(self, identity: &Identity, stamp: Stamp) -> Result<Signed, Reason> {
+        if self.wants_seal() {
+            return Err(Reason::SealRequired);
+        }
+        let headers = self.headers(identity, stamp);
+        let summary = self.summary.as_deref();
+        let value = assemble(&self.form, &headers, summary, self.body, None);
+        Signed::of(value, identity)
+    }
+
+    /// Seals for `to` what tiers 3 and 4 carry, and signs. The second box, when something was sealed
+    /// and our person has an audit key, is the log's: the same plaintext for that key.
     ///
     /// # Errors
     /// `too-large`, or what a recipient would say of its shape.
-    pub fn sign(self, identity: &Identity, stamp: Stamp) -> Result<Signed, Reason> {
-        let headers = self.headers(identity, stamp);
-        let mut value = assemble(&self.form, &headers, self.summary.as_deref(), self.body);
-        let signature = identity
-            .signing
-            .sign(Purpose::Message, &[&canonical(&value)]);
-        attach(&mut value, &signature);
-        schema::fit_message(&value)?;
-        let message = Message::from_value(value)?;
-        if message.canonical().len() > MAX_MESSAGE {
-            return Err(Reason::TooLarge);
+    pub fn seal_and_sign(
+        self,
+        identity: &Identity,
+        stamp: Stamp,
+        to: SealKey,
+        rng: &mut impl CryptoRngCore,
+    ) -> Result<(Signed, Option<Sealed>), Reason> {
+        if !self.wants_seal() {
+            return Ok((self.sign(identity, stamp)?, None));
         }
-        Ok(Signed(Arc::new(message)))
+        let headers = self.headers(identity, stamp);
+        let (sealed, copy) = self.seal(identity, &headers, to, rng)?;
+        let value = assemble(&self.form, &headers, None, None, Some(&sealed));
+        Ok((Signed::of(value, identity)?, copy))
     }
 
-    /// The draft as the log keeps it: without what signing adds.
-    pub fn to_value(&self, identity: &Identity, now: Timestamp) -> Value {
+    fn wants_seal(&self) -> bool {
+        let (summary, body) = (self.summary.is_some(), self.body.is_some());
+        !may_travel_in_clear(self.data_tier, summary, body)
+    }
+
+    fn seal(
+        &self,
+        identity: &Identity,
+        headers: &Headers,
+        to: SealKey,
+        rng: &mut impl CryptoRngCore,
+    ) -> Result<(Sealed, Option<Sealed>), Reason> {
+        let plaintext = seal::plaintext(headers, self.summary.as_deref(), self.body.as_ref())?;
+        let sealed = Sealed::seal(to, &plaintext, rng)?;
+        let copy = identity.copy_of(&plaintext, rng)?;
+        Ok((sealed, copy))
+    }
+
+    /// The draft as the log keeps it: without what signing adds. What tiers 3 and 4 carry is sealed
+    /// for ourselves in it, and in the box beside it for our person.
+    ///
+    /// # Errors
+    /// As for [`Draft::seal_and_sign`].
+    pub fn to_value(
+        &self,
+        identity: &Identity,
+        now: Timestamp,
+        rng: &mut impl CryptoRngCore,
+    ) -> Result<(Value, Option<Sealed>), Reason> {
         let stamp = Stamp {
             now,
             session: None,
@@ -187,60 +286,48 @@ impl Draft {
             version: Version::CURRENT,
         };
         let headers = self.headers(identity, stamp);
-        let mut value = assemble(
-            &self.form,
-            &headers,
-            self.summary.as_deref(),
-            self.body.clone(),
-        );
+        let (mut value, copy) = if self.wants_seal() {
+            let own = identity.keys.sealing_key;
+            let (sealed, copy) = self.seal(identity, &headers, own, rng)?;
+            let value = assemble(&self.form, &headers, None, None, Some(&sealed));
+            (value, copy)
+        } else {
+            let summary = self.summary.as_deref();
+            let value = assemble(&self.form, &headers, summary, self.body.clone(), None);
+            (value, None)
+        };
         if let Some(headers) =
             envelope_mut(&mut value).and_then(|envelope| envelope.get_mut("headers"))
         {
-            for name in ["timestamp", "expires-at", "key-id"] {
+            for name in UNSIGNED {
                 headers
                     .as_object_mut()
                     .and_then(|headers| headers.remove(name));
             }
         }
-        value
+        Ok((value, copy))
     }
 
-    /// Reads a draft back from the log.
+    /// Reads a draft back from the log. What was sealed stays sealed: [`StoredDraft::open`].
     ///
     /// # Errors
     /// As for a message that does not fit.
-    pub fn parse(mut value: Value, life: Duration) -> Result<Self, Reason> {
+    pub fn parse(mut value: Value, life: Duration) -> Result<StoredDraft, Reason> {
         let envelope = envelope_mut(&mut value).ok_or(Reason::InvalidShape)?;
         let headers = envelope
             .get_mut("headers")
             .and_then(Value::as_object_mut)
             .ok_or(Reason::HeaderMissing)?;
         // What signing will replace: any well-formed values do.
-        for (name, text) in [
-            ("timestamp", "1970-01-01T00:00:00Z"),
-            ("expires-at", "1970-01-01T00:00:00Z"),
-            (
-                "key-id",
-                "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-            ),
-        ] {
+        for (name, text) in UNSIGNED.into_iter().zip([
+            "1970-01-01T00:00:00Z",
+            "1970-01-01T00:00:00Z",
+            "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        ]) {
             headers.insert(name.into(), text.into());
         }
         attach(&mut value, &[0; 64]);
-        let message = Message::from_value(value)?;
-        Ok(Self {
-            form: message.form,
-            recipient: message.headers.recipient_id,
-            message_id: message.headers.message_id,
-            summary: message.summary,
-            body: message.body,
-            data_tier: message.headers.data_tier,
-            capability: message.headers.capability,
-            conversation_id: message.headers.conversation_id,
-            in_reply_to: message.headers.in_reply_to,
-            hops: message.headers.hops,
-            life,
-        })
+        Message::from_value(value).map(|message| StoredDraft { message, life })
     }
 
     fn headers(&self, identity: &Identity, stamp: Stamp) -> Headers {
@@ -267,9 +354,56 @@ impl Draft {
     }
 }
 
+/// A draft as the log holds it: its content may be sealed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredDraft {
+    message: Message,
+    life: Duration,
+}
+
+impl StoredDraft {
+    /// The message that it will be, with placeholders for what signing adds.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The draft with its content.
+    ///
+    /// # Errors
+    /// `unsealable` when the secret that it was sealed to is destroyed, `seal-mismatch` when the box
+    /// is another draft's.
+    pub fn open(self, identity: &Identity) -> Result<Draft, Reason> {
+        let message = self.message;
+        let (summary, body) = match &message.sealed {
+            None => (message.summary, message.body),
+            Some(sealed) => {
+                let secret = identity.secret_for(sealed).ok_or(Reason::Unsealable)?;
+                let opened = seal::open(sealed, secret, &message)?.0;
+                (opened.summary, opened.body)
+            }
+        };
+        Ok(Draft {
+            form: message.form,
+            recipient: message.headers.recipient_id,
+            message_id: message.headers.message_id,
+            summary,
+            body,
+            data_tier: message.headers.data_tier,
+            capability: message.headers.capability,
+            conversation_id: message.headers.conversation_id,
+            in_reply_to: message.headers.in_reply_to,
+            hops: message.headers.hops,
+            life: self.life,
+        })
+    }
+}
+
 fn envelope_mut(value: &mut Value) -> Option<&mut Map<String, Value>> {
     let place = ["/params", "/result", "/error/data"]
         .into_iter()
         .find(|place| value.pointer(place).is_some())?;
     value.pointer_mut(place)?.as_object_mut()
 }
+
+/// What a draft's headers lack that every message has.
+const UNSIGNED: [&str; 3] = ["timestamp", "expires-at", "key-id"];

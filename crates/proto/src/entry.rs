@@ -6,18 +6,23 @@
 
 mod handoff;
 mod line;
+mod standing;
 mod verdict;
 
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
 use crate::envelope::{Claimed, Message};
-use crate::ids::{AgentId, Digest, MessageId};
+use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
+
+use crate::statement::{PauseStatement, Revocation};
 
 pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
+pub use standing::ApprovalLine;
 
 /// How much of unproven input is kept, in bytes.
 pub const RAW_KEPT: usize = 1024;
@@ -32,8 +37,14 @@ pub enum Entry {
     Genesis(Certificate),
     /// A peer's standing changed.
     Trust(TrustChange, Certificate),
-    /// A message of ours waits for a session.
+    /// A root key took certificates back.
+    Revoked(Revocation),
+    /// A message of ours waits for a session, or for its person.
     Draft(DraftLine),
+    /// A person decided about a draft.
+    Approval(ApprovalLine),
+    /// Our person lets all their agents pause, or go on.
+    Pause(PauseStatement),
     /// What became of an accepted message or a draft.
     Outcome(OutcomeLine),
     /// A task changed.
@@ -87,6 +98,8 @@ pub struct Verdict {
     pub hash: Digest,
     /// What is kept of it.
     pub evidence: Evidence,
+    /// What is sealed in it, when it was accepted or sent: sealed once more, for our own person.
+    pub copy: Option<Sealed>,
 }
 
 /// What is kept of a message.
@@ -111,6 +124,20 @@ pub enum TrustChange {
     Bound,
     /// A newer certificate of the same root came with a handshake.
     Renewed,
+    /// A stranger announced itself and waits for a person's decision.
+    Pending,
+    /// A person refused a stranger.
+    Refused,
+    /// A person took back the trust in an agent.
+    Withdrawn,
+    /// A pinned principal appeared with another root key: an alarm, and nothing else.
+    RootChanged,
+    /// The successor that a root key had named took its place.
+    RootSucceeded,
+    /// A person pinned another root key, which nobody had named.
+    RootReplaced,
+    /// A root key took certificates back ([`Entry::Revoked`]).
+    Revoked,
 }
 
 /// A message that waits: its JSON without what signing adds.
@@ -122,8 +149,25 @@ pub struct DraftLine {
     pub message_id: MessageId,
     /// Seconds that it may wait and then live.
     pub life: u64,
-    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and signature.
+    /// The root key that the recipient is bound to, when the person's approval is needed: it must be
+    /// the same when the draft leaves.
+    pub approve: Option<KeyId>,
+    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and
+    /// signature; what tiers 3 and 4 carry is sealed for ourselves in it.
     pub message: Value,
+    /// What is sealed in it, for our own person.
+    pub copy: Option<Sealed>,
+}
+
+impl DraftLine {
+    /// What is sealed in the message, for ourselves.
+    pub fn sealed(&self) -> Option<Sealed> {
+        let places = ["/params/sealed", "/result/sealed", "/error/data/sealed"];
+        let found = places
+            .into_iter()
+            .find_map(|place| self.message.pointer(place));
+        found.and_then(|sealed| Sealed::parse(sealed).ok())
+    }
 }
 
 /// What became of something.
@@ -174,8 +218,10 @@ impl Entry {
         match self {
             Self::Message(_) => "message",
             Self::Genesis(_) => "genesis",
-            Self::Trust(..) => "trust",
+            Self::Trust(..) | Self::Revoked(_) => "trust",
             Self::Draft(_) => "draft",
+            Self::Approval(_) => "approval",
+            Self::Pause(_) => "pause",
             Self::Outcome(_) => "outcome",
             Self::Handoff(_) => "handoff",
             Self::Clock { .. } => "clock",
@@ -196,11 +242,18 @@ impl Entry {
                 line.text("peer", certificate.agent.as_str());
                 line.certificate(certificate);
             }
+            Self::Revoked(revocation) => standing::write_revocation(revocation, &mut line),
+            Self::Approval(approved) => standing::write_approval(approved, &mut line),
+            Self::Pause(statement) => standing::write_pause(statement, &mut line),
             Self::Draft(draft) => {
                 line.text("peer", draft.peer.as_str());
                 line.text("message-id", &draft.message_id.to_string());
                 line.number("life", draft.life);
+                if let Some(root) = draft.approve {
+                    line.text("approve", &root.to_string());
+                }
                 line.value("message", &draft.message);
+                line.copy(draft.copy.as_ref());
             }
             Self::Outcome(outcome) => {
                 line.text("peer", outcome.peer.as_str());
@@ -234,14 +287,21 @@ impl Entry {
         Ok(Some(match members.text("kind")? {
             "message" => return Verdict::parse(line).map(|verdict| Some(Self::Message(verdict))),
             "genesis" => Self::Genesis(members.certificate()?),
-            "trust" => Self::Trust(
-                TrustChange::parse(members.text("change")?)?,
-                members.certificate()?,
-            ),
+            "trust" => match TrustChange::parse(members.text("change")?)? {
+                TrustChange::Revoked => Self::Revoked(standing::parse_revocation(&line)?),
+                change => Self::Trust(change, members.certificate()?),
+            },
+            "approval" => Self::Approval(standing::parse_approval(&line)?),
+            "pause" => Self::Pause(standing::parse_pause(&line)?),
             "draft" => Self::Draft(DraftLine {
                 peer: members.parsed("peer")?,
                 message_id: members.parsed("message-id")?,
                 life: members.number("life")?,
+                approve: match line.contains_key("approve") {
+                    true => Some(members.parsed("approve")?),
+                    false => None,
+                },
+                copy: members.copy()?,
                 message: line.remove("message").ok_or(EntryError("message"))?,
             }),
             "outcome" => Self::Outcome(OutcomeLine {
@@ -293,23 +353,6 @@ impl Ruling {
             }
             _ => Err(EntryError("verdict")),
         }
-    }
-}
-
-impl TrustChange {
-    /// As the line's `change` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Renewed => "renewed",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, EntryError> {
-        [Self::Bound, Self::Renewed]
-            .into_iter()
-            .find(|known| known.as_str() == text)
-            .ok_or(EntryError("change"))
     }
 }
 

@@ -10,14 +10,17 @@
 mod form;
 mod parts;
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::headers::{Headers, MessageType};
 use crate::ids::Digest;
 use crate::json::{self, Limits, Value};
+use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::reject::Reason;
 use crate::schema;
+use crate::seal::Sealed;
 
 pub use form::{Form, Method};
 use parts::{Parts, take_body, write_enveloped};
@@ -26,8 +29,9 @@ pub(crate) use parts::{assemble, attach};
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;
 
-/// What a message says, whoever says so. It proves nothing by itself.
-#[derive(Clone, Debug, PartialEq)]
+/// What a message says, whoever says so. It proves nothing by itself, and does not print what should
+/// have been sealed.
+#[derive(Clone, PartialEq)]
 pub struct Message {
     /// Its JSON-RPC form.
     pub form: Form,
@@ -37,6 +41,8 @@ pub struct Message {
     pub summary: Option<String>,
     /// What it carries.
     pub body: Option<Value>,
+    /// Summary and body of tiers 3 and 4, for the recipient alone.
+    pub sealed: Option<Sealed>,
     signature: [u8; 64],
     canonical: Arc<[u8]>,
     span: Range<usize>,
@@ -90,6 +96,7 @@ impl Message {
             .get("summary")
             .and_then(Value::as_str)
             .map(str::to_owned);
+        let sealed = parts.envelope.get("sealed").map(Sealed::parse);
         let (canonical, span) = write_enveloped(value, parts.path);
         let hash = Digest::of(&[&canonical]);
         Ok(Self {
@@ -97,6 +104,7 @@ impl Message {
             headers,
             summary,
             body: None,
+            sealed: sealed.transpose()?,
             signature,
             canonical: canonical.into(),
             span,
@@ -109,6 +117,21 @@ impl Message {
             body: take_body(value),
             ..self
         }
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Message");
+        out.field("form", &self.form)
+            .field("headers", &self.headers)
+            .field("sealed", &self.sealed)
+            .field("hash", &self.hash);
+        if self.headers.data_tier <= HIGHEST_CLEAR_TIER {
+            out.field("summary", &self.summary)
+                .field("body", &self.body);
+        }
+        out.finish_non_exhaustive()
     }
 }
 

@@ -31,6 +31,7 @@ pub mod policy;
 pub mod receipt;
 pub mod reject;
 pub mod schema;
+pub mod seal;
 pub mod session;
 pub mod statement;
 pub mod time;

@@ -26,6 +26,8 @@ sources!(
     "receipt",
     "handoff",
     "task",
+    "revoke",
+    "pause",
     "certificate",
     "keys",
     "reason",
@@ -73,6 +75,8 @@ struct Schemas {
     trust: Validator,
     receipt: Validator,
     handoff: Validator,
+    revoke: Validator,
+    pause: Validator,
 }
 
 impl Schemas {
@@ -83,6 +87,8 @@ impl Schemas {
             Some("agent.capability") => &self.capability,
             Some("agent.trust") => &self.trust,
             Some("agent.receipt") => &self.receipt,
+            Some("agent.revoke") => &self.revoke,
+            Some("agent.pause" | "agent.resume") => &self.pause,
             _ => return true,
         };
         let body = message.pointer("/params/body");
@@ -116,6 +122,8 @@ fn compile() -> Option<Schemas> {
         trust: validator("trust")?,
         receipt: validator("receipt")?,
         handoff: validator("handoff")?,
+        revoke: validator("revoke")?,
+        pause: validator("pause")?,
     })
 }
 

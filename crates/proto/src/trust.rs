@@ -1,12 +1,20 @@
-//! Whom we know: agent-ids bound to principals, principals pinned by their root key.
+//! Whom we know: principals pinned by their root key, agent-ids bound to principals, and what was
+//! taken back.
 
-use std::collections::BTreeMap;
+mod error;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
-use crate::ids::{AgentId, KeyId, PrincipalId, Version};
+use crate::ids::{AgentId, Digest, KeyId, PrincipalId, Version};
 use crate::keys::VerifyKey;
-use crate::reject::Reason;
+use crate::statement::Revocation;
+
+pub use error::BindError;
+use view::Standing;
+pub use view::TrustView;
 
 /// How many certificates of one agent are kept: the newest, and those still good for open sessions.
 const CERTIFICATES: usize = 4;
@@ -18,6 +26,7 @@ pub struct Peer {
     epoch: u64,
     lowest_version: Option<Version>,
     keys_serial: u64,
+    withdrawn: bool,
 }
 
 impl Peer {
@@ -54,41 +63,46 @@ impl Peer {
         self.keys_serial
     }
 
-    fn root(&self) -> Option<&VerifyKey> {
-        self.newest().map(|certificate| &certificate.root)
+    /// Whether our person took trust in it back. Its id stays bound: nobody else can have it.
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn
+    }
+
+    fn unknown() -> Self {
+        Self {
+            certificates: Vec::new(),
+            epoch: 0,
+            lowest_version: None,
+            keys_serial: 0,
+            withdrawn: false,
+        }
     }
 }
 
-/// A person refused a binding because it contradicts one that stands.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BindError {
-    /// The agent-id is this agent's own.
-    #[error("{0} is this agent itself; a peer has another agent-id")]
-    Myself(AgentId),
-    /// The agent-id belongs to another principal.
-    #[error(
-        "{0} is already bound to another principal's root key; compare both fingerprints with their owners"
-    )]
-    Taken(AgentId),
-    /// The principal is pinned with another root key.
-    #[error(
-        "{0} is already pinned with another root key; compare fingerprints with the person before anything else"
-    )]
-    RootChanged(PrincipalId),
-    /// A higher serial is known.
-    #[error("a certificate of {0} with a higher serial is already known; ask for the newest")]
-    Older(AgentId),
+/// A person, pinned by the root key.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    root: VerifyKey,
+    next_root: Digest,
+    seen: u64,
 }
 
-impl BindError {
-    /// The stable name.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Myself(_) => "reflected",
-            Self::Taken(_) => "agent-id-taken",
-            Self::RootChanged(_) => "root-changed",
-            Self::Older(_) => "serial-rolled-back",
+impl Principal {
+    /// The root key that this person is pinned with.
+    pub fn root(&self) -> &VerifyKey {
+        &self.root
+    }
+
+    /// Whether `key` is the one that the root key named as its successor (pre-rotation).
+    fn is_succeeded_by(&self, key: &VerifyKey) -> bool {
+        Digest::of(&[key.as_bytes()]) == self.next_root
+    }
+
+    fn of(certificate: &Certificate) -> Self {
+        Self {
+            root: certificate.root.clone(),
+            next_root: certificate.next_root,
+            seen: certificate.serial,
         }
     }
 }
@@ -99,23 +113,19 @@ pub struct TrustStore {
     view: TrustView,
 }
 
-/// A snapshot of the trust store, cheap to clone and to share between threads.
-#[derive(Clone, Debug)]
-pub struct TrustView {
-    me: AgentId,
-    own: Arc<(PrincipalId, VerifyKey)>,
-    peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
-}
-
 impl TrustStore {
     /// An empty store of the agent that `own` certifies. Its principal is pinned from the start:
     /// nobody else can be made known under that name.
     pub fn new(own: &Certificate) -> Self {
+        let principals = BTreeMap::from([(own.principal.clone(), Principal::of(own))]);
         Self {
             view: TrustView {
                 me: own.agent.clone(),
-                own: Arc::new((own.principal.clone(), own.root.clone())),
+                own: own.principal.clone(),
+                principals: Arc::new(principals),
                 peers: Arc::default(),
+                refused: Arc::default(),
+                revoked: Arc::default(),
             },
         }
     }
@@ -125,34 +135,129 @@ impl TrustStore {
         &self.view
     }
 
-    /// Pins the certificate's root for its principal and binds the agent-id to it, or takes a newer
-    /// certificate of a binding that stands.
+    /// Our own certificate was renewed, perhaps under the successor of our root.
+    pub fn adopt_own(&mut self, own: &Certificate) {
+        self.pin(own);
+    }
+
+    /// By our person's decision: pins the certificate's root for its principal and binds the
+    /// agent-id to it, or takes a newer certificate of a binding that stands. What the person took
+    /// back or refused before is given again.
     ///
     /// Returns whether anything changed.
     ///
     /// # Errors
-    /// When the agent-id or the principal is bound otherwise, or the serial is lower.
+    /// When the agent-id or the principal is bound otherwise, the certificate is revoked, or its
+    /// serial is lower.
     pub fn bind(&mut self, certificate: &Certificate) -> Result<bool, BindError> {
+        let refused = (certificate.root.id(), certificate.agent.clone());
+        let forgiven = self.view.refused.contains(&refused);
+        if forgiven {
+            Arc::make_mut(&mut self.view.refused).remove(&refused);
+        }
+        let peer = self.view.peer(&certificate.agent);
+        let withdrawn = peer.is_some_and(Peer::is_withdrawn);
+        let renewed = self.renew(certificate)?;
+        if withdrawn {
+            self.change(&certificate.agent, |peer| peer.withdrawn = false);
+        }
+        Ok(renewed || withdrawn || forgiven)
+    }
+
+    /// Takes the newer certificate of a binding, as a handshake brings it; the named successor of a
+    /// pinned root becomes the root.
+    ///
+    /// Returns whether anything changed.
+    ///
+    /// # Errors
+    /// As for [`TrustStore::bind`].
+    pub fn renew(&mut self, certificate: &Certificate) -> Result<bool, BindError> {
         let agent = &certificate.agent;
         if *agent == self.view.me {
             return Err(BindError::Myself(agent.clone()));
         }
         match self.view.standing(certificate) {
             Standing::Bound(peer) if peer.newest() == Some(certificate) => return Ok(false),
-            Standing::Bound(_) | Standing::Unbound => {}
+            Standing::Known(_) => return Ok(false),
+            Standing::Bound(_) | Standing::Unbound | Standing::Withdrawn | Standing::Refused => {}
             Standing::Older => return Err(BindError::Older(agent.clone())),
             Standing::Taken => return Err(BindError::Taken(agent.clone())),
+            Standing::Revoked => return Err(BindError::Revoked(agent.clone())),
             Standing::RootChanged => {
                 return Err(BindError::RootChanged(certificate.principal.clone()));
             }
         }
+        self.pin(certificate);
         self.change(agent, |peer| {
-            peer.certificates.push(certificate.clone());
+            if peer.newest() != Some(certificate) {
+                peer.certificates.push(certificate.clone());
+            }
             if peer.certificates.len() > CERTIFICATES {
                 peer.certificates.remove(0);
             }
         });
         Ok(true)
+    }
+
+    /// By our person's decision alone: the principal of `certificate` goes on with another root key,
+    /// which nobody announced. Every other agent of the principal is withdrawn, until the person binds
+    /// it again under the new root.
+    ///
+    /// # Errors
+    /// When the agent-id is our own or another principal's, or the principal is our own.
+    pub fn replace_root(&mut self, certificate: &Certificate) -> Result<(), BindError> {
+        let (agent, principal) = (&certificate.agent, &certificate.principal);
+        if *agent == self.view.me || *principal == self.view.own {
+            return Err(BindError::Myself(agent.clone()));
+        }
+        let bound = self.view.peer(agent).and_then(Peer::principal);
+        if bound.is_some_and(|bound| bound != principal) {
+            return Err(BindError::Taken(agent.clone()));
+        }
+        let theirs = self.view.peers();
+        let theirs = theirs.filter(|(_, peer)| peer.principal() == Some(principal));
+        let theirs: Vec<_> = theirs.map(|(agent, _)| agent.clone()).collect();
+        for other in theirs {
+            self.change(&other, |peer| peer.withdrawn = true);
+        }
+        let pinned = Arc::make_mut(&mut self.view.principals);
+        pinned.insert(principal.clone(), Principal::of(certificate));
+        Arc::make_mut(&mut self.view.refused).remove(&(certificate.root.id(), agent.clone()));
+        self.change(agent, |peer| {
+            peer.certificates = vec![certificate.clone()];
+            peer.keys_serial = 0;
+            peer.withdrawn = false;
+        });
+        Ok(())
+    }
+
+    /// Our person takes back the trust in a bound agent. Returns whether anything changed.
+    pub fn withdraw(&mut self, agent: &AgentId) -> bool {
+        let peer = self.view.peer(agent);
+        let changes = peer.is_some_and(|peer| !peer.withdrawn);
+        if changes {
+            self.change(agent, |peer| peer.withdrawn = true);
+        }
+        changes
+    }
+
+    /// Our person refuses a stranger: this agent-id under this root is not asked about again.
+    pub fn refuse(&mut self, certificate: &Certificate) {
+        let refused = (certificate.root.id(), certificate.agent.clone());
+        Arc::make_mut(&mut self.view.refused).insert(refused);
+    }
+
+    /// Takes a revocation of a pinned root. Returns whether anything changed.
+    pub fn revoke(&mut self, revocation: &Revocation) -> bool {
+        if !self.view.is_news(revocation) {
+            return false;
+        }
+        let named = (revocation.principal.clone(), revocation.agent.clone());
+        Arc::make_mut(&mut self.view.revoked).insert(named, Arc::new(revocation.clone()));
+        if self.view.peer(&revocation.agent).is_some() {
+            self.change(&revocation.agent, |_| {});
+        }
+        true
     }
 
     /// Notes the lowest version that a peer offered; it never falls.
@@ -165,105 +270,37 @@ impl TrustStore {
 
     /// Notes the serial of a peer's key statement; it never falls.
     pub fn raise_keys_serial(&mut self, agent: &AgentId, serial: u64) {
-        if self
-            .view
-            .peer(agent)
-            .is_some_and(|peer| peer.keys_serial < serial)
-        {
+        let peer = self.view.peer(agent);
+        if peer.is_some_and(|peer| peer.keys_serial < serial) {
             self.change(agent, |peer| peer.keys_serial = serial);
+        }
+    }
+
+    /// Pins an unknown principal, lets a named successor follow its root, and remembers the newest
+    /// certificate's successor.
+    fn pin(&mut self, certificate: &Certificate) {
+        let pinned = self.view.principals.get(&certificate.principal);
+        let newer = pinned.is_none_or(|known| {
+            let same_root = known.root == certificate.root;
+            (same_root && certificate.serial >= known.seen)
+                || (!same_root && known.is_succeeded_by(&certificate.root))
+        });
+        if newer {
+            let principals = Arc::make_mut(&mut self.view.principals);
+            principals.insert(certificate.principal.clone(), Principal::of(certificate));
         }
     }
 
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
         let peers = Arc::make_mut(&mut self.view.peers);
-        let peer = peers.entry(agent.clone()).or_insert_with(|| {
-            Arc::new(Peer {
-                certificates: Vec::new(),
-                epoch: 0,
-                lowest_version: None,
-                keys_serial: 0,
-            })
-        });
-        let peer = Arc::make_mut(peer);
+        let peer = peers.entry(agent.clone());
+        let peer = Arc::make_mut(peer.or_insert_with(|| Arc::new(Peer::unknown())));
         change(peer);
         peer.epoch += 1;
     }
 }
 
-enum Standing<'a> {
-    Bound(&'a Peer),
-    Unbound,
-    Older,
-    Taken,
-    RootChanged,
-}
-
-impl TrustView {
-    /// Whose view it is.
-    pub fn me(&self) -> &AgentId {
-        &self.me
-    }
-
-    /// The peer of that name.
-    pub fn peer(&self, agent: &AgentId) -> Option<&Peer> {
-        self.peers.get(agent).map(Arc::as_ref)
-    }
-
-    /// Every peer, by name.
-    pub fn peers(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
-        self.peers
-            .iter()
-            .map(|(agent, peer)| (agent, peer.as_ref()))
-    }
-
-    /// The bound peer that a flight's certificate speaks of (check V06).
-    ///
-    /// # Errors
-    /// `agent-id-taken`, `root-changed`, `principal-unknown`, `agent-unknown` or
-    /// `serial-rolled-back`.
-    pub fn admit(&self, certificate: &Certificate) -> Result<&Peer, Reason> {
-        match self.standing(certificate) {
-            Standing::Bound(peer) => Ok(peer),
-            Standing::Older => Err(Reason::SerialRolledBack),
-            Standing::Taken => Err(Reason::AgentIdTaken),
-            Standing::RootChanged => Err(Reason::RootChanged),
-            Standing::Unbound if self.root_of(&certificate.principal).is_some() => {
-                Err(Reason::AgentUnknown)
-            }
-            Standing::Unbound => Err(Reason::PrincipalUnknown),
-        }
-    }
-
-    fn standing(&self, certificate: &Certificate) -> Standing<'_> {
-        let pinned = self.root_of(&certificate.principal);
-        if pinned.is_some_and(|root| *root != certificate.root) {
-            return Standing::RootChanged;
-        }
-        let Some(peer) = self.peer(&certificate.agent) else {
-            return Standing::Unbound;
-        };
-        // The principal's name is bound with the root: a certificate that renames it would take the
-        // name of a person whom we do not know yet.
-        let same_principal = peer.principal() == Some(&certificate.principal);
-        if peer.root() != Some(&certificate.root) || !same_principal {
-            return Standing::Taken;
-        }
-        // An equal serial must be the very same certificate: two under one serial would be a choice
-        // that the sender makes anew each time.
-        let newest = peer.newest().map_or(0, |newest| newest.serial);
-        let same = peer.newest() == Some(certificate);
-        if certificate.serial > newest || same {
-            Standing::Bound(peer)
-        } else {
-            Standing::Older
-        }
-    }
-
-    fn root_of(&self, principal: &PrincipalId) -> Option<&VerifyKey> {
-        if self.own.0 == *principal {
-            return Some(&self.own.1);
-        }
-        let of = |peer: &&Arc<Peer>| peer.principal() == Some(principal);
-        self.peers.values().find(of).and_then(|peer| peer.root())
-    }
-}
+/// Refusals of strangers: a root key and the agent-id that it claimed.
+type Refused = BTreeSet<(KeyId, AgentId)>;
+/// The revocation that reaches highest, for each agent of a principal.
+type Revoked = BTreeMap<(PrincipalId, AgentId), Arc<Revocation>>;

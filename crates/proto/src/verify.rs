@@ -104,39 +104,75 @@ fn prove(message: &Message, view: &TrustView) -> Result<(Option<Credentials>, u6
         return Ok((Some(credentials), epoch));
     }
     let peer = view.peer(&headers.agent_id).ok_or(Reason::AgentUnknown)?;
+    if peer.is_withdrawn() {
+        return Err(Reason::TrustWithdrawn);
+    }
     let certificate = peer.certificate(headers.key_id).ok_or(Reason::KeyUnknown)?;
+    if view.is_revoked(certificate) {
+        return Err(Reason::CertificateRevoked);
+    }
     prove_sender(message, certificate)?;
     prove_signature(message, &certificate.signing_key)?;
     Ok((None, peer.epoch()))
 }
 
-/// A flight brings its certificate; the root must be the one that the agent-id is bound to.
+/// A flight brings its certificate; the root must be the one that the agent-id is bound to. Who is
+/// bound is looked up before any signature: a stranger's flight costs none.
 fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentials, u64), Reason> {
-    let member = |name: &str| message.body.as_ref().and_then(|body| body.get(name));
-    let value = member("certificate").ok_or(Reason::CertificateInvalid)?;
-    let certificate = Certificate::parse(value).map_err(|_| Reason::CertificateInvalid)?;
-    if certificate.agent != message.headers.agent_id {
-        return Err(Reason::CertificateInvalid);
-    }
+    let certificate = claimed_certificate(message)?;
     let peer = view.admit(&certificate)?;
-    if certificate.signing_key.id() != message.headers.key_id {
+    if peer.newest() != Some(&certificate) {
+        certificate
+            .prove()
+            .map_err(|_| Reason::CertificateInvalid)?;
+    }
+    let credentials = prove_credentials(message, certificate)?;
+    if credentials.keys.serial < peer.keys_serial() {
+        return Err(Reason::SerialRolledBack);
+    }
+    Ok((credentials, peer.epoch()))
+}
+
+/// What an unbound agent's flight proves: that whoever holds the root key in it has certified the
+/// key that signed it. Whether that root is the person's, only a person can say.
+///
+/// # Errors
+/// The first fault, as for a bound agent's flight.
+pub(crate) fn prove_stranger(message: &Message) -> Result<Certificate, Reason> {
+    let certificate = claimed_certificate(message)?;
+    certificate
+        .prove()
+        .map_err(|_| Reason::CertificateInvalid)?;
+    let Credentials { certificate, .. } = prove_credentials(message, certificate)?;
+    prove_signature(message, &certificate.signing_key)?;
+    Ok(certificate)
+}
+
+/// The certificate in a flight, unproven.
+fn claimed_certificate(message: &Message) -> Result<Certificate, Reason> {
+    let body = message.body.as_ref();
+    let value = body.and_then(|body| body.get("certificate"));
+    let certificate = value.and_then(|value| Certificate::read(value).ok());
+    certificate
+        .filter(|certificate| certificate.agent == message.headers.agent_id)
+        .ok_or(Reason::CertificateInvalid)
+}
+
+fn prove_credentials(message: &Message, certificate: Certificate) -> Result<Credentials, Reason> {
+    let (headers, key) = (&message.headers, &certificate.signing_key);
+    if key.id() != headers.key_id {
         return Err(Reason::KeyUnknown);
     }
     prove_sender(message, &certificate)?;
-    let keys = KeyStatement::parse(
-        member("keys").ok_or(Reason::KeysInvalid)?,
-        &certificate.signing_key,
-    )
-    .map_err(|_| Reason::KeysInvalid)?;
-    let lasts = keys.not_after >= message.headers.timestamp
-        && keys.not_after <= message.headers.timestamp.saturating_add(KEYS_LONGEST);
+    let value = message.body.as_ref().and_then(|body| body.get("keys"));
+    let keys = value.and_then(|value| KeyStatement::parse(value, key).ok());
+    let keys = keys.ok_or(Reason::KeysInvalid)?;
+    let lasts = keys.not_after >= headers.timestamp
+        && keys.not_after <= headers.timestamp.saturating_add(KEYS_LONGEST);
     if keys.agent != certificate.agent || !lasts {
         return Err(Reason::KeysInvalid);
     }
-    if keys.serial < peer.keys_serial() {
-        return Err(Reason::SerialRolledBack);
-    }
-    Ok((Credentials { certificate, keys }, peer.epoch()))
+    Ok(Credentials { certificate, keys })
 }
 
 /// A statement lasts 45 days from its making; an hour is for clocks that differ.

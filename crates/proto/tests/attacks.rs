@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod forge;
 mod household;
 
 use std::sync::Arc;
@@ -266,11 +267,12 @@ fn an_answer_of_a_lower_tier() {
 fn sensitive_data_in_clear_leaves_nothing_in_the_log() {
     for tier in [3, 4] {
         let mut net = talking();
-        let bytes = call(&net, Method::Request, 1, |draft, _| {
-            draft.data_tier = tier;
+        let mut value = forge::read(&call(&net, Method::Request, 1, |draft, _| {
             draft.summary = Some("the diagnosis".into());
             draft.body = Some(json!({"secret": "the diagnosis"}));
-        });
+        }));
+        forge::headers(&mut value).insert("data-tier".into(), tier.into());
+        let bytes = forge::sign(value, &household::forger::bob().signing);
         let (reason, effects) = hear(&mut net, 0, &bytes);
         assert_eq!(reason, Some("seal-required"));
         let told = format!("{effects:?}");

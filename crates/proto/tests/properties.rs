@@ -11,10 +11,11 @@
 mod forge;
 mod household;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use forge::{id, in_session, recipient, sign};
-use household::{Agent, alice_and_bob, at, identity, reread};
+use household::{Agent, alice_and_bob, at, audit_secret, identity, reread, rng};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
@@ -25,6 +26,7 @@ use signet_proto::envelope::{Claimed, Form, Method, Unverified};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::reject::Reason;
+use signet_proto::seal::{self, Opened};
 
 /// What has been used to drive terminals, forge lines and hide words.
 const HOSTILE: [&str; 10] = [
@@ -121,28 +123,41 @@ proptest! {
 
     #[test]
     fn a_draft_survives_the_log(draft in draft()) {
-        let value = draft.to_value(&alice(), at(0).now);
+        let (value, copy) = draft.to_value(&alice(), at(0).now, &mut rng()).unwrap();
         let entry = Entry::Draft(DraftLine {
             peer: draft.recipient.clone(),
             message_id: draft.message_id,
+            approve: None,
             life: draft.life.as_secs(),
             message: value,
+            copy,
         });
         let again = reread(&entry);
         prop_assert_eq!(&again, &entry);
         let Entry::Draft(line) = again else { panic!() };
         let life = Duration::from_secs(line.life);
-        prop_assert_eq!(Draft::parse(line.message, life), Ok(draft));
+        let stored = Draft::parse(line.message, life).unwrap();
+        prop_assert_eq!(stored.open(&alice()), Ok(draft));
     }
 
     #[test]
     fn a_signed_message_says_what_the_draft_said(draft in draft()) {
-        let signed = draft.clone().sign(&alice(), stamp()).unwrap();
+        let bob = &identity("agent-bob", "bob").secrets[0];
+        let sealing = draft.clone().seal_and_sign(&alice(), stamp(), bob.public(), &mut rng());
+        let (signed, copy) = sealing.unwrap();
         let read = Unverified::parse(signed.bytes()).unwrap();
         let message = read.claims();
         prop_assert_eq!(message, &**signed.message());
-        prop_assert_eq!(&message.summary, &draft.summary);
-        prop_assert_eq!(&message.body, &draft.body);
+        prop_assert_eq!(message.sealed.is_some(), draft.data_tier > 2);
+        prop_assert_eq!(copy.is_some(), draft.data_tier > 2);
+        for (sealed, secret) in [(&message.sealed, bob), (&copy, &audit_secret("alice"))] {
+            let opened = match sealed {
+                Some(sealed) => seal::open(sealed, secret, message).unwrap().0,
+                None => Opened { summary: message.summary.clone(), body: message.body.clone() },
+            };
+            prop_assert_eq!(&opened.summary, &draft.summary);
+            prop_assert_eq!(&opened.body, &draft.body);
+        }
         prop_assert_eq!(&message.form, &draft.form);
         prop_assert_eq!(message.signed_parts().concat(), {
             let mut value = forge::read(signed.bytes());
@@ -155,6 +170,7 @@ proptest! {
             bytes: signed.bytes().len() as u64,
             hash: message.hash(),
             evidence: Evidence::Whole(signed.message().clone()),
+            copy,
         });
         prop_assert_eq!(reread(&entry), entry);
     }
@@ -248,6 +264,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             bytes: 913,
             hash: Digest([5; 32]),
             evidence,
+            copy: None,
         })
     };
     let mut entries = vec![
@@ -307,21 +324,19 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
 /// Of tier 3 and 4 in clear only the headers are written, so only they are read again.
 #[test]
 fn withheld_messages_are_remembered_by_their_headers() {
-    let mut draft = Draft::call(
-        Method::Request,
-        recipient("agent-bob"),
-        id("m"),
-        json!("secret"),
-    );
-    draft.summary = Some("secret".into());
-    draft.data_tier = 3;
-    let message = draft.sign(&alice(), stamp()).unwrap().message().clone();
+    let mut value = in_session(&alice(), "agent-bob", Method::Request, "m", 0, None);
+    value["params"]["summary"] = "secret".into();
+    value["params"]["body"] = "secret".into();
+    value["params"]["headers"]["data-tier"] = 3.into();
+    let bytes = sign(value, &alice().signing);
+    let message = Arc::new(Unverified::parse(&bytes).unwrap().claims().clone());
     let mut verdict = Verdict {
         direction: Direction::In,
         ruling: Ruling::Rejected(Reason::SealRequired),
         bytes: 1,
         hash: message.hash(),
         evidence: Evidence::Headers(message.clone()),
+        copy: None,
     };
     let mut line = Vec::new();
     Entry::Message(verdict.clone()).write(&mut line);

@@ -56,7 +56,18 @@ pub(super) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'s
             "the message is accepted or sent, and yet it is not inside",
         ),
     }
+    demand(
+        verdict.copy.is_none() || may_have_copy(verdict),
+        "a `copy` stands only beside a sealed message that was accepted or sent",
+    );
     found
+}
+
+fn may_have_copy(verdict: &Verdict) -> bool {
+    let sealed = verdict
+        .message()
+        .is_some_and(|message| message.sealed.is_some());
+    sealed && !matches!(verdict.ruling, Ruling::Rejected(_))
 }
 
 /// What we send is canonical. What comes may be spelt otherwise, so its length only has bounds.

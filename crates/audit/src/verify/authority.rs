@@ -3,16 +3,39 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use signet_proto::certificate::Certificate;
+use signet_proto::entry::TrustChange;
 use signet_proto::envelope::Message;
-use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::ids::{AgentId, Digest, PrincipalId};
 use signet_proto::keys::{Purpose, VerifyKey};
+use signet_proto::statement::Revocation;
 
 /// What `genesis` and `trust` lines made known so far.
 #[derive(Debug, Default)]
 pub(super) struct Authority {
     me: Option<AgentId>,
-    roots: BTreeMap<PrincipalId, VerifyKey>,
+    roots: BTreeMap<PrincipalId, Pinned>,
     agents: BTreeMap<AgentId, Known>,
+}
+
+#[derive(Debug)]
+struct Pinned {
+    root: VerifyKey,
+    next_root: Digest,
+    serial: u64,
+}
+
+impl Pinned {
+    fn of(certificate: &Certificate) -> Self {
+        Self {
+            root: certificate.root.clone(),
+            next_root: certificate.next_root,
+            serial: certificate.serial,
+        }
+    }
+
+    fn is_succeeded_by(&self, root: &VerifyKey) -> bool {
+        Digest::of(&[root.as_bytes()]) == self.next_root
+    }
 }
 
 #[derive(Debug)]
@@ -41,16 +64,44 @@ impl Authority {
     pub(super) fn begin(&mut self, own: &Certificate) {
         self.me = Some(own.agent.clone());
         // The first line cannot contradict anything.
-        let _ = self.pin(own);
+        let _ = self.bind(own);
     }
 
-    /// Takes a certificate that a person or a handshake made part of the trust store.
-    pub(super) fn pin(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
-        let root = self
-            .roots
-            .entry(certificate.principal.clone())
-            .or_insert_with(|| certificate.root.clone());
-        if *root != certificate.root {
+    /// Takes a change of trust that a person or a handshake made.
+    pub(super) fn pin(
+        &mut self,
+        change: TrustChange,
+        certificate: &Certificate,
+    ) -> Result<(), &'static str> {
+        match change {
+            // The claim of somebody whom nobody has bound, or the end of a binding.
+            TrustChange::Pending
+            | TrustChange::Refused
+            | TrustChange::RootChanged
+            | TrustChange::Withdrawn
+            | TrustChange::Revoked => Ok(()),
+            TrustChange::RootReplaced => {
+                let pinned = Pinned::of(certificate);
+                self.roots.insert(certificate.principal.clone(), pinned);
+                self.bind(certificate)
+            }
+            TrustChange::Bound | TrustChange::Renewed | TrustChange::RootSucceeded => {
+                self.bind(certificate)
+            }
+        }
+    }
+
+    /// A revocation counts when the pinned root signed it.
+    pub(super) fn admit_revocation(&self, revocation: &Revocation) -> Result<(), &'static str> {
+        let pinned = self.roots.get(&revocation.principal);
+        match pinned.is_some_and(|pinned| pinned.root == revocation.root) {
+            true => Ok(()),
+            false => Err("the revocation's root key is not the one pinned for its principal"),
+        }
+    }
+
+    fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
+        if !self.admits_root(certificate) {
             return Err(
                 "the certificate's root key is not the one pinned for its principal before",
             );
@@ -67,6 +118,20 @@ impl Authority {
         }
         known.learn(certificate);
         Ok(())
+    }
+
+    /// Whether the root is the pinned one or its named successor, which then takes its place.
+    fn admits_root(&mut self, certificate: &Certificate) -> bool {
+        let pinned = self
+            .roots
+            .entry(certificate.principal.clone())
+            .or_insert_with(|| Pinned::of(certificate));
+        let same = pinned.root == certificate.root;
+        let succeeds = !same && pinned.is_succeeded_by(&certificate.root);
+        if succeeds || (same && certificate.serial >= pinned.serial) {
+            *pinned = Pinned::of(certificate);
+        }
+        same || succeeds
     }
 
     /// Whether the message is signed by a certified key of the agent that it names as its sender.
@@ -110,13 +175,13 @@ impl Authority {
         let Some(certificate) = value.and_then(|value| Certificate::parse(value).ok()) else {
             return;
         };
-        let pinned = self.roots.get(&certificate.principal) == Some(&certificate.root);
-        let bound = self
-            .agents
-            .get_mut(&certificate.agent)
-            .filter(|known| known.principal == certificate.principal);
-        if let (true, Some(known)) = (pinned, bound) {
-            known.learn(&certificate);
+        let bound = self.agents.get(&certificate.agent);
+        let bound = bound.is_some_and(|known| known.principal == certificate.principal);
+        if bound && self.admits_root(&certificate) {
+            let known = self.agents.get_mut(&certificate.agent);
+            known
+                .into_iter()
+                .for_each(|known| known.learn(&certificate));
         }
     }
 }

@@ -177,8 +177,13 @@ impl Walk {
         }
         match (&line.entry, &line.mark) {
             (Some(Entry::Genesis(own)), _) => self.authority.begin(own),
-            (Some(Entry::Trust(_, certificate)), _) => {
-                if let Err(what) = self.authority.pin(certificate) {
+            (Some(Entry::Trust(change, certificate)), _) => {
+                if let Err(what) = self.authority.pin(*change, certificate) {
+                    self.fault(seq, what);
+                }
+            }
+            (Some(Entry::Revoked(revocation)), _) => {
+                if let Err(what) = self.authority.admit_revocation(revocation) {
                     self.fault(seq, what);
                 }
             }

@@ -120,6 +120,7 @@ pub fn entry(direction: Direction, ruling: Ruling, message: Message) -> Entry {
         bytes: message.canonical().len() as u64,
         hash: message.hash(),
         evidence: Evidence::Whole(Arc::new(message)),
+        copy: None,
     })
 }
 

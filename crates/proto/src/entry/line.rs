@@ -4,6 +4,7 @@ use super::EntryError;
 use crate::certificate::Certificate;
 use crate::ids::Digest;
 use crate::json::{Map, Value, write_canonical, write_string};
+use crate::seal::Sealed;
 
 /// Writes members one after another in the order a reader wants them.
 pub(super) struct Line<'a>(pub(super) &'a mut Vec<u8>);
@@ -43,6 +44,12 @@ impl Line<'_> {
         write_canonical(value, self.0);
     }
 
+    pub(super) fn copy(&mut self, copy: Option<&Sealed>) {
+        if let Some(copy) = copy {
+            self.value("copy", &copy.to_value());
+        }
+    }
+
     pub(super) fn certificate(&mut self, certificate: &Certificate) {
         self.text("fingerprint", &crate::keys::fingerprint(&certificate.root));
         self.value("certificate", certificate.to_value());
@@ -72,6 +79,11 @@ impl<'a> Members<'a> {
 
     pub(super) fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {
         Digest::from_hex(self.text(name)?).map_err(|_| EntryError(name))
+    }
+
+    pub(super) fn copy(&self) -> Result<Option<Sealed>, EntryError> {
+        let copy = self.0.get("copy").map(Sealed::parse);
+        copy.transpose().map_err(|_| EntryError("copy"))
     }
 
     pub(super) fn certificate(&self) -> Result<Certificate, EntryError> {

@@ -55,6 +55,7 @@ impl Verdict {
             Evidence::Copy(_) => {}
             Evidence::Raw(head, _) => line.text("raw", &data_encoding::BASE64.encode(head)),
         }
+        line.copy(self.copy.as_ref());
     }
 
     /// Peer, type, tier and summary. For unproven input these are claims; `verdict` tells.
@@ -132,6 +133,7 @@ impl Verdict {
             ruling: Ruling::parse(members.text("verdict")?, line.get("reason"))?,
             bytes: members.number("bytes")?,
             hash: members.digest("sha256")?,
+            copy: members.copy()?,
             evidence,
         })
     }

@@ -7,6 +7,7 @@ use crate::headers::Headers;
 use crate::ids::{MessageId, decode_base64url, encode_base64url};
 use crate::json::{self, Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
 
 /// The places of the envelope in the three forms.
 pub(super) struct Parts<'a> {
@@ -161,6 +162,7 @@ pub(crate) fn assemble(
     headers: &Headers,
     summary: Option<&str>,
     body: Option<Value>,
+    sealed: Option<&Sealed>,
 ) -> Value {
     let mut envelope = Map::new();
     envelope.insert("headers".into(), headers.to_value());
@@ -169,6 +171,9 @@ pub(crate) fn assemble(
     }
     if let Some(body) = body {
         envelope.insert("body".into(), body);
+    }
+    if let Some(sealed) = sealed {
+        envelope.insert("sealed".into(), sealed.to_value());
     }
     let mut top = Map::new();
     top.insert("jsonrpc".into(), "2.0".into());

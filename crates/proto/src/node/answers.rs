@@ -8,19 +8,24 @@ use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
+use super::permission::Fault;
 use super::{Accepted, At, Effect, Node, Outcome};
 
 /// After so many unreported numbers a receipt goes out at once.
 const RECEIPT_EVERY: u64 = 256;
+/// The longest `error.message`, in characters.
+const LONGEST_TEXT: usize = 500;
 
 impl Node {
     pub(super) fn follow_accepted(
         &mut self,
         at: At,
         message: &Arc<Message>,
+        opened: Option<Opened>,
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
@@ -29,14 +34,12 @@ impl Node {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
-            Form::Call(_) => outcome
-                .effects
-                .push(Effect::Deliver(Accepted(Arc::clone(message)))),
-            Form::Success | Form::Failure { .. } => {
-                outcome
-                    .effects
-                    .push(Effect::Answer(Accepted(Arc::clone(message))));
+            Form::Call(_) | Form::Success | Form::Failure { .. } => {
+                if !self.pausing.is_paused() {
+                    self.hand_over(message, opened, outcome);
+                }
             }
         }
         if let Some(id) = message.headers.session {
@@ -51,14 +54,31 @@ impl Node {
         }
     }
 
+    /// Our agent may have it.
+    pub(super) fn hand_over(
+        &self,
+        message: &Arc<Message>,
+        opened: Option<Opened>,
+        outcome: &mut Outcome,
+    ) {
+        let accepted = Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
+        outcome.effects.push(match message.form {
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+        });
+    }
+
     pub(super) fn follow_refused(
         &mut self,
         at: At,
         message: &Arc<Message>,
-        reason: Reason,
+        fault: Fault,
         outcome: &mut Outcome,
     ) {
-        match reason {
+        match fault.reason {
             Reason::Duplicate => self.answer_copy(at, message, outcome),
             Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
             Reason::TimestampInFuture
@@ -75,7 +95,7 @@ impl Node {
             Reason::MessageIdReuse | Reason::SequenceReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
-                let form = failure(reason);
+                let form = failure(&fault);
                 let id = self.fresh_id(at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
                 let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
@@ -221,10 +241,17 @@ impl Node {
     }
 }
 
-fn failure(reason: Reason) -> Form {
+fn failure(fault: &Fault) -> Form {
+    let reason = fault.reason;
+    let detail = fault.detail.iter().map(|detail| format!(" {detail}"));
     Form::Failure {
         code: reason.code(),
-        message: reason.text().to_owned(),
+        message: reason
+            .text()
+            .chars()
+            .chain(detail.collect::<String>().chars())
+            .take(LONGEST_TEXT)
+            .collect(),
         reason: reason.name().to_owned(),
     }
 }

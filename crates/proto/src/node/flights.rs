@@ -10,9 +10,10 @@ use crate::handshake::{Established, Handshake, Role, best_common};
 use crate::ids::{AgentId, Version};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
+use crate::seal::Sealed;
 
 use super::memory::Changed;
-use super::{At, Effect, Node, Outcome, State};
+use super::{At, Effect, Node, Notice, Outcome, State};
 
 impl Node {
     /// Starts a handshake: flight 1.
@@ -64,11 +65,21 @@ impl Node {
     }
 
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
-    fn welcome(&mut self, established: &Established, renewed: bool, outcome: &mut Outcome) {
+    fn welcome(
+        &mut self,
+        established: &Established,
+        renewed: Option<TrustChange>,
+        outcome: &mut Outcome,
+    ) {
         let certificate = &established.certificate;
-        if renewed {
-            let entry = Entry::Trust(TrustChange::Renewed, certificate.clone());
+        // The binding moved with the flight already; the line tells the person.
+        if let Some(change) = renewed {
+            let entry = Entry::Trust(change, certificate.clone());
             outcome.entries.push(entry);
+        }
+        if renewed == Some(TrustChange::RootSucceeded) {
+            let notice = Notice::RootSucceeded(certificate.clone());
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
         }
         outcome.effects.push(Effect::Trust(self.trust().clone()));
         outcome
@@ -96,14 +107,14 @@ impl Node {
 
     fn send_capability(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
-        self.put_grant(&mut body);
+        self.put_grant(peer, &mut body);
         self.put_transcript(peer, &mut body);
         self.fly(at, peer, Method::Capability, body, outcome);
     }
 
     pub(super) fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
-        self.put_grant(&mut body);
+        self.put_grant(peer, &mut body);
         self.put_transcript(peer, &mut body);
         body.insert("decision".into(), "granted".into());
         self.fly(at, peer, Method::Trust, body, outcome);
@@ -147,6 +158,17 @@ impl Node {
 
     /// Writes a message of ours down, and lets it go out when the line is durable.
     pub(super) fn write_sent(&mut self, at: At, signed: Signed, outcome: &mut Outcome) {
+        self.write_sealed(at, signed, None, outcome);
+    }
+
+    /// The same for a message with a sealed box: `copy` holds it for our person.
+    pub(super) fn write_sealed(
+        &mut self,
+        at: At,
+        signed: Signed,
+        copy: Option<Sealed>,
+        outcome: &mut Outcome,
+    ) {
         let message = signed.message();
         let entry = Entry::Message(Verdict {
             direction: Direction::Out,
@@ -154,6 +176,7 @@ impl Node {
             bytes: message.canonical().len() as u64,
             hash: message.hash(),
             evidence: Evidence::Whole(Arc::clone(message)),
+            copy,
         });
         let changed = self.apply(at.now, &entry);
         outcome.entries.push(entry);
@@ -215,11 +238,18 @@ impl Node {
             "sessions".into(),
             held.map(|id| Value::from(id.to_string())).collect(),
         );
+        let revocations = self.carried_revocations();
+        if revocations.as_array().is_some_and(|list| !list.is_empty()) {
+            body.insert("revocations".into(), revocations);
+        }
     }
 
-    fn put_grant(&self, body: &mut Map<String, Value>) {
+    fn put_grant(&self, peer: &AgentId, body: &mut Map<String, Value>) {
         body.insert("capabilities".into(), self.policy.offer());
-        body.insert("grant".into(), self.policy.grant().to_value());
+        body.insert(
+            "grant".into(),
+            self.policy.allowance(peer).grant().to_value(),
+        );
     }
 
     fn put_transcript(&self, peer: &AgentId, body: &mut Map<String, Value>) {

@@ -7,20 +7,32 @@ use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method};
 use crate::handshake::Handshake;
-use crate::policy::authorize;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
+use crate::seal::Sealed;
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
 use super::link::Link;
 use super::memory::{Changed, is_ping};
-use super::{At, Effect, Judged, Node, Outcome, Refusal, State};
+use super::permission::Fault;
+use super::{At, Effect, Judged, Node, Outcome, Refusal, State, Unsealed};
 
 /// How far a sender's clock may be ahead of ours.
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
+/// Why what waits for a revoked peer is refused.
+pub(super) const PEER_REVOKED: &str = "peer-revoked";
+
+/// What came to light of a message that may be accepted.
+#[derive(Default)]
+struct Ruled {
+    /// What was sealed.
+    unsealed: Option<Unsealed>,
+    /// The line of the task that it changes, which goes before its own.
+    task: Option<Entry>,
+}
 
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
@@ -35,18 +47,21 @@ impl Node {
     }
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
-        let ruled = self.rule(at.now, &message);
-        let ruled = ruled.and_then(|()| self.rule_task(at.now, &message, message.body.as_ref()));
-        let (ruling, task) = match ruled {
-            Ok(task) => (Ruling::Accepted, task),
-            Err(reason) => (Ruling::Rejected(reason), None),
-        };
         let mut outcome = Outcome::default();
-        if let Some(task) = task {
-            self.apply(at.now, &task);
-            outcome.entries.push(task);
-        }
-        let entry = Outcome::verdict(bytes, &message, ruling);
+        let (ruling, detail, unsealed) = match self.rule(at.now, &message) {
+            Ok(Ruled { unsealed, task }) => {
+                if let Some(task) = task {
+                    self.apply(at.now, &task);
+                    outcome.entries.push(task);
+                }
+                (self.obey(at, &message, &mut outcome), None, unsealed)
+            }
+            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, None),
+        };
+        let (opened, plaintext) = unsealed.unzip();
+        let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
+        self.count_call(at, &message, ruling, &mut outcome);
+        let entry = Outcome::verdict(bytes, &message, ruling, copy);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
             self.strangers.count(at.now, bytes, message.hash());
@@ -60,36 +75,51 @@ impl Node {
             }
         }
         match ruling {
-            Ruling::Accepted => self.follow_accepted(at, &message, &mut outcome),
-            Ruling::Rejected(reason) => self.follow_refused(at, &message, reason, &mut outcome),
+            Ruling::Accepted => self.follow_accepted(at, &message, opened, &mut outcome),
+            Ruling::Rejected(reason) => {
+                self.follow_refused(at, &message, Fault { reason, detail }, &mut outcome)
+            }
             Ruling::Sent => {}
         }
         outcome
     }
 
-    /// Checks V08 to V12, in their order. Changes nothing.
-    fn rule(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
+    /// Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
+    fn copy_of(&mut self, plaintext: &[u8]) -> Option<Sealed> {
+        let copy = self.identity.copy_of(plaintext, &mut self.rng);
+        copy.ok().flatten()
+    }
+
+    /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
+    fn rule(&self, now: Timestamp, message: &Message) -> Result<Ruled, Fault> {
         let headers = &message.headers;
         let Some(link) = self.link(&headers.agent_id) else {
-            return Err(Reason::AgentUnknown);
+            return Err(Reason::AgentUnknown.into());
         };
         let known = link.names.hash_of(headers.message_id);
         if known == Some(message.hash()) || link.has_judged(message) {
-            return Err(Reason::Duplicate);
+            return Err(Reason::Duplicate.into());
         }
         let method = message.form.method();
         // A receipt may be late, but one from the future would silence those that follow it.
         if method != Some(Method::Receipt) {
             admit_time(now, message)?;
         } else if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
-            return Err(Reason::TimestampInFuture);
+            return Err(Reason::TimestampInFuture.into());
         }
         match method {
-            Some(Method::Revoke | Method::Pause | Method::Resume) => Err(Reason::MethodNotServed),
-            Some(method) if method.is_handshake() => {
-                self.rule_flight(link, message, known.is_some())
+            Some(method @ (Method::Revoke | Method::Pause | Method::Resume)) => {
+                if known.is_some() {
+                    return Err(Reason::MessageIdReuse.into());
+                }
+                self.rule_decree(message, method)?;
+                Ok(Ruled::default())
             }
-            _ => self.rule_in_session(link, message, known.is_some()),
+            Some(method) if method.is_handshake() => {
+                self.rule_flight(link, message, known.is_some())?;
+                Ok(Ruled::default())
+            }
+            _ => self.rule_in_session(now, link, message, known.is_some()),
         }
     }
 
@@ -126,32 +156,48 @@ impl Node {
         }
     }
 
-    fn rule_in_session(&self, link: &Link, message: &Message, reused: bool) -> Result<(), Reason> {
+    fn rule_in_session(
+        &self,
+        now: Timestamp,
+        link: &Link,
+        message: &Message,
+        reused: bool,
+    ) -> Result<Ruled, Fault> {
         let headers = &message.headers;
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
-            return Err(Reason::VersionMismatch);
+            return Err(Reason::VersionMismatch.into());
         }
         // An older key is good for the sessions that it opened, and for no later one.
         if headers.key_id != session.peer_key {
-            return Err(Reason::KeyUnknown);
+            return Err(Reason::KeyUnknown.into());
         }
         if message.form.method() == Some(Method::Receipt) {
-            return admit_receipt(message, reused);
+            admit_receipt(message, reused)?;
+            return Ok(Ruled::default());
         }
         if headers.timestamp > session.ends {
-            return Err(Reason::SessionEnded);
+            return Err(Reason::SessionEnded.into());
         }
         let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
         session.window.admit(sequence, message.hash())?;
         if reused {
-            return Err(Reason::MessageIdReuse);
+            return Err(Reason::MessageIdReuse.into());
         }
         self.rule_response(message)?;
-        authorize(message, &session.given)?;
-        let room = is_ping(message) || self.inbox.has_room(message);
-        if room { Ok(()) } else { Err(Reason::InboxFull) }
+        self.permit(now, link, session, message)?;
+        if !is_ping(message) && !self.inbox.has_room(message) {
+            return Err(Reason::InboxFull.into());
+        }
+        let unsealed = self.open(message)?;
+        let body = match &unsealed {
+            Some((opened, _)) => opened.body.as_ref(),
+            None => message.body.as_ref(),
+        };
+        self.fit_body(message, body)?;
+        let task = self.rule_task(now, message, body)?;
+        Ok(Ruled { unsealed, task })
     }
 
     /// A response is taken only for an open request of ours, from the agent we asked, once.
@@ -178,6 +224,14 @@ impl Node {
         }
         for message in changed.abandoned {
             outcome.effects.push(settle(&message, State::Unknown));
+        }
+        for (peer, message_id) in changed.cut {
+            let state = State::Refused(PEER_REVOKED.to_owned());
+            outcome.effects.push(Effect::Settle {
+                peer,
+                message_id,
+                state,
+            });
         }
     }
 
@@ -221,11 +275,16 @@ impl Node {
             bytes,
             hash,
             evidence,
+            copy: None,
         };
-        Outcome {
+        let mut outcome = Outcome {
             entries: vec![Entry::Message(verdict)],
             effects: Vec::new(),
+        };
+        if let Refusal::Unproven(unproven) = refusal {
+            self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }
+        outcome
     }
 }
 
@@ -248,7 +307,7 @@ fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {
 }
 
 /// Check V09.
-fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
     let headers = &message.headers;
     let flight = message.form.method().is_some_and(Method::is_handshake);
     let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };

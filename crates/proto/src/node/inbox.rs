@@ -1,6 +1,6 @@
 //! What waits for our agent: keyed (agent-id, message-id), delivered at least once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::envelope::Message;
@@ -11,6 +11,8 @@ use crate::json::Value;
 const MOST: usize = 10_000;
 /// How many bytes of one peer may wait, as they weigh in memory.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// How many messages of peers that are trusted no more are shown.
+const ASIDE: usize = 1_000;
 /// How many times that all peers together may have waiting: no peer alone can keep the others out.
 const PEERS: usize = 4;
 
@@ -54,6 +56,7 @@ pub struct Inbox {
     total: Share,
     shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
+    aside: VecDeque<Arc<Message>>,
 }
 
 impl Inbox {
@@ -79,6 +82,11 @@ impl Inbox {
             .collect()
     }
 
+    /// What peers sent that are trusted no more, and our agent had not taken: for the person.
+    pub fn aside(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.aside.iter()
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -94,6 +102,24 @@ impl Inbox {
         let share = self.shares.get(&message.headers.agent_id);
         let share = share.copied().unwrap_or_default();
         share.has_room(bytes, 1) && self.total.has_room(bytes, PEERS)
+    }
+
+    /// The number of the last arrival.
+    pub(super) fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// Takes everything of `peer` out of the way. The log has it all; here the newest are kept.
+    pub(super) fn set_aside(&mut self, peer: &AgentId) {
+        let of_peer = |message: &Arc<Message>| message.headers.agent_id == *peer;
+        let theirs = self.items.values().filter(|message| of_peer(message));
+        let theirs: Vec<_> = theirs.map(Arc::clone).collect();
+        for message in theirs {
+            self.remove(peer, message.headers.message_id);
+            self.aside.push_back(message);
+        }
+        let over = self.aside.len().saturating_sub(ASIDE);
+        self.aside.drain(..over);
     }
 
     pub(super) fn insert(&mut self, message: &Arc<Message>) {
@@ -121,10 +147,14 @@ impl Inbox {
     }
 }
 
-/// What a message takes in memory, about: its text, and its parsed body, which can weigh a hundred
-/// times its text.
+/// What a message takes in memory, about: its text, its box, and its parsed body, which can weigh a
+/// hundred times its text.
 fn weight(message: &Message) -> usize {
-    message.canonical().len() + message.body.as_ref().map_or(0, weight_of)
+    let sealed = message
+        .sealed
+        .as_ref()
+        .map_or(0, |sealed| sealed.bytes().len());
+    message.canonical().len() + sealed + message.body.as_ref().map_or(0, weight_of)
 }
 
 fn weight_of(value: &Value) -> usize {

@@ -7,11 +7,15 @@ use std::time::Duration;
 use crate::draft::Draft;
 use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
-use crate::ids::{Digest, MessageId, SessionId};
+use crate::ids::{Digest, KeyId, MessageId, SessionId};
+use crate::json::Value;
+use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Standing;
+use super::permission::Budgets;
+use super::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(super) const SESSIONS: usize = 8;
@@ -31,6 +35,7 @@ pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
     pub(super) drafts: VecDeque<Waiting>,
+    pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) announced: Option<Timestamp>,
     pub(super) heard_announce: Option<Timestamp>,
@@ -41,6 +46,12 @@ pub(super) struct Link {
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
+    /// Whether our person approved the peer and it has not heard from us since.
+    pub(super) greets: bool,
+    /// When the decrees of our person were last told.
+    pub(super) told: Option<Timestamp>,
+    pub(super) budgets: Budgets,
+    pub(super) trail: Trail,
 }
 
 /// A draft and when its life ends.
@@ -48,6 +59,25 @@ pub(super) struct Link {
 pub(super) struct Waiting {
     pub(super) draft: Draft,
     pub(super) until: Timestamp,
+    /// When its person must approve it.
+    pub(super) approval: Option<Approving>,
+}
+
+/// A draft that its person must approve.
+#[derive(Clone, Debug)]
+pub(super) struct Approving {
+    /// The root key that the recipient is bound to; it must be the same when the draft leaves.
+    pub(super) root: KeyId,
+    /// What the person decides about: the draft as its line holds it.
+    pub(super) value: Arc<Value>,
+    pub(super) granted: bool,
+}
+
+impl Waiting {
+    pub(super) fn is_approved(&self) -> bool {
+        let approval = self.approval.as_ref();
+        approval.is_none_or(|approval| approval.granted)
+    }
 }
 
 impl Link {
@@ -59,6 +89,13 @@ impl Link {
         self.sessions.iter_mut().find(|session| session.id == id)
     }
 
+    /// A draft was sent, or came to an end.
+    pub(super) fn drop_draft(&mut self, name: MessageId) {
+        self.drafts
+            .retain(|waiting| waiting.draft.message_id != name);
+        self.lost.retain(|(lost, _)| *lost != name);
+    }
+
     /// The newest session that a new message may use.
     pub(super) fn sendable(&self, now: Timestamp) -> Option<&Session> {
         self.sessions
@@ -67,9 +104,18 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
+    /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
+    fn has_mail(&self) -> bool {
+        self.greets || self.drafts.iter().any(Waiting::is_approved)
+    }
+
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Arc<Message>> {
+        // Offers are for people, who read the newest.
+        for old in &mut self.sessions {
+            old.offered = Vec::new();
+        }
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
         let mut dropped: Vec<_> = self.sessions.drain(..over).collect();
@@ -91,10 +137,9 @@ impl Link {
             return None;
         }
         let from = match self.sessions.last() {
-            Some(session) if session.retry.is_some() => session
-                .retry
-                .filter(|_| !self.drafts.is_empty())?
-                .stale_at(),
+            Some(session) if session.retry.is_some() => {
+                session.retry.filter(|_| self.has_mail())?.stale_at()
+            }
             Some(session) if session.confirmed && !session.closed => {
                 // The initiator renews first, so that both rarely announce at once.
                 let patience = if session.role == Role::Initiator {
@@ -104,12 +149,12 @@ impl Link {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
-                if planned > session.ends && self.drafts.is_empty() {
+                if planned > session.ends && !self.has_mail() {
                     return None;
                 }
                 renewal
             }
-            _ if self.drafts.is_empty() => return None,
+            _ if !self.has_mail() => return None,
             _ => Timestamp::from_millis(0),
         };
         Some(self.next_announce.unwrap_or(from).max(from))
@@ -127,6 +172,8 @@ impl Link {
                 .iter()
                 .map(|session| session.ledger.waiting())
                 .sum(),
+            over_budget: self.budgets.refused,
+            withheld: self.budgets.withheld,
         }
     }
 }

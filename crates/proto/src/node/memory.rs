@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::draft::Draft;
-use crate::entry::{Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, Verdict};
+use crate::entry::{
+    Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, TrustChange, Verdict,
+};
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Established, Retry, Role};
 use crate::headers::Headers;
@@ -14,7 +16,7 @@ use crate::reject::Reason;
 use crate::session::{Ledger, Session, Settled, Window};
 use crate::time::Timestamp;
 
-use super::link::Waiting;
+use super::link::{Approving, Waiting};
 use super::{Node, OpenRequest};
 
 /// A request stays open this long after it expires, for an answer that was on its way.
@@ -30,7 +32,9 @@ pub(super) struct Changed {
     pub(super) settled: Vec<Settled>,
     pub(super) abandoned: Vec<Arc<Message>>,
     pub(super) misfit: bool,
-    pub(super) renewed: bool,
+    pub(super) renewed: Option<TrustChange>,
+    /// What waited for a peer that is trusted no more.
+    pub(super) cut: Vec<(AgentId, MessageId)>,
 }
 
 impl Node {
@@ -42,12 +46,15 @@ impl Node {
     pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
-            Entry::Trust(_, certificate) => {
-                // A binding that contradicts another was never written; a log that holds one is
-                // refused by `audit verify`, and here the first one stands.
-                let _ = self.trust.bind(certificate);
-                self.link_mut(&certificate.agent);
+            Entry::Trust(change, certificate) => {
+                return self.apply_trust(now, *change, certificate);
             }
+            Entry::Revoked(revocation) => return self.apply_revocation(revocation),
+            Entry::Pause(statement) => {
+                self.pausing.arrivals = self.inbox.arrivals();
+                self.pausing.statement = Some(statement.clone());
+            }
+            Entry::Approval(line) => self.apply_approval(line),
             Entry::Draft(line) => self.apply_draft(now, line),
             Entry::Outcome(line) => self.apply_outcome(now, line),
             Entry::Handoff(line) => self.tasks.apply(now, line),
@@ -102,6 +109,7 @@ impl Node {
                 return self.establish(&peer, established, now);
             }
             Some(Method::Receipt) => return self.apply_receipt(&peer, message),
+            Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
             _ => {}
         }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
@@ -116,7 +124,10 @@ impl Node {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
-            Form::Call(_) => self.inbox.insert(message),
+            Form::Call(_) => {
+                link.trail.note(now, message);
+                self.inbox.insert(message);
+            }
         }
         Changed::default()
     }
@@ -174,6 +185,7 @@ impl Node {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
                     link.announced = Some(headers.timestamp);
+                    link.greets = false;
                 }
                 let established = link.handshake.sent(message, now);
                 return self.establish(&peer, established, now);
@@ -187,8 +199,7 @@ impl Node {
             }
             _ => {}
         }
-        link.drafts
-            .retain(|waiting| waiting.draft.message_id != headers.message_id);
+        link.drop_draft(headers.message_id);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
@@ -261,17 +272,34 @@ impl Node {
 
     fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
         let life = std::time::Duration::from_secs(line.life);
-        let Ok(draft) = Draft::parse(line.message.clone(), life) else {
+        let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
-        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            let answer = (draft.message_id, draft.form == Form::Success);
-            self.forget_request(now, &draft.recipient, request, answer);
+        let message = stored.message();
+        if let Some(request) = message.headers.in_reply_to
+            && message.form.method().is_none()
+        {
+            let recipient = message.headers.recipient_id.clone();
+            let answer = (message.headers.message_id, message.form == Form::Success);
+            self.forget_request(now, &recipient, request, answer);
         }
         let until = now.saturating_add(life);
-        self.link_mut(&line.peer)
-            .drafts
-            .push_back(Waiting { draft, until });
+        let approval = line.approve.map(|root| Approving {
+            root,
+            value: Arc::new(line.message.clone()),
+            granted: false,
+        });
+        let opened = stored.open(&self.identity);
+        let link = self.link_mut(&line.peer);
+        match opened {
+            Ok(draft) => link.drafts.push_back(Waiting {
+                draft,
+                until,
+                approval,
+            }),
+            // It has perhaps been sent: a later line says so, or it ends when the log has been told.
+            Err(reason) => link.lost.push((line.message_id, reason)),
+        }
     }
 
     fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) {
@@ -281,9 +309,7 @@ impl Node {
                 self.pings.remove(&(line.peer.clone(), line.message_id));
             }
             Did::DraftExpired | Did::DraftRefused => {
-                self.link_mut(&line.peer)
-                    .drafts
-                    .retain(|waiting| waiting.draft.message_id != line.message_id);
+                self.link_mut(&line.peer).drop_draft(line.message_id);
                 self.tasks.never_left(now, &line.peer, line.message_id);
             }
         }
@@ -302,10 +328,7 @@ impl Node {
         self.trust
             .raise_lowest_version(peer, established.lowest_version);
         // With the flight itself, so that no torn tail parts the session from the key that signs in it.
-        let renewed = self
-            .trust
-            .bind(&established.certificate)
-            .unwrap_or_default();
+        let renewed = self.renew(&established.certificate);
         self.trust.raise_keys_serial(peer, established.keys_serial);
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();

@@ -7,6 +7,8 @@
 
 mod answers;
 mod budget;
+mod decrees;
+mod drafts;
 mod flights;
 mod handoffs;
 mod holding;
@@ -15,31 +17,43 @@ mod inbox;
 mod link;
 mod memory;
 mod outbound;
+mod permission;
 mod request;
+mod standing;
+mod strangers;
 mod tasks;
 mod timers;
+mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
+use zeroize::Zeroizing;
 
-use crate::certificate::KeyStatement;
+use crate::certificate::{Certificate, KeyStatement};
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Unparsed, Unverified};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
+use crate::seal::{self, Opened, Sealed};
+use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 use crate::verify::{Unproven, Verified};
 
 use budget::Budget;
+pub use decrees::Pausing;
+pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use request::{Content, Handing, LocalError, Sending};
+pub use permission::Way;
+pub use request::{Content, Continues, Handing, LocalError, Sending};
+pub use strangers::Stranger;
+use strangers::Strangers;
 pub use tasks::{Task, Tasks};
 
 /// When something happens, and what was durable then.
@@ -124,12 +138,20 @@ impl Judged {
 /// A message that was verified, fresh in its session, and allowed: **the only thing that an effect
 /// of an inbound message can carry**. Only [`Node`] makes it.
 #[derive(Clone, Debug)]
-pub struct Accepted(Arc<Message>);
+pub struct Accepted {
+    message: Arc<Message>,
+    opened: Option<Arc<Opened>>,
+}
 
 impl Accepted {
     /// What it says.
     pub fn message(&self) -> &Arc<Message> {
-        &self.0
+        &self.message
+    }
+
+    /// What was sealed in it.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.opened.as_deref()
     }
 }
 
@@ -154,8 +176,40 @@ pub enum Effect {
     },
     /// A session with a peer stands.
     Established(AgentId),
+    /// A peer sends more than it may: people are told, at most once a minute.
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// How many of its calls were refused for it since the start.
+        refused: u64,
+    },
     /// The trust store changed: verify by this snapshot from now on.
     Trust(TrustView),
+    /// Our person has to hear of something.
+    Notice(Box<Notice>),
+}
+
+/// What our person has to hear of.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A stranger waits for a decision.
+    StrangerWaits(Certificate),
+    /// A pinned principal appeared with a root key that the old one had not named: perhaps an attack.
+    RootChanged(Certificate),
+    /// The successor that a pinned root had named took its place.
+    RootSucceeded(Certificate),
+    /// Certificates were taken back by their root.
+    Revoked(Revocation),
+    /// The person paused their agents, or let them go on.
+    Pause(PauseStatement),
+    /// A message of ours waits for the person's approval.
+    ApprovalNeeded {
+        /// For whom it is.
+        peer: AgentId,
+        /// Which.
+        message_id: MessageId,
+    },
 }
 
 /// Where a message of ours is.
@@ -213,8 +267,13 @@ pub struct Node {
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
+    waiting_room: Strangers,
+    pausing: Pausing,
     rng: ChaCha20Rng,
 }
+
+/// What a box held, and its bytes.
+type Unsealed = (Opened, Zeroizing<Vec<u8>>);
 
 #[derive(Clone, Debug)]
 struct OpenRequest {
@@ -238,6 +297,8 @@ impl Node {
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),
+            waiting_room: Strangers::default(),
+            pausing: Pausing::default(),
             rng: ChaCha20Rng::from_seed(seed),
         }
     }
@@ -268,6 +329,22 @@ impl Node {
     /// What waits for our agent.
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
+    }
+
+    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
+    /// sealed to is destroyed.
+    pub fn opened(&self, message: &Message) -> Option<Opened> {
+        self.open(message).ok().flatten().map(|(opened, _)| opened)
+    }
+
+    /// The last step of check V12: what is sealed, and its bytes for the log's copy.
+    fn open(&self, message: &Message) -> Result<Option<Unsealed>, Reason> {
+        let Some(sealed) = &message.sealed else {
+            return Ok(None);
+        };
+        let secret = self.identity.secret_for(sealed);
+        let secret = secret.ok_or(Reason::Unsealable)?;
+        seal::open(sealed, secret, message).map(Some)
     }
 
     /// One peer's sessions and what waits for it, for a person.
@@ -312,11 +389,15 @@ pub struct Standing {
     pub drafts: usize,
     /// Messages sent and not yet receipted.
     pub unconfirmed: usize,
+    /// Calls of the peer's over its budget, refused since the start.
+    pub over_budget: u64,
+    /// Calls of ours over the budget that the peer granted, not sent since the start.
+    pub withheld: u64,
 }
 
 impl Outcome {
     /// Adds what happened to a message that came, and says what was decided.
-    fn verdict(bytes: u64, message: &Arc<Message>, ruling: Ruling) -> Entry {
+    fn verdict(bytes: u64, message: &Arc<Message>, ruling: Ruling, copy: Option<Sealed>) -> Entry {
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(crate::envelope::Claimed {
                 agent: Some(message.headers.agent_id.clone()),
@@ -337,6 +418,7 @@ impl Outcome {
             bytes,
             hash: message.hash(),
             evidence,
+            copy,
         })
     }
 }

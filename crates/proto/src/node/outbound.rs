@@ -7,14 +7,16 @@ use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
-use crate::ids::{AgentId, MessageId, SessionId};
+use crate::headers::MAX_SEQUENCE;
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
+use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
 use super::link::DRAFTS;
 use super::request::{Content, LocalError, Sending};
-use super::{At, Effect, Node, Outcome, State};
+use super::{At, Effect, Node, Notice, Outcome, State};
 
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
@@ -33,7 +35,8 @@ impl Node {
         peer: &AgentId,
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        if self.trust().peer(peer).is_none() {
+        self.may_write_to(peer)?;
+        if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
         if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(peer) {
@@ -53,10 +56,12 @@ impl Node {
                 },
             ),
         };
+        let (conversation_id, hops) = self.trace(at, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
-        draft.conversation_id = content.conversation_id;
+        draft.conversation_id = conversation_id;
+        draft.hops = hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
         self.keep_within_task(at.now, &mut draft)?;
@@ -110,19 +115,7 @@ impl Node {
                 draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
                 draft
             }
-            Err(text) => {
-                let (code, reason) = (Reason::Declined.code(), Reason::Declined.name().to_owned());
-                Draft::answer(
-                    Form::Failure {
-                        code,
-                        message: text,
-                        reason,
-                    },
-                    &message,
-                    id,
-                    None,
-                )
-            }
+            Err(text) => decline(&message, id, text),
         };
         let mut outcome = Outcome::default();
         self.dispatch(at, draft, &mut outcome)?;
@@ -188,36 +181,37 @@ impl Node {
         if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
-        if !may_travel_in_clear(
-            draft.data_tier,
-            draft.summary.is_some(),
-            draft.body.is_some(),
-        ) {
-            return Err(LocalError::Message(Reason::SealRequired));
-        }
+        self.permit_sending(at, &draft)?;
         let peer = draft.recipient.clone();
-        match self.slot(at, &peer) {
-            Some(stamp) => {
-                let signed = draft
-                    .sign(&self.identity, stamp)
+        let approve = self.approval_root(&draft)?;
+        match self.slot(at, &peer).filter(|_| approve.is_none()) {
+            Some((stamp, to)) => {
+                let call = draft.form.method().is_some();
+                let (signed, copy) = draft
+                    .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
                     .map_err(LocalError::Message)?;
-                self.write_sent(at, signed, outcome);
+                self.count_own(at.now, &peer, call);
+                self.write_sealed(at, signed, copy, outcome);
             }
-            None => self.write_draft(at, draft, outcome)?,
+            None => self.write_draft(at, draft, approve, outcome)?,
         }
         Ok(())
     }
 
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        while let Some(waiting) = self
-            .link(peer)
-            .and_then(|link| link.drafts.front())
-            .cloned()
-        {
-            let Some(stamp) = self.slot(at, peer) else {
+        if let Some(link) = self.links.get_mut(peer) {
+            link.budgets.drafts_wait = None;
+        }
+        while let Some(waiting) = self.releasable(peer).cloned() {
+            let Some((stamp, to)) = self.slot(at, peer) else {
                 return;
             };
+            if let Some(reason) = self.obstacle(peer, &waiting) {
+                let (name, state) = (waiting.draft.message_id, State::Refused(reason.into()));
+                self.end_draft(at, peer, name, Did::DraftRefused, state, outcome);
+                continue;
+            }
             let mut draft = waiting.draft;
             draft.life = waiting.until.since(at.now);
             let message_id = draft.message_id;
@@ -232,13 +226,35 @@ impl Node {
                 );
                 continue;
             }
-            match draft.sign(&self.identity, stamp) {
-                Ok(signed) => self.write_sent(at, signed, outcome),
+            if let Err(refused) = self.fit_recipient(at.now, &draft) {
+                let state = State::Refused(refused.name().to_owned());
+                self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
+                continue;
+            }
+            let call = draft.form.method().is_some();
+            if let Some(later) = self.leaves_at(at.now, peer, call) {
+                self.link_mut(peer).budgets.drafts_wait = Some(later);
+                return;
+            }
+            match draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
+                Ok((signed, copy)) => {
+                    self.count_own(at.now, peer, call);
+                    self.write_sealed(at, signed, copy, outcome);
+                }
                 Err(reason) => {
                     let state = State::Refused(reason.name().to_owned());
                     self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
                 }
             }
+        }
+    }
+
+    /// Drafts of the log whose content cannot be opened any more: they say so, and end.
+    pub(super) fn end_lost_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let lost = self.link(peer).map(|link| link.lost.clone());
+        for (message_id, reason) in lost.unwrap_or_default() {
+            let state = State::Refused(reason.name().to_owned());
+            self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
         }
     }
 
@@ -304,22 +320,28 @@ impl Node {
         }
     }
 
-    fn slot(&self, at: At, peer: &AgentId) -> Option<Stamp> {
+    /// Where the next message to a peer goes, and the key that it is sealed for there.
+    fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
+        if self.pausing.is_paused() || self.trust().trusted(peer).is_none() {
+            return None;
+        }
         let session = self.link(peer)?.sendable(at.now)?;
         let sequence = session.ledger.next()?;
-        Some(Stamp {
+        let stamp = Stamp {
             now: at.now,
             session: Some(session.id),
             sequence: Some(sequence),
             audit_head: at.head,
             version: session.version,
-        })
+        };
+        Some((stamp, session.peer_sealing))
     }
 
     fn write_draft(
         &mut self,
         at: At,
         draft: Draft,
+        approve: Option<KeyId>,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
         let peer = draft.recipient.clone();
@@ -329,34 +351,67 @@ impl Node {
         {
             return Err(LocalError::OutboxFull(peer));
         }
-        let version = self.identity.certificate.lowest_version();
-        let trial = Stamp {
-            now: at.now,
-            session: None,
-            sequence: None,
-            audit_head: at.head,
-            version,
-        };
-        draft
-            .clone()
-            .sign(&self.identity, trial)
+        self.try_to_sign(at, draft.clone())
+            .map_err(LocalError::Message)?;
+        let (message, copy) = draft
+            .to_value(&self.identity, at.now, &mut self.rng)
             .map_err(LocalError::Message)?;
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id: draft.message_id,
             life: draft.life.as_secs().max(1),
-            message: draft.to_value(&self.identity, at.now),
+            approve,
+            message,
+            copy,
         });
         self.apply(at.now, &entry);
         outcome.entries.push(entry);
-        if self
-            .link(&peer)
-            .is_some_and(|link| link.sendable(at.now).is_none())
-        {
-            self.announce_if_idle(at, &peer, outcome);
+        if approve.is_some() {
+            let (peer, message_id) = (peer.clone(), draft.message_id);
+            let notice = Notice::ApprovalNeeded { peer, message_id };
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
         }
+        self.announce_for_drafts(at, &peer, outcome);
         Ok(())
     }
+}
+
+impl Node {
+    /// What is at fault in a message is told now, and not when there is a session: in one as long as
+    /// a session and a number can make it.
+    fn try_to_sign(&mut self, at: At, draft: Draft) -> Result<(), Reason> {
+        let trial = Stamp {
+            now: at.now,
+            session: Some(SessionId(Digest([0; 32]))),
+            sequence: Some(MAX_SEQUENCE),
+            audit_head: at.head,
+            version: self.identity.certificate.lowest_version(),
+        };
+        let own = self.identity.keys.sealing_key;
+        draft
+            .seal_and_sign(&self.identity, trial, own, &mut self.rng)
+            .map(|_| ())
+    }
+}
+
+/// A failure in our agent's own words. Where the request was sealed, so are they: as the summary.
+fn decline(request: &Message, id: MessageId, text: String) -> Draft {
+    let reason = Reason::Declined;
+    let in_clear = may_travel_in_clear(request.headers.data_tier, true, false);
+    let (message, summary) = if in_clear {
+        (text, None)
+    } else {
+        (reason.text().to_owned(), Some(text))
+    };
+    let (code, reason) = (reason.code(), reason.name().to_owned());
+    let form = Form::Failure {
+        code,
+        message,
+        reason,
+    };
+    let mut draft = Draft::answer(form, request, id, None);
+    draft.summary = summary;
+    draft
 }
 
 pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {

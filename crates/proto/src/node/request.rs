@@ -1,5 +1,6 @@
 //! What our own side can ask for, and why it may not be had.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::handoff::{Limits, Overstep, TaskId, TaskState};
@@ -7,9 +8,10 @@ use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
 use crate::reject::Reason;
+use crate::trust::BindError;
 
-/// What our agent wants to say.
-#[derive(Clone, Debug, Default)]
+/// What our agent wants to say. It does not print itself: an answer's tier is its request's.
+#[derive(Clone, Default)]
 pub struct Content {
     /// One line for people.
     pub summary: Option<String>,
@@ -19,10 +21,32 @@ pub struct Content {
     pub capability: Option<CapabilityName>,
     /// What it belongs to.
     pub conversation_id: Option<ConversationId>,
-    /// 1 or 2; 1 when absent.
+    /// 1 to 4; 1 when absent. From 3 on, summary and body leave sealed for the recipient alone.
     pub data_tier: Option<u8>,
     /// How long it may wait and live; 72 hours when absent.
     pub life: Option<Duration>,
+    /// The call that this one follows from.
+    pub continues: Option<Continues>,
+}
+
+/// A call that came to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continues {
+    /// Who sent it; needed where two peers used the same message-id.
+    pub from: Option<AgentId>,
+    /// Its name.
+    pub message: MessageId,
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content")
+            .field("capability", &self.capability)
+            .field("conversation_id", &self.conversation_id)
+            .field("data_tier", &self.data_tier)
+            .field("life", &self.life)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A task that our agent hands to a peer.
@@ -62,6 +86,26 @@ pub enum LocalError {
     /// No such peer.
     #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
     PeerUnknown(AgentId),
+    /// Our person took back the trust, or the peer's root its certificate.
+    #[error("{0} is revoked; `signet trust list` says by whom, and only a person can change it")]
+    PeerRevoked(AgentId),
+    /// Too many strangers have mail waiting.
+    #[error("mail for too many unknown agents waits already; approve or add one of them first")]
+    TooManyStrangers,
+    /// No stranger of that name waits.
+    #[error("no agent {0} waits for a decision; `signet trust pending` lists who does")]
+    StrangerUnknown(AgentId),
+    /// Strangers with different root keys claim the same name.
+    #[error(
+        "more than one root key claims {0}; say which with --root, as `signet trust pending` shows them"
+    )]
+    StrangerAmbiguous(AgentId),
+    /// The binding contradicts one that stands.
+    #[error(transparent)]
+    Bind(BindError),
+    /// No draft of that hash waits for approval.
+    #[error("no such draft waits for approval; `signet drafts` lists them as they are now")]
+    DraftUnknown,
     /// Too much waits for this peer.
     #[error("too many messages wait for {0}; wait until it is reachable")]
     OutboxFull(AgentId),
@@ -77,6 +121,31 @@ pub enum LocalError {
     /// Two peers used the same message-id.
     #[error("{0} names messages of more than one peer; say which with --from")]
     Ambiguous(MessageId),
+    /// The call that is to be continued came long ago, or never.
+    #[error(
+        "no call {0} came within three days; name one that `signet inbox` or `signet audit show` lists"
+    )]
+    NotRemembered(MessageId),
+    /// The recipient would refuse it.
+    #[error("{peer}: {what}; `signet policy check {peer}` says what to do")]
+    NotAllowed {
+        /// Who.
+        peer: AgentId,
+        /// Why.
+        reason: Reason,
+        /// What is missing.
+        what: String,
+    },
+    /// More than the recipient granted.
+    #[error(
+        "{peer} takes {per_minute} messages a minute, and they are used up; wait, and see whether your agent talks in a loop"
+    )]
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// What it granted.
+        per_minute: u32,
+    },
     /// It is not a request.
     #[error("{0} wants no answer; only requests do")]
     NoRequest(MessageId),
@@ -111,6 +180,12 @@ impl LocalError {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::PeerUnknown(_) => "peer-unknown",
+            Self::PeerRevoked(_) => "peer-revoked",
+            Self::TooManyStrangers => "too-many-strangers",
+            Self::StrangerUnknown(_) => "stranger-unknown",
+            Self::StrangerAmbiguous(_) => "stranger-ambiguous",
+            Self::Bind(error) => error.name(),
+            Self::DraftUnknown => "draft-unknown",
             Self::OutboxFull(_) => "outbox-full",
             Self::TooManyRequests => "too-many-requests",
             Self::Message(reason) => reason.name(),
@@ -123,6 +198,9 @@ impl LocalError {
             Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
             Self::TooManyTasks(_) => "too-many-tasks",
             Self::ReservedForReports => "capability-reserved",
+            Self::NotRemembered(_) => "not-remembered",
+            Self::NotAllowed { reason, .. } => reason.name(),
+            Self::OverBudget { .. } => Reason::BudgetExceeded.name(),
         }
     }
 }

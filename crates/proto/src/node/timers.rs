@@ -31,6 +31,7 @@ impl Node {
             .entries
             .extend(self.strangers.overdue(at.now).map(Entry::Flood));
         self.sweep_open(at.now);
+        self.tell_decrees(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
@@ -45,7 +46,8 @@ impl Node {
     /// The next time at which [`Node::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let links = self.links.values().filter_map(Link::due).min();
-        links.into_iter().chain(self.strangers.due()).min()
+        let others = [self.strangers.due(), self.decrees_due()];
+        links.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
@@ -65,6 +67,7 @@ impl Node {
             for id in open {
                 self.send_receipt(at, peer, id, &mut outcome);
             }
+            self.end_lost_drafts(at, peer, &mut outcome);
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),
@@ -83,6 +86,7 @@ impl Node {
     /// to at once, what was sent into the void goes out again now and not at its next resend, and
     /// each session's peer hears how far we are.
     pub fn handle_connected(&mut self, at: At) -> Outcome {
+        self.hasten_decrees(at.now);
         for link in self.links.values_mut() {
             link.next_announce = None;
             link.silence = Duration::ZERO;
@@ -160,8 +164,12 @@ impl Node {
     }
 
     fn resend_messages(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let paused = self.pausing.is_paused();
         for session in &mut self.link_mut(peer).sessions {
-            let (resend, expired) = session.ledger.overdue(at.now);
+            let (mut resend, expired) = session.ledger.overdue(at.now);
+            if paused {
+                resend.clear();
+            }
             outcome.effects.extend(
                 resend
                     .into_iter()
@@ -227,6 +235,7 @@ impl Link {
         });
         let drafts = self.drafts.iter().map(|waiting| waiting.until);
         let fixed = [
+            self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(),
             self.seeks_session_at(),

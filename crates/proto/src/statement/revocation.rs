@@ -55,6 +55,18 @@ impl Revocation {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value) -> Result<Self, CertificateError> {
+        let revocation = Self::read(value)?;
+        revocation.prove()?;
+        Ok(revocation)
+    }
+
+    /// Verifies the root's signature.
+    pub(crate) fn prove(&self) -> Result<(), CertificateError> {
+        Members::of(&self.value, MEMBERS)?.verify(Purpose::Revocation, &self.root)
+    }
+
+    /// Reads a revocation whose signature is not yet verified.
+    pub(crate) fn read(value: &Value) -> Result<Self, CertificateError> {
         let members = Members::of(value, MEMBERS)?;
         if members.text("type")? != "revocation" {
             return Err(CertificateError::Member("type"));
@@ -63,7 +75,7 @@ impl Revocation {
         if why.is_empty() || why.chars().count() > LONGEST_WHY {
             return Err(CertificateError::Member("reason"));
         }
-        let revocation = Self {
+        Ok(Self {
             principal: members.parsed("principal-id")?,
             agent: members.parsed("agent-id")?,
             serial: members.serial("serial")?,
@@ -71,9 +83,7 @@ impl Revocation {
             revoked_at: members.parsed("revoked-at")?,
             root: members.key("root-key")?,
             value: value.clone(),
-        };
-        members.verify(Purpose::Revocation, &revocation.root)?;
-        Ok(revocation)
+        })
     }
 
     /// The statement as it is sent and logged.

@@ -10,6 +10,10 @@
     missing_docs
 )]
 
+use blake2::digest::consts::U24;
+use blake2::{Blake2b, Digest as _};
+use crypto_box::SalsaBox;
+use crypto_box::aead::Aead as _;
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Map, Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
@@ -17,10 +21,12 @@ use signet_proto::entry::{Entry, Verdict};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use signet_proto::json::{Limits, canonical, parse};
-use signet_proto::keys::{Purpose, SigningKey};
+use signet_proto::keys::{Purpose, SealSecret, SigningKey};
 use signet_proto::reject::Reason;
 
-use crate::household::at;
+use signet_proto::statement::{PauseStatement, Revocation};
+
+use crate::household::{self, at};
 
 /// A message-id that a test names.
 pub fn id(name: &str) -> MessageId {
@@ -75,7 +81,9 @@ pub fn in_session(
     ms: i64,
     place: Option<(SessionId, u64)>,
 ) -> Value {
-    let mut draft = Draft::call(method, recipient(to), id(name), json!({"week": "2026-W07"}));
+    let body = decree(from.certificate.principal.as_str(), method);
+    let body = body.unwrap_or_else(|| json!({"week": "2026-W07"}));
+    let mut draft = Draft::call(method, recipient(to), id(name), body);
     draft.summary = Some("Asks for free evenings".into());
     let stamp = Stamp {
         now: at(ms).now,
@@ -87,8 +95,42 @@ pub fn in_session(
     read(draft.sign(from, stamp).unwrap().bytes())
 }
 
+/// The body of a revocation of the person's `agent-lost`, or of a pause or resume.
+pub fn decree(principal: &str, method: Method) -> Option<Value> {
+    let now = at(0).now;
+    let paused = match method {
+        Method::Revoke => {
+            let (person, agent) = (principal.parse().unwrap(), recipient("agent-lost"));
+            let root = household::key(&format!("root of {principal}"));
+            let revoked = Revocation::sign(&person, &agent, 7, "lost", now, &root).unwrap();
+            return Some(json!({ "revocation": revoked.to_value() }));
+        }
+        Method::Pause => true,
+        Method::Resume => false,
+        _ => return None,
+    };
+    let control = household::control(principal);
+    let key = household::key(&format!("control of {principal}"));
+    let said = PauseStatement::sign(paused, 1, now, &control, &key).unwrap();
+    Some(json!({"statement": said.to_value(), "control": control.to_value()}))
+}
+
 pub fn recipient(name: &str) -> AgentId {
     name.parse().unwrap()
+}
+
+/// A box under an ephemeral key of the maker's choice, of which it knows no secret; where the key is of
+/// low order it needs none, and the recipient's arithmetic would give the same.
+pub fn box_under(ephemeral: [u8; 32], to: &SealSecret, plaintext: &[u8]) -> Vec<u8> {
+    let mut hash = Blake2b::<U24>::new();
+    hash.update(ephemeral);
+    hash.update(to.public().as_bytes());
+    let (theirs, ours) = (
+        crypto_box::PublicKey::from_bytes(ephemeral),
+        crypto_box::SecretKey::from_bytes(*to.expose()),
+    );
+    let sealed = SalsaBox::new(&theirs, &ours).encrypt(&hash.finalize(), plaintext);
+    [&ephemeral[..], &sealed.unwrap()].concat()
 }
 
 /// The paths of all values that hold no others, and of empty arrays and objects.

@@ -12,11 +12,14 @@
 
 pub mod forger;
 pub mod net;
+pub mod sealing;
 pub mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use signet_proto::certificate::{
     Certificate, CertificateRequest, ControlCertificate, ControlRequest, KEYS_LIFE, KeyStatement,
 };
@@ -111,6 +114,11 @@ pub fn audit_secret(principal: &str) -> SealSecret {
     SealSecret::of(Zeroizing::new(
         Digest::of(&[b"audit of ", principal.as_bytes()]).0,
     ))
+}
+
+/// Randomness that is the same in every run.
+pub fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([42; 32])
 }
 
 /// One agent: its node, and the log that it would have.

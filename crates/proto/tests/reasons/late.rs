@@ -213,14 +213,6 @@ impl Faults<'_> {
     }
 
     pub fn in_allowance(&mut self) {
-        let input = self.said(Method::Pause, |_| {});
-        self.add(
-            "v12-pause",
-            Reason::MethodNotServed,
-            "session",
-            input,
-            "a method of signet/1 that this release does not serve",
-        );
         let answer = |faults: &Self, to: String, tier: u8| {
             faults.said(Method::Request, |value| {
                 let mut envelope = value["params"].take();

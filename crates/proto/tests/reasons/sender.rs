@@ -164,6 +164,7 @@ impl Faults<'_> {
         );
         let mut forged = of(&self.alice.certificate);
         forged["layers"] = json!([0, 1, 2, 3, 4]);
+        forged["serial"] = json!(9);
         let input = self.announce(body("certificate", forged));
         self.add(
             "v06-certificate-with-a-layer-written-in",

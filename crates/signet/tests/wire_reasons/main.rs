@@ -23,7 +23,9 @@ use serde_json::{Value, json};
 use signet_proto::reject::Reason;
 
 /// What a daemon never says of an input, and why.
-const NOT_FROM_THE_NETWORK: [Reason; 2] = [
+const NOT_FROM_THE_NETWORK: [Reason; 3] = [
+    // This release serves every method of signet/1.
+    Reason::MethodNotServed,
     // Said of what waited, when the peer's flight 4 (or 2) refuses: an `outcome` line, no `rejected` one.
     Reason::PeerRefused,
     // Said to a peer, by our own agent.
@@ -37,7 +39,13 @@ const BRIEF: [u8; 32] = [2; 32];
 fn every_reason_is_reached_over_the_wire() {
     let house = House::new();
     let mut bob = house.home("bob");
-    bob.configure("# tier = 2", "tier = 1");
+    bob.configure("# tier = 4", "tier = 1");
+    bob.configure(
+        "conversation-messages-per-minute = 1000000",
+        "conversation-messages-per-minute = 2",
+    );
+    let offer = "[[capability]]\nname = \"doors.list\"\nschema = '{\"required\": [\"floor\"]}'\n";
+    bob.configure("# [[capability]]", &format!("{offer}# [[capability]]"));
     bob.start();
     let (mallory, victor) = (house.home("mallory"), house.home("victor"));
     let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));

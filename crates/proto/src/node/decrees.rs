@@ -1,0 +1,360 @@
+//! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
+
+use std::time::Duration;
+
+use crate::certificate::{Certificate, ControlCertificate};
+use crate::draft::{Draft, LONGEST_LIFE, Stamp};
+use crate::entry::{Entry, Ruling};
+use crate::envelope::{Message, Method};
+use crate::ids::AgentId;
+use crate::json::{Map, Value};
+use crate::reject::Reason;
+use crate::statement::{PauseStatement, Revocation};
+use crate::time::Timestamp;
+
+use super::request::LocalError;
+use super::{At, Effect, Node, Notice, Outcome};
+
+/// How often a decree is told again, and for how long.
+const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
+const TELL_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A connection that comes and goes does not tell it each time.
+const TELL_PACE: Duration = Duration::from_secs(3600);
+/// How many revocations one flight has room for.
+const REVOCATIONS: usize = 64;
+
+/// Whether our person lets their agents pause, and by which word.
+#[derive(Clone, Debug, Default)]
+pub struct Pausing {
+    pub(super) statement: Option<PauseStatement>,
+    /// The last arrival in the inbox before the pause.
+    pub(super) arrivals: u64,
+}
+
+impl Pausing {
+    /// Whether the agents pause now.
+    pub fn is_paused(&self) -> bool {
+        self.statement.as_ref().is_some_and(|said| said.paused)
+    }
+
+    /// The person's last word.
+    pub fn statement(&self) -> Option<&PauseStatement> {
+        self.statement.as_ref()
+    }
+}
+
+impl Node {
+    /// Whether we pause, and by whose word.
+    pub fn pausing(&self) -> &Pausing {
+        &self.pausing
+    }
+
+    /// Takes a revocation that a person handed in: it is obeyed, and when it is our own principal's,
+    /// told to every peer.
+    ///
+    /// # Errors
+    /// `statement-invalid` when no pinned root signed it.
+    pub fn handle_revocation(
+        &mut self,
+        at: At,
+        revocation: &Revocation,
+    ) -> Result<Outcome, LocalError> {
+        if !self.trust().is_authentic(revocation) {
+            return Err(LocalError::Message(Reason::StatementInvalid));
+        }
+        let mut outcome = Outcome::default();
+        self.take_revocation(at, revocation, &mut outcome);
+        self.tell_decrees(at, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// Obeys our person's word to pause or to go on, and tells it to their other agents.
+    ///
+    /// # Errors
+    /// `statement-invalid` when our person's control key did not sign it, `statement-stale` when a
+    /// word with its serial or a higher one was obeyed before.
+    pub fn handle_pause(
+        &mut self,
+        at: At,
+        statement: &PauseStatement,
+    ) -> Result<Outcome, LocalError> {
+        self.rule_pause(statement).map_err(LocalError::Message)?;
+        let mut outcome = Outcome::default();
+        self.take_pause(at, statement, &mut outcome);
+        self.tell_decrees(at, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// Whether a control certificate is our own person's, and not older than one we know.
+    pub(super) fn is_our_control(&self, control: &ControlCertificate) -> bool {
+        let own = &self.identity.certificate;
+        let known = self.identity.control.as_ref();
+        let known = known.map_or(0, |known| known.serial);
+        let obeyed = self.pausing.statement.as_ref();
+        let obeyed = obeyed.map_or(0, |said| said.control.serial);
+        control.principal == own.principal
+            && control.root == own.root
+            && control.serial >= known.max(obeyed)
+    }
+
+    /// Check V12 of `agent.revoke`, `agent.pause` and `agent.resume`.
+    pub(super) fn rule_decree(&self, message: &Message, method: Method) -> Result<(), Reason> {
+        let headers = &message.headers;
+        if headers.session.is_some() || headers.sequence.is_some() {
+            return Err(Reason::HeaderInvalid);
+        }
+        if method == Method::Revoke {
+            let revocation = revocation_in(message).ok_or(Reason::StatementInvalid)?;
+            return match self.trust().is_authentic(&revocation) {
+                true => Ok(()),
+                false => Err(Reason::StatementInvalid),
+            };
+        }
+        let own = self.trust().own_principal();
+        let statement = pause_in(message).ok_or(Reason::StatementInvalid)?;
+        let fits = headers.principal_id == *own && statement.paused == (method == Method::Pause);
+        match fits {
+            true => self.rule_pause(&statement),
+            false => Err(Reason::StatementInvalid),
+        }
+    }
+
+    fn rule_pause(&self, statement: &PauseStatement) -> Result<(), Reason> {
+        if !self.is_our_control(&statement.control) {
+            return Err(Reason::StatementInvalid);
+        }
+        let last = self.pausing.statement.as_ref();
+        match last.is_none_or(|last| last.serial < statement.serial) {
+            true => Ok(()),
+            false => Err(Reason::StatementStale),
+        }
+    }
+
+    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
+    /// back the key that signed it.
+    pub(super) fn obey(&mut self, at: At, message: &Message, outcome: &mut Outcome) -> Ruling {
+        self.take_decrees(at, message, outcome);
+        let changed = !outcome.entries.is_empty();
+        match changed && self.is_sender_revoked(message) {
+            true => Ruling::Rejected(Reason::CertificateRevoked),
+            false => Ruling::Accepted,
+        }
+    }
+
+    /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
+    /// may lose the message, which comes again, but not the decree alone.
+    fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        match message.form.method() {
+            Some(Method::Announce | Method::Verify) => {
+                let carried = message
+                    .body
+                    .as_ref()
+                    .and_then(|body| body.get("revocations"));
+                let carried = carried.and_then(Value::as_array).cloned();
+                for value in carried.unwrap_or_default().iter().take(REVOCATIONS) {
+                    self.take_carried(at, value, outcome);
+                }
+            }
+            Some(Method::Revoke) => {
+                if let Some(revocation) = revocation_in(message) {
+                    self.take_revocation(at, &revocation, outcome);
+                }
+            }
+            Some(Method::Pause | Method::Resume) => {
+                if let Some(statement) = pause_in(message) {
+                    self.take_pause(at, &statement, outcome);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a peer only carries is looked at before its signature is: only news of a pinned root.
+    fn take_carried(&mut self, at: At, value: &Value, outcome: &mut Outcome) {
+        if let Ok(revocation) = Revocation::read(value)
+            && self.trust().is_news(&revocation)
+            && revocation.prove().is_ok()
+        {
+            self.take_revocation(at, &revocation, outcome);
+        }
+    }
+
+    fn take_revocation(&mut self, at: At, revocation: &Revocation, outcome: &mut Outcome) {
+        if !self.trust().is_news(revocation) {
+            return;
+        }
+        let notice = Notice::Revoked(revocation.clone());
+        self.write_entry(
+            at,
+            Entry::Revoked(revocation.clone()),
+            Some(notice),
+            outcome,
+        );
+        outcome.effects.push(Effect::Trust(self.trust().clone()));
+        self.decrees_changed();
+    }
+
+    fn take_pause(&mut self, at: At, statement: &PauseStatement, outcome: &mut Outcome) {
+        let before = self.pausing.clone();
+        let notice = Notice::Pause(statement.clone());
+        self.write_entry(at, Entry::Pause(statement.clone()), Some(notice), outcome);
+        self.decrees_changed();
+        if before.is_paused() && !statement.paused {
+            self.go_on(at, before.arrivals, outcome);
+        }
+    }
+
+    /// What came during the pause is handed over, and what waited goes out.
+    fn go_on(&mut self, at: At, arrivals: u64, outcome: &mut Outcome) {
+        let waited: Vec<_> = self
+            .inbox
+            .after(arrivals)
+            .map(|item| item.message)
+            .collect();
+        for message in waited {
+            let opened = self.opened(&message);
+            self.hand_over(&message, opened, outcome);
+        }
+        for link in self.links.values_mut() {
+            for session in &mut link.sessions {
+                session.ledger.hasten(at.now);
+            }
+        }
+        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        for peer in peers {
+            self.release(at, &peer, outcome);
+        }
+    }
+
+    /// Whether the key that signed `message` has been taken back by what it carried itself.
+    fn is_sender_revoked(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        let body = message.body.as_ref();
+        let carried = body.and_then(|body| Certificate::read(body.get("certificate")?).ok());
+        let known = self.trust().peer(&headers.agent_id);
+        let known = known.and_then(|peer| peer.certificate(headers.key_id));
+        let certificate = carried.as_ref().or(known);
+        certificate.is_some_and(|certificate| self.trust().is_revoked(certificate))
+    }
+
+    /// Our principal's revocations, as flights 1 and 2 carry them.
+    pub(super) fn carried_revocations(&self) -> Value {
+        let own = self.trust().revocations(self.trust().own_principal());
+        own.take(REVOCATIONS)
+            .map(|revocation| revocation.to_value().clone())
+            .collect()
+    }
+
+    /// Everybody hears of it at once, and then daily.
+    pub(super) fn decrees_changed(&mut self) {
+        for link in self.links.values_mut() {
+            link.told = None;
+        }
+    }
+
+    /// The connection is new: everybody hears again, unless they just did.
+    pub(super) fn hasten_decrees(&mut self, now: Timestamp) {
+        for link in self.links.values_mut() {
+            link.told = link.told.filter(|told| now.since(*told) < TELL_PACE);
+        }
+    }
+
+    /// When the next decree is to be told to a peer.
+    pub(super) fn decrees_due(&self) -> Option<Timestamp> {
+        let told = |(peer, link): (&AgentId, &super::link::Link)| {
+            self.trust().trusted(peer)?;
+            let next = link.told.map_or(Timestamp::from_millis(0), |told| {
+                told.saturating_add(TELL_AGAIN)
+            });
+            self.decrees_for(peer, next).next().map(|_| next)
+        };
+        self.links.iter().filter_map(told).min()
+    }
+
+    pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
+        let due = |(peer, link): &(&AgentId, &super::link::Link)| {
+            let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
+            self.trust().trusted(peer).is_some() && told.is_none_or(|next| next <= at.now)
+        };
+        let peers: Vec<_> = self.links.iter().filter(due).collect();
+        let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
+        for peer in peers {
+            let decrees: Vec<_> = self.decrees_for(&peer, at.now).collect();
+            for (method, body) in decrees {
+                self.send_decree(at, &peer, method, body, outcome);
+            }
+            self.link_mut(&peer).told = Some(at.now);
+        }
+    }
+
+    /// What a peer is told: our principal's revocations, and for our person's other agents whether
+    /// they pause.
+    fn decrees_for(
+        &self,
+        peer: &AgentId,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (Method, Value)> + use<> {
+        let young = |since: Timestamp| now.since(since) < TELL_FOR;
+        let own = self.trust().own_principal();
+        let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
+        let revocations = self.trust().revocations(own);
+        let revocations = revocations.filter(|revocation| young(revocation.revoked_at));
+        let mut decrees: Vec<_> = revocations
+            .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
+            .collect();
+        let word = self.pausing.statement.as_ref();
+        let word = word.filter(|word| young(word.issued_at) && of_peer == Some(own));
+        decrees.extend(word.map(|word| {
+            let method = if word.paused {
+                Method::Pause
+            } else {
+                Method::Resume
+            };
+            let mut body = object("statement", word.to_value());
+            if let Some(members) = body.as_object_mut() {
+                members.insert("control".into(), word.control.to_value().clone());
+            }
+            (method, body)
+        }));
+        decrees.into_iter()
+    }
+
+    fn send_decree(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        method: Method,
+        body: Value,
+        outcome: &mut Outcome,
+    ) {
+        let id = self.fresh_id(at.now);
+        let draft = Draft {
+            life: LONGEST_LIFE,
+            ..Draft::call(method, peer.clone(), id, body)
+        };
+        let stamp = Stamp {
+            now: at.now,
+            session: None,
+            sequence: None,
+            audit_head: at.head,
+            version: self.identity.certificate.lowest_version(),
+        };
+        if let Ok(signed) = draft.sign(&self.identity, stamp) {
+            self.write_sent(at, signed, outcome);
+        }
+    }
+}
+
+fn revocation_in(message: &Message) -> Option<Revocation> {
+    Revocation::parse(message.body.as_ref()?.get("revocation")?).ok()
+}
+
+fn pause_in(message: &Message) -> Option<PauseStatement> {
+    let body = message.body.as_ref()?;
+    let control = ControlCertificate::parse(body.get("control")?).ok()?;
+    PauseStatement::parse(body.get("statement")?, &control).ok()
+}
+
+fn object(name: &str, value: &Value) -> Value {
+    Value::Object(Map::from_iter([(name.to_owned(), value.clone())]))
+}

@@ -1,0 +1,191 @@
+//! What waits to leave: for a session, for a stranger to be approved, for our person's decision.
+
+use crate::draft::Draft;
+use crate::entry::{ApprovalLine, Did, Entry};
+use crate::ids::{AgentId, Digest, KeyId, MessageId};
+use crate::json::{Value, canonical};
+use crate::reject::Reason;
+use crate::statement::{Approval, Decision};
+use crate::time::Timestamp;
+
+use super::link::Waiting;
+use super::request::LocalError;
+use super::{At, Node, Outcome, State};
+
+/// How many unknown agents may have mail waiting.
+const STRANGERS: usize = 64;
+/// Why a draft ends that its person refused.
+const NOT_APPROVED: &str = "not-approved";
+
+/// A draft that waits, as a person sees it.
+#[derive(Clone, Debug)]
+pub struct Waiter<'a> {
+    /// For whom.
+    pub peer: &'a AgentId,
+    /// What.
+    pub draft: &'a Draft,
+    /// When its life ends.
+    pub until: Timestamp,
+    /// What a person is to decide about: SHA-256(JCS(…)) of it is signed. None when nobody has to.
+    pub value: Option<&'a Value>,
+    /// For what it waits.
+    pub waits_for: WaitsFor,
+}
+
+/// What has to happen before a draft leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Our person's approval.
+    Approval,
+    /// That our person and the peer's approve each other.
+    Introduction,
+    /// That our person lets their agents go on.
+    Resume,
+    /// A session, or room in it.
+    Session,
+}
+
+impl WaitsFor {
+    /// The stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Introduction => "introduction",
+            Self::Resume => "resume",
+            Self::Session => "session",
+        }
+    }
+}
+
+impl Node {
+    /// Everything that waits to leave, by peer, oldest first.
+    pub fn drafts(&self) -> impl Iterator<Item = Waiter<'_>> {
+        self.links.iter().flat_map(move |(peer, link)| {
+            let drafts = link.drafts.iter();
+            drafts.map(move |waiting| Waiter {
+                peer,
+                draft: &waiting.draft,
+                until: waiting.until,
+                value: waiting
+                    .approval
+                    .as_ref()
+                    .map(|approval| approval.value.as_ref()),
+                waits_for: self.waits_for(peer, waiting),
+            })
+        })
+    }
+
+    /// Our person's decision about a draft, signed by their control key.
+    ///
+    /// # Errors
+    /// `draft-unknown` when no such draft waits for one (it may have ended, or never been), or
+    /// `statement-invalid` when our person's control key did not sign.
+    pub fn handle_decision(&mut self, at: At, approval: &Approval) -> Result<Outcome, LocalError> {
+        if !self.is_our_control(&approval.control) {
+            return Err(LocalError::Message(Reason::StatementInvalid));
+        }
+        let (peer, message_id) = self.undecided(approval.draft)?;
+        let mut outcome = Outcome::default();
+        let line = ApprovalLine {
+            peer: peer.clone(),
+            message_id,
+            approval: approval.clone(),
+        };
+        self.write_entry(at, Entry::Approval(line), None, &mut outcome);
+        match approval.decision {
+            Decision::Refused => {
+                let state = State::Refused(NOT_APPROVED.to_owned());
+                let did = Did::DraftRefused;
+                self.end_draft(at, &peer, message_id, did, state, &mut outcome);
+            }
+            Decision::Approved => {
+                self.release(at, &peer, &mut outcome);
+                self.announce_for_drafts(at, &peer, &mut outcome);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// The root key that an approval of this draft would rest on, when our person's is needed.
+    pub(super) fn approval_root(&self, draft: &Draft) -> Result<Option<KeyId>, LocalError> {
+        if !self.policy.approve.contains(&draft.data_tier) || draft.is_empty() {
+            return Ok(None);
+        }
+        let root = self.bound_root(&draft.recipient);
+        root.map(Some)
+            .ok_or_else(|| LocalError::PeerUnknown(draft.recipient.clone()))
+    }
+
+    /// Whether mail for `peer` may be taken: a stranger's waits, a revoked agent's does not.
+    pub(super) fn may_write_to(&self, peer: &AgentId) -> Result<(), LocalError> {
+        if self.trust().trusted(peer).is_some() {
+            return Ok(());
+        }
+        if self.trust().peer(peer).is_some() {
+            return Err(LocalError::PeerRevoked(peer.clone()));
+        }
+        let strangers = self.links.iter();
+        let strangers = strangers.filter(|(other, link)| {
+            *other != peer && self.trust().peer(other).is_none() && !link.drafts.is_empty()
+        });
+        match peer == self.identity.agent() || strangers.count() >= STRANGERS {
+            true if peer == self.identity.agent() => Err(LocalError::PeerUnknown(peer.clone())),
+            true => Err(LocalError::TooManyStrangers),
+            false => Ok(()),
+        }
+    }
+
+    /// The next draft that may leave now, whatever waits before it for a person.
+    pub(super) fn releasable(&self, peer: &AgentId) -> Option<&Waiting> {
+        let drafts = &self.link(peer)?.drafts;
+        drafts.iter().find(|waiting| waiting.is_approved())
+    }
+
+    /// Why a draft may not leave although it is its turn.
+    pub(super) fn obstacle(&self, peer: &AgentId, waiting: &Waiting) -> Option<&'static str> {
+        let approval = waiting.approval.as_ref()?;
+        let same = self.bound_root(peer) == Some(approval.root);
+        (!same).then_some(Reason::RootChanged.name())
+    }
+
+    pub(super) fn announce_for_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let link = self.link(peer);
+        let waits = link.is_some_and(|link| {
+            link.drafts.iter().any(Waiting::is_approved) && link.sendable(at.now).is_none()
+        });
+        if waits {
+            self.announce_if_idle(at, peer, outcome);
+        }
+    }
+
+    fn bound_root(&self, peer: &AgentId) -> Option<KeyId> {
+        let principal = self.trust().trusted(peer)?.principal()?;
+        Some(self.trust().principal(principal)?.root().id())
+    }
+
+    fn undecided(&self, draft: Digest) -> Result<(AgentId, MessageId), LocalError> {
+        let waits = |waiter: &Waiter<'_>| {
+            waiter.waits_for == WaitsFor::Approval && waiter.value.map(hash_of_draft) == Some(draft)
+        };
+        let found = self.drafts().find(waits);
+        let found = found.map(|waiter| (waiter.peer.clone(), waiter.draft.message_id));
+        found.ok_or(LocalError::DraftUnknown)
+    }
+
+    fn waits_for(&self, peer: &AgentId, waiting: &Waiting) -> WaitsFor {
+        if !waiting.is_approved() {
+            WaitsFor::Approval
+        } else if self.trust().peer(peer).is_none() {
+            WaitsFor::Introduction
+        } else if self.pausing.is_paused() {
+            WaitsFor::Resume
+        } else {
+            WaitsFor::Session
+        }
+    }
+}
+
+/// What a person signs of a draft: SHA-256(JCS(draft)).
+pub fn hash_of_draft(draft: &Value) -> Digest {
+    Digest::of(&[&canonical(draft)])
+}

@@ -1,0 +1,143 @@
+//! What people's decisions change: bindings, revocations, approvals. Part of the one place where
+//! lasting state changes.
+
+use crate::certificate::Certificate;
+use crate::entry::{ApprovalLine, TrustChange};
+use crate::ids::{AgentId, MessageId};
+use crate::statement::{Decision, Revocation};
+use crate::time::Timestamp;
+
+use super::Node;
+use super::memory::Changed;
+
+impl Node {
+    pub(super) fn apply_trust(
+        &mut self,
+        now: Timestamp,
+        change: TrustChange,
+        certificate: &Certificate,
+    ) -> Changed {
+        let agent = &certificate.agent;
+        match change {
+            // A binding that contradicts another was never written; a log that holds one is refused
+            // by `audit verify`, and here the first one stands.
+            TrustChange::Bound => {
+                let withdrawn = self.trust().peer(agent);
+                let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
+                let approved = self.waiting_room.decided(certificate) || withdrawn;
+                let _ = self.trust.bind(certificate);
+                let link = self.link_mut(agent);
+                link.next_announce = None;
+                link.greets |= approved;
+            }
+            TrustChange::Renewed | TrustChange::RootSucceeded => {
+                let _ = self.trust.renew(certificate);
+                self.link_mut(agent);
+            }
+            TrustChange::Pending => self.waiting_room.wait(now, certificate),
+            TrustChange::RootChanged => self.waiting_room.alarmed(now, certificate),
+            TrustChange::Refused => {
+                self.trust.refuse(certificate);
+                self.waiting_room.refused(certificate);
+            }
+            TrustChange::Withdrawn => {
+                self.trust.withdraw(agent);
+                return self.cut(agent);
+            }
+            TrustChange::RootReplaced => return self.apply_replaced_root(certificate),
+            TrustChange::Revoked => {}
+        }
+        Changed::default()
+    }
+
+    fn apply_replaced_root(&mut self, certificate: &Certificate) -> Changed {
+        let _ = self.trust.replace_root(certificate);
+        self.waiting_room.decided(certificate);
+        let theirs = self.trust().peers();
+        let theirs = theirs.filter(|(_, peer)| peer.principal() == Some(&certificate.principal));
+        let theirs: Vec<AgentId> = theirs.map(|(agent, _)| agent.clone()).collect();
+        let mut changed = Changed::default();
+        for agent in theirs {
+            changed.cut.append(&mut self.cut(&agent).cut);
+        }
+        changed
+    }
+
+    pub(super) fn apply_revocation(&mut self, revocation: &Revocation) -> Changed {
+        self.trust.revoke(revocation);
+        let agent = &revocation.agent;
+        let Some(peer) = self.trust().peer(agent).cloned() else {
+            return Changed::default();
+        };
+        if self.trust().trusted(agent).is_none() {
+            return self.cut(agent);
+        }
+        // A newer certificate stands: only what the revoked keys opened is closed.
+        let view = self.trust().clone();
+        let revoked = |key| {
+            let certificate = peer.certificate(key);
+            certificate.is_none_or(|certificate| view.is_revoked(certificate))
+        };
+        let link = self.link_mut(agent);
+        let mut changed = Changed::default();
+        for session in &mut link.sessions {
+            if revoked(session.peer_key) && !session.closed {
+                session.closed = true;
+                changed.abandoned.append(&mut session.ledger.abandon());
+            }
+        }
+        changed
+    }
+
+    /// Takes the certificate that a handshake brought, and says what it was worth.
+    pub(super) fn renew(&mut self, certificate: &Certificate) -> Option<TrustChange> {
+        let principal = self.trust().principal(&certificate.principal);
+        let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
+        match self.trust.renew(certificate) {
+            Ok(true) if succeeds => Some(TrustChange::RootSucceeded),
+            Ok(true) => Some(TrustChange::Renewed),
+            _ => None,
+        }
+    }
+
+    /// Ends everything with a peer that is trusted no more: sessions, drafts, open requests; what it
+    /// sent and our agent has not taken is set aside for the person.
+    fn cut(&mut self, agent: &AgentId) -> Changed {
+        let Some(link) = self.links.get_mut(agent) else {
+            return Changed::default();
+        };
+        let drafts = link.drafts.drain(..);
+        let mut names: Vec<MessageId> = drafts.map(|waiting| waiting.draft.message_id).collect();
+        for session in &mut link.sessions {
+            session.closed = true;
+            session.retry = None;
+            let abandoned = session.ledger.abandon();
+            names.extend(abandoned.iter().map(|message| message.headers.message_id));
+        }
+        link.handshake = Default::default();
+        let asked = self.open.iter().filter(|(_, open)| open.peer == *agent);
+        names.extend(asked.map(|(name, _)| *name));
+        self.open.retain(|_, open| open.peer != *agent);
+        names.sort_unstable();
+        names.dedup();
+        self.pings.retain(|(peer, _), _| peer != agent);
+        self.inbox.set_aside(agent);
+        Changed {
+            cut: names
+                .into_iter()
+                .map(|name| (agent.clone(), name))
+                .collect(),
+            ..Changed::default()
+        }
+    }
+
+    pub(super) fn apply_approval(&mut self, line: &ApprovalLine) {
+        let drafts = &mut self.link_mut(&line.peer).drafts;
+        let waiting = drafts
+            .iter_mut()
+            .find(|waiting| waiting.draft.message_id == line.message_id);
+        if let Some(approval) = waiting.and_then(|waiting| waiting.approval.as_mut()) {
+            approval.granted = line.approval.decision == Decision::Approved;
+        }
+    }
+}

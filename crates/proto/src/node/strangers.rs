@@ -1,0 +1,278 @@
+//! Strangers: who waits for our person's decision, and what the person decides about trust.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::certificate::Certificate;
+use crate::entry::{Entry, TrustChange};
+use crate::envelope::{Form, Message, Method};
+use crate::ids::{AgentId, KeyId};
+use crate::keys::VerifyKey;
+use crate::reject::Reason;
+use crate::time::Timestamp;
+use crate::trust::BindError;
+use crate::verify::prove_stranger;
+
+use super::inbound::admit_time;
+use super::request::LocalError;
+use super::{At, Effect, Node, Notice, Outcome};
+
+/// How many strangers may wait, one for each root key.
+const WAITING: usize = 16;
+/// How long one waits.
+const WAIT: Duration = Duration::from_secs(24 * 3600);
+/// How many strangers' flights are verified in a second.
+const PROOFS: u32 = 50;
+/// How many changed root keys are told of in a day, one time each.
+const ALARMS: usize = 16;
+const ALARM_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// An unbound agent whose flight holds under the root key that came with it.
+#[derive(Clone, Debug)]
+pub struct Stranger {
+    /// What it claims. Only its form and signatures are proven: the names are its own words.
+    pub certificate: Certificate,
+    /// When it announced itself.
+    pub since: Timestamp,
+}
+
+/// Who waits, and which changed roots were told of.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    waiting: BTreeMap<KeyId, Stranger>,
+    alarms: BTreeMap<KeyId, Timestamp>,
+    proofs: Option<(Timestamp, u32)>,
+}
+
+impl Strangers {
+    pub(super) fn wait(&mut self, now: Timestamp, certificate: &Certificate) {
+        self.waiting
+            .retain(|_, stranger| now.since(stranger.since) < WAIT);
+        let stranger = Stranger {
+            certificate: certificate.clone(),
+            since: now,
+        };
+        self.waiting.insert(certificate.root.id(), stranger);
+    }
+
+    /// Whoever else claimed the same agent-id goes as well: it is somebody's now. Says whether this
+    /// one had asked.
+    pub(super) fn decided(&mut self, certificate: &Certificate) -> bool {
+        let asked = self.waiting.remove(&certificate.root.id());
+        self.waiting
+            .retain(|_, other| other.certificate.agent != certificate.agent);
+        asked.is_some_and(|stranger| stranger.certificate.agent == certificate.agent)
+    }
+
+    pub(super) fn refused(&mut self, certificate: &Certificate) {
+        self.waiting.remove(&certificate.root.id());
+    }
+
+    pub(super) fn alarmed(&mut self, now: Timestamp, certificate: &Certificate) {
+        self.alarms
+            .retain(|_, since| now.since(*since) < ALARM_LIFE);
+        self.alarms.insert(certificate.root.id(), now);
+    }
+
+    fn has_room(&self, change: TrustChange, root: KeyId, now: Timestamp) -> bool {
+        let waits = |stranger: &&Stranger| now.since(stranger.since) < WAIT;
+        let rings = |since: &&Timestamp| now.since(**since) < ALARM_LIFE;
+        match change {
+            TrustChange::Pending => {
+                let known = self.waiting.get(&root).filter(waits).is_some();
+                !known && self.waiting.values().filter(waits).count() < WAITING
+            }
+            _ => {
+                let known = self.alarms.get(&root).filter(rings).is_some();
+                !known && self.alarms.values().filter(rings).count() < ALARMS
+            }
+        }
+    }
+
+    /// Whether one more flight may be verified in this second.
+    fn spend_proof(&mut self, now: Timestamp) -> bool {
+        let second = Duration::from_secs(1);
+        let spent = self
+            .proofs
+            .filter(|(since, _)| *since <= now && now.since(*since) < second);
+        let (since, spent) = spent.unwrap_or((now, 0));
+        self.proofs = Some((since, spent.saturating_add(1)));
+        spent < PROOFS
+    }
+}
+
+impl Node {
+    /// The strangers that wait for our person's decision.
+    pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = &Stranger> {
+        let waiting = self.waiting_room.waiting.values();
+        waiting.filter(move |stranger| now.since(stranger.since) < WAIT)
+    }
+
+    /// The changed root keys that were told of in the last day.
+    pub fn root_alarms(&self, now: Timestamp) -> impl Iterator<Item = (KeyId, Timestamp)> {
+        let alarms = self.waiting_room.alarms.iter();
+        alarms
+            .filter(move |(_, since)| now.since(**since) < ALARM_LIFE)
+            .map(|(root, since)| (*root, *since))
+    }
+
+    /// Our person trusts a stranger, or again an agent that they had withdrawn: its id is bound to
+    /// the root key, and we announce ourselves.
+    ///
+    /// # Errors
+    /// When nobody of that name waits, or more than one and `root` does not say which.
+    pub fn handle_approve(
+        &mut self,
+        at: At,
+        agent: &AgentId,
+        root: Option<KeyId>,
+    ) -> Result<Outcome, LocalError> {
+        let certificate = match self.stranger(at.now, agent, root) {
+            Err(LocalError::StrangerUnknown(_)) => self.withdrawn(agent),
+            found => found,
+        }?;
+        let mut outcome = self
+            .handle_bind(at, &certificate)
+            .map_err(LocalError::Bind)?;
+        self.announce_if_idle(at, agent, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// Our person refuses a stranger: this agent-id under this root key is not asked about again.
+    ///
+    /// # Errors
+    /// When nobody of that name waits, or more than one and `root` does not say which.
+    pub fn handle_refuse(
+        &mut self,
+        at: At,
+        agent: &AgentId,
+        root: Option<KeyId>,
+    ) -> Result<Outcome, LocalError> {
+        let certificate = self.stranger(at.now, agent, root)?;
+        Ok(self.decide(at, TrustChange::Refused, &certificate))
+    }
+
+    /// Our person takes back the trust in an agent: its sessions close both ways, what waits for it
+    /// is refused, and what it sent and our agent has not taken is set aside.
+    ///
+    /// # Errors
+    /// When no such agent is trusted.
+    pub fn handle_withdraw(&mut self, at: At, agent: &AgentId) -> Result<Outcome, LocalError> {
+        let peer = self.trust().peer(agent);
+        let peer = peer.filter(|peer| !peer.is_withdrawn());
+        let certificate = peer.and_then(|peer| peer.newest()).cloned();
+        let certificate = certificate.ok_or_else(|| LocalError::PeerUnknown(agent.clone()))?;
+        Ok(self.decide(at, TrustChange::Withdrawn, &certificate))
+    }
+
+    /// Our person pins another root key for a principal, which the old one had not named. Every
+    /// other agent of the principal is withdrawn.
+    ///
+    /// # Errors
+    /// When the agent-id is another principal's, or our own.
+    pub fn handle_replace_root(
+        &mut self,
+        at: At,
+        certificate: &Certificate,
+    ) -> Result<Outcome, BindError> {
+        self.trust.clone().replace_root(certificate)?;
+        Ok(self.decide(at, TrustChange::RootReplaced, certificate))
+    }
+
+    pub(super) fn decide(
+        &mut self,
+        at: At,
+        change: TrustChange,
+        certificate: &Certificate,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.write_entry(
+            at,
+            Entry::Trust(change, certificate.clone()),
+            None,
+            &mut outcome,
+        );
+        outcome.effects.push(Effect::Trust(self.trust().clone()));
+        outcome
+    }
+
+    /// What an unbound agent's flight is worth: a place among those who wait, or an alarm. Nothing
+    /// is ever answered.
+    pub(super) fn consider_stranger(
+        &mut self,
+        at: At,
+        flight: &Message,
+        reason: Reason,
+        outcome: &mut Outcome,
+    ) {
+        let change = match reason {
+            Reason::AgentUnknown | Reason::PrincipalUnknown => TrustChange::Pending,
+            Reason::RootChanged => TrustChange::RootChanged,
+            _ => return,
+        };
+        let opens = matches!(
+            flight.form,
+            Form::Call(Method::Announce) | Form::Call(Method::Verify)
+        );
+        let Some(root) = claimed_root(flight).filter(|_| opens) else {
+            return;
+        };
+        let fits = admit_time(at.now, flight).is_ok()
+            && self.waiting_room.has_room(change, root, at.now)
+            && self.waiting_room.spend_proof(at.now);
+        let Some(certificate) = fits.then(|| prove_stranger(flight).ok()).flatten() else {
+            return;
+        };
+        let notice = match change {
+            TrustChange::Pending => Notice::StrangerWaits(certificate.clone()),
+            _ => Notice::RootChanged(certificate.clone()),
+        };
+        self.write_entry(at, Entry::Trust(change, certificate), Some(notice), outcome);
+    }
+
+    /// Applies an entry of our own making, and lets everybody hear of it.
+    pub(super) fn write_entry(
+        &mut self,
+        at: At,
+        entry: Entry,
+        notice: Option<Notice>,
+        outcome: &mut Outcome,
+    ) {
+        let changed = self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        outcome
+            .effects
+            .extend(notice.map(Box::new).map(Effect::Notice));
+        self.tell(changed, outcome);
+    }
+
+    fn stranger(
+        &self,
+        now: Timestamp,
+        agent: &AgentId,
+        root: Option<KeyId>,
+    ) -> Result<Certificate, LocalError> {
+        let named = |stranger: &&Stranger| {
+            let claimed = &stranger.certificate;
+            claimed.agent == *agent && root.is_none_or(|root| root == claimed.root.id())
+        };
+        let mut found = self.pending(now).filter(named);
+        match (found.next(), found.next()) {
+            (Some(stranger), None) => Ok(stranger.certificate.clone()),
+            (Some(_), Some(_)) => Err(LocalError::StrangerAmbiguous(agent.clone())),
+            (None, _) => Err(LocalError::StrangerUnknown(agent.clone())),
+        }
+    }
+
+    fn withdrawn(&self, agent: &AgentId) -> Result<Certificate, LocalError> {
+        let peer = self.trust().peer(agent).filter(|peer| peer.is_withdrawn());
+        let newest = peer.and_then(|peer| peer.newest()).cloned();
+        newest.ok_or_else(|| LocalError::StrangerUnknown(agent.clone()))
+    }
+}
+
+fn claimed_root(flight: &Message) -> Option<KeyId> {
+    let certificate = flight.body.as_ref()?.get("certificate")?;
+    let root: VerifyKey = certificate.get("root-key")?.as_str()?.parse().ok()?;
+    Some(root.id())
+}

@@ -1,0 +1,170 @@
+//! What others see of the trust store: a snapshot that is cheap to share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Peer, Principal, Refused, Revoked};
+use crate::certificate::Certificate;
+use crate::ids::{AgentId, PrincipalId};
+use crate::reject::Reason;
+use crate::statement::Revocation;
+
+/// A snapshot of the trust store, cheap to clone and to share between threads.
+#[derive(Clone, Debug)]
+pub struct TrustView {
+    pub(super) me: AgentId,
+    pub(super) own: PrincipalId,
+    pub(super) principals: Arc<BTreeMap<PrincipalId, Principal>>,
+    pub(super) peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
+    pub(super) refused: Arc<Refused>,
+    pub(super) revoked: Arc<Revoked>,
+}
+
+/// How a certificate stands to what is bound.
+pub(super) enum Standing<'a> {
+    /// The newest certificate of a bound agent, or a newer one.
+    Bound(&'a Peer),
+    /// An older root's certificate that was known before the root was succeeded.
+    Known(&'a Peer),
+    Unbound,
+    Withdrawn,
+    Refused,
+    Revoked,
+    Older,
+    Taken,
+    RootChanged,
+}
+
+impl TrustView {
+    /// Whose view it is.
+    pub fn me(&self) -> &AgentId {
+        &self.me
+    }
+
+    /// For whom the view's owner acts.
+    pub fn own_principal(&self) -> &PrincipalId {
+        &self.own
+    }
+
+    /// The peer of that name.
+    pub fn peer(&self, agent: &AgentId) -> Option<&Peer> {
+        self.peers.get(agent).map(Arc::as_ref)
+    }
+
+    /// The peer of that name, unless it is withdrawn or its newest certificate is revoked.
+    pub fn trusted(&self, agent: &AgentId) -> Option<&Peer> {
+        self.peer(agent).filter(|peer| {
+            let newest = peer.newest();
+            !peer.withdrawn && newest.is_some_and(|newest| !self.is_revoked(newest))
+        })
+    }
+
+    /// Every peer, by name.
+    pub fn peers(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
+        self.peers
+            .iter()
+            .map(|(agent, peer)| (agent, peer.as_ref()))
+    }
+
+    /// The pinned person of that name.
+    pub fn principal(&self, principal: &PrincipalId) -> Option<&Principal> {
+        self.principals.get(principal)
+    }
+
+    /// Every revocation of a principal's agents that reaches highest.
+    pub fn revocations(&self, principal: &PrincipalId) -> impl Iterator<Item = &Arc<Revocation>> {
+        let of = move |named: &&(PrincipalId, AgentId)| named.0 == *principal;
+        let named = self.revoked.iter();
+        named
+            .filter(move |(name, _)| of(name))
+            .map(|(_, revocation)| revocation)
+    }
+
+    /// Whether the certificate's root took it back.
+    pub fn is_revoked(&self, certificate: &Certificate) -> bool {
+        if self.revoked.is_empty() {
+            return false;
+        }
+        let named = (certificate.principal.clone(), certificate.agent.clone());
+        let revoked = self.revoked.get(&named);
+        revoked.is_some_and(|revocation| certificate.serial <= revocation.serial)
+    }
+
+    /// Whether a revocation is signed by a pinned root. Only such ones are taken.
+    pub fn is_authentic(&self, revocation: &Revocation) -> bool {
+        let pinned = self.principals.get(&revocation.principal);
+        pinned.is_some_and(|pinned| pinned.root == revocation.root)
+    }
+
+    /// Whether a revocation is authentic and reaches higher than what is known.
+    pub fn is_news(&self, revocation: &Revocation) -> bool {
+        let named = (revocation.principal.clone(), revocation.agent.clone());
+        let known = self.revoked.get(&named);
+        self.is_authentic(revocation) && known.is_none_or(|known| known.serial < revocation.serial)
+    }
+
+    /// The bound peer that a flight's certificate speaks of (check V06). The certificate's signature
+    /// need not be verified yet: a stranger's costs nothing.
+    ///
+    /// # Errors
+    /// `agent-id-taken`, `root-changed`, `principal-unknown`, `agent-unknown`, `trust-withdrawn`,
+    /// `certificate-revoked` or `serial-rolled-back`.
+    pub fn admit(&self, certificate: &Certificate) -> Result<&Peer, Reason> {
+        match self.standing(certificate) {
+            Standing::Bound(peer) | Standing::Known(peer) => Ok(peer),
+            Standing::Older => Err(Reason::SerialRolledBack),
+            Standing::Taken => Err(Reason::AgentIdTaken),
+            Standing::RootChanged => Err(Reason::RootChanged),
+            Standing::Withdrawn | Standing::Refused => Err(Reason::TrustWithdrawn),
+            Standing::Revoked => Err(Reason::CertificateRevoked),
+            Standing::Unbound if self.principals.contains_key(&certificate.principal) => {
+                Err(Reason::AgentUnknown)
+            }
+            Standing::Unbound => Err(Reason::PrincipalUnknown),
+        }
+    }
+
+    pub(super) fn standing(&self, certificate: &Certificate) -> Standing<'_> {
+        let peer = self.peer(&certificate.agent);
+        if let Some(pinned) = self.principals.get(&certificate.principal)
+            && pinned.root != certificate.root
+            && !pinned.is_succeeded_by(&certificate.root)
+        {
+            // After a succession the older root's certificates stay good for those who were known
+            // with them, until they bring a new one; nothing new is taken from that root.
+            return match peer.filter(|peer| peer.newest() == Some(certificate)) {
+                Some(peer) if peer.withdrawn => Standing::Withdrawn,
+                Some(_) if self.is_revoked(certificate) => Standing::Revoked,
+                Some(peer) => Standing::Known(peer),
+                None => Standing::RootChanged,
+            };
+        }
+        let refused = (certificate.root.id(), certificate.agent.clone());
+        let Some(peer) = peer else {
+            return if self.is_revoked(certificate) {
+                Standing::Revoked
+            } else if self.refused.contains(&refused) {
+                Standing::Refused
+            } else {
+                Standing::Unbound
+            };
+        };
+        // The principal's name is bound with the root: a certificate that renames it would take the
+        // name of a person whom we do not know yet.
+        if peer.principal() != Some(&certificate.principal) {
+            return Standing::Taken;
+        }
+        if self.is_revoked(certificate) {
+            return Standing::Revoked;
+        }
+        // An equal serial must be the very same certificate: two under one serial would be a choice
+        // that the sender makes anew each time.
+        let newest = peer.newest().map_or(0, |newest| newest.serial);
+        let same = peer.newest() == Some(certificate);
+        match certificate.serial > newest || same {
+            true if peer.withdrawn => Standing::Withdrawn,
+            true => Standing::Bound(peer),
+            false => Standing::Older,
+        }
+    }
+}
