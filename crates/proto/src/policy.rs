@@ -17,7 +17,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::envelope::{Form, Method};
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Grant, Offer};
 use crate::headers::CapabilityName;
 use crate::ids::AgentId;

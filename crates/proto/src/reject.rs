@@ -94,7 +94,6 @@ reasons! {
     TranscriptMismatch "transcript-mismatch" -32080 "V11" "The transcript hash is not that of the flights exchanged; a flight was changed or mixed up.";
     VersionUnsupported "version-unsupported" -32081 "V11" "No common trust-layer version; update the older side.";
     VersionDowngrade "version-downgrade" -32082 "V11" "The version chosen or offered is lower than what both sides can do or have done.";
-    MethodNotServed "method-not-served" -32601 "V12" "The method belongs to signet/1, but this release does not serve it.";
     ResponseUnsolicited "response-unsolicited" -32083 "V12" "No open request of ours to this agent has that message-id.";
     TierLowered "tier-lowered" -32084 "V12" "A response must have at least its request's data-tier.";
     CapabilityNotGranted "capability-not-granted" -32085 "V12" "The capability was not granted in the handshake; ask the recipient's person.";

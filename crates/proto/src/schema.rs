@@ -24,10 +24,10 @@ sources!(
     "capability",
     "trust",
     "receipt",
-    "handoff",
-    "task",
     "revoke",
     "pause",
+    "handoff",
+    "task",
     "certificate",
     "keys",
     "reason",
@@ -74,9 +74,9 @@ struct Schemas {
     capability: Validator,
     trust: Validator,
     receipt: Validator,
-    handoff: Validator,
     revoke: Validator,
     pause: Validator,
+    handoff: Validator,
 }
 
 impl Schemas {
@@ -121,9 +121,9 @@ fn compile() -> Option<Schemas> {
         capability: validator("capability")?,
         trust: validator("trust")?,
         receipt: validator("receipt")?,
-        handoff: validator("handoff")?,
         revoke: validator("revoke")?,
         pause: validator("pause")?,
+        handoff: validator("handoff")?,
     })
 }
 

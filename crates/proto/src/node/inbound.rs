@@ -7,9 +7,10 @@ use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method};
 use crate::handshake::Handshake;
+use crate::json::Value;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::seal::Sealed;
+use crate::seal::{Opened, Sealed};
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
@@ -48,16 +49,19 @@ impl Node {
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
         let mut outcome = Outcome::default();
-        let (ruling, detail, unsealed) = match self.rule(at.now, &message) {
-            Ok(Ruled { unsealed, task }) => {
-                if let Some(task) = task {
-                    self.apply(at.now, &task);
-                    outcome.entries.push(task);
-                }
-                (self.obey(at, &message, &mut outcome), None, unsealed)
-            }
-            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, None),
+        let ruled = self.rule(at.now, &message).and_then(|unsealed| {
+            let opened = unsealed.as_ref().map(|(opened, _)| opened);
+            let task = self.rule_task(at.now, &message, body_of(&message, opened))?;
+            Ok((unsealed, task))
+        });
+        let (ruling, detail, (unsealed, task)) = match ruled {
+            Ok(proven) => (self.obey(at, &message, &mut outcome), None, proven),
+            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, (None, None)),
         };
+        if let Some(task) = task {
+            self.apply(at.now, &task);
+            outcome.entries.push(task);
+        }
         let (opened, plaintext) = unsealed.unzip();
         let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
         self.count_call(at, &message, ruling, &mut outcome);
@@ -191,13 +195,9 @@ impl Node {
             return Err(Reason::InboxFull.into());
         }
         let unsealed = self.open(message)?;
-        let body = match &unsealed {
-            Some((opened, _)) => opened.body.as_ref(),
-            None => message.body.as_ref(),
-        };
-        self.fit_body(message, body)?;
-        let task = self.rule_task(now, message, body)?;
-        Ok(Ruled { unsealed, task })
+        let opened = unsealed.as_ref().map(|(opened, _)| opened);
+        self.fit_body(message, body_of(message, opened))?;
+        Ok(unsealed)
     }
 
     /// A response is taken only for an open request of ours, from the agent we asked, once.
@@ -295,6 +295,11 @@ pub(super) fn settle(message: &Message, state: State) -> Effect {
         message_id: headers.message_id,
         state,
     }
+}
+
+/// What a message carries, in clear or opened.
+fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a Value> {
+    opened.map_or(message.body.as_ref(), |opened| opened.body.as_ref())
 }
 
 fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {

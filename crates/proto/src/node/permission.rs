@@ -98,6 +98,20 @@ impl Node {
         self.link(peer)?.sendable(now)
     }
 
+    /// Makes a new session where the one in use was granted under another configuration.
+    pub(super) fn renew_grant(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let session = self.link(peer).and_then(|link| link.sendable(at.now));
+        let Some(flight) = session.and_then(|session| session.last_flight.body.as_ref()) else {
+            return;
+        };
+        let grant = self.policy.allowance(peer).grant().to_value();
+        let same = flight.get("grant") == Some(&grant)
+            && flight.get("capabilities") == Some(&self.policy.offer());
+        if !same {
+            self.announce_if_idle(at, peer, outcome);
+        }
+    }
+
     /// Whether the grant, the table and the budget allow a message (check V12). Changes nothing.
     pub(super) fn permit(
         &self,

@@ -192,15 +192,15 @@ impl LocalError {
             Self::NotWaiting(_) => "not-waiting",
             Self::Ambiguous(_) => "ambiguous",
             Self::NoRequest(_) => "no-request",
+            Self::NotRemembered(_) => "not-remembered",
+            Self::NotAllowed { reason, .. } => reason.name(),
+            Self::OverBudget { .. } => Reason::BudgetExceeded.name(),
             Self::IsHandoff(_) => "is-handoff",
             Self::TaskUnknown(_) | Self::TaskStands(..) => Reason::TaskUnknown.name(),
             Self::BeyondTask(..) => Reason::AuthorityWidened.name(),
             Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
             Self::TooManyTasks(_) => "too-many-tasks",
             Self::ReservedForReports => "capability-reserved",
-            Self::NotRemembered(_) => "not-remembered",
-            Self::NotAllowed { reason, .. } => reason.name(),
-            Self::OverBudget { .. } => Reason::BudgetExceeded.name(),
         }
     }
 }

@@ -149,7 +149,7 @@ impl Node {
         root: Option<KeyId>,
     ) -> Result<Outcome, LocalError> {
         let certificate = self.stranger(at.now, agent, root)?;
-        Ok(self.decide(at, TrustChange::Refused, &certificate))
+        Ok(self.change_trust(at, TrustChange::Refused, &certificate))
     }
 
     /// Our person takes back the trust in an agent: its sessions close both ways, what waits for it
@@ -162,7 +162,7 @@ impl Node {
         let peer = peer.filter(|peer| !peer.is_withdrawn());
         let certificate = peer.and_then(|peer| peer.newest()).cloned();
         let certificate = certificate.ok_or_else(|| LocalError::PeerUnknown(agent.clone()))?;
-        Ok(self.decide(at, TrustChange::Withdrawn, &certificate))
+        Ok(self.change_trust(at, TrustChange::Withdrawn, &certificate))
     }
 
     /// Our person pins another root key for a principal, which the old one had not named. Every
@@ -176,10 +176,10 @@ impl Node {
         certificate: &Certificate,
     ) -> Result<Outcome, BindError> {
         self.trust.clone().replace_root(certificate)?;
-        Ok(self.decide(at, TrustChange::RootReplaced, certificate))
+        Ok(self.change_trust(at, TrustChange::RootReplaced, certificate))
     }
 
-    pub(super) fn decide(
+    pub(super) fn change_trust(
         &mut self,
         at: At,
         change: TrustChange,

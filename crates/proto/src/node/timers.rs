@@ -71,7 +71,7 @@ impl Node {
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),
-                None => {}
+                None => self.renew_grant(at, peer, &mut outcome),
             }
         }
         self.end_unsent_tasks(at, &mut outcome);

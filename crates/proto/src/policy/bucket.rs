@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 /// A token bucket. A fresh one is full: a minute's calls at once, and an hour's that waited.
 ///
 /// What a network held back comes in one bunch and is no loop: a message that was signed a while ago
-/// may be paid from what was not used in the hour before. A sender that dates its messages back gains
+/// is paid from what was not used in the hour before. A sender that dates its messages back gains
 /// that hour and no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
@@ -27,20 +27,19 @@ impl Bucket {
         Self {
             used: self.used.saturating_sub(earned),
             borrowed: self.borrowed.saturating_sub(rest),
-            seen: Some(self.seen.map_or(now, |seen| seen.max(now))),
+            seen: Some(now),
         }
     }
 
     /// The bucket after one call more that was `age` on its way; `None` when there is no room for it.
     pub fn take(self, per_minute: u32, age: Duration) -> Option<Self> {
         let minute = u64::from(per_minute).saturating_mul(CALL);
-        let used = self.used.saturating_add(CALL);
-        if used <= minute.saturating_add(minute / 8) {
-            return Some(Self { used, ..self });
-        }
         let borrowed = self.borrowed.saturating_add(CALL);
-        let room = age >= WAITED && borrowed <= minute.saturating_mul(60);
-        room.then_some(Self { borrowed, ..self })
+        if age >= WAITED && borrowed <= minute.saturating_mul(60) {
+            return Some(Self { borrowed, ..self });
+        }
+        let used = self.used.saturating_add(CALL);
+        (used <= minute.saturating_add(minute / 8)).then_some(Self { used, ..self })
     }
 
     /// When there is room for one more call of our own: at once, or at that time. Ours is an eighth

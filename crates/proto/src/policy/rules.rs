@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::{Allowance, HIGHEST_CLEAR_TIER, MAX_HOPS, PING, Table, is_report, may_travel_in_clear};
+use super::{
+    Allowance, HIGHEST_CLEAR_TIER, MAX_HOPS, PING, TASK, Table, is_report, may_travel_in_clear,
+};
 use crate::envelope::{Form, Message};
 use crate::handshake::Grant;
 use crate::headers::{CapabilityName, Layers};
@@ -147,7 +149,8 @@ pub fn explain<'a>(
     let needs = terms.table.layers(tier);
     let has = terms.layers;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
-    let named = capability.filter(|name| name.as_str() != PING);
+    // The daemons' own: a ping, and reports on tasks, whose sender must hold the task instead.
+    let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
         let (granted, by) = (grant.capabilities.contains(name), By::Session);
         Finding::Capability { name, granted, by }
@@ -191,8 +194,10 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
         return Err(Reason::HopsExceeded);
     }
     let capability = headers.capability.as_ref();
-    let granted = capability.filter(|_| !is_report(&message.form, capability));
-    let mut findings = explain(terms, headers.data_tier, granted);
+    if capability.is_some_and(|name| name.as_str() == TASK) && !is_report(message) {
+        return Err(Reason::CapabilityNotGranted);
+    }
+    let mut findings = explain(terms, headers.data_tier, capability);
     let against = findings.find(|finding| !finding.holds() && concerns(finding, &message.form));
     against.map_or(Ok(()), |finding| Err(finding.reason()))
 }

@@ -10,6 +10,7 @@
     missing_docs
 )]
 
+pub mod allowed;
 pub mod forger;
 pub mod net;
 pub mod sealing;

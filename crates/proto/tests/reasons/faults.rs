@@ -50,8 +50,8 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_place();
     faults.in_handshake();
     faults.in_allowance();
-    faults.in_handoff();
     faults.in_boxes();
+    faults.in_handoff();
     faults.of_two_checks();
     faults.all
 }

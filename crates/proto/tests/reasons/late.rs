@@ -213,6 +213,14 @@ impl Faults<'_> {
     }
 
     pub fn in_allowance(&mut self) {
+        let pause = in_session(&self.alice, "agent-bob", Method::Pause, "input", 5, None);
+        self.add(
+            "v12-pause",
+            Reason::StatementInvalid,
+            "session",
+            sign(pause, &self.alice.signing),
+            "Alice's control key pauses Alice's agents, not Bob's",
+        );
         let answer = |faults: &Self, to: String, tier: u8| {
             faults.said(Method::Request, |value| {
                 let mut envelope = value["params"].take();
@@ -276,6 +284,17 @@ impl Faults<'_> {
                 "nothing of it is kept but its headers",
             );
         }
+        let input = self.said(Method::Request, |value| {
+            set("skill-layers-loaded", json!([0]))(value);
+            set("data-tier", 2)(value);
+        });
+        self.add(
+            "v12-household-matters-from-an-agent-that-has-loaded-layer-0-alone",
+            Reason::LayersInsufficient,
+            "session",
+            input,
+            "what the certificate allows counts when it is loaded",
+        );
         let input = self.said(Method::Request, set("hops", 9));
         self.add(
             "v12-the-ninth-hop",

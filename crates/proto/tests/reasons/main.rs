@@ -41,18 +41,18 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 13] = [
-    (
-        Reason::MethodNotServed,
-        "this release serves every method of signet/1",
-    ),
+const WITHOUT_VECTOR: [(Reason, &str); 10] = [
     (Reason::CertificateRevoked, "to be made"),
     (Reason::TrustWithdrawn, "to be made"),
-    (Reason::LayersInsufficient, "to be made"),
-    (Reason::BodyUnfit, "to be made"),
-    (Reason::BudgetExceeded, "to be made"),
-    (Reason::StatementInvalid, "to be made"),
     (Reason::StatementStale, "to be made"),
+    (
+        Reason::BodyUnfit,
+        "it takes a schema in the recipient's configuration: tests/policy.rs has one",
+    ),
+    (
+        Reason::BudgetExceeded,
+        "it takes more calls than a minute's: tests/attacks_policy.rs makes them",
+    ),
     (
         Reason::WrongSubject,
         "the daemon compares the subject; bytes alone do not show it",

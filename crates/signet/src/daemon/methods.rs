@@ -64,10 +64,10 @@ impl Heart {
             "inbox.aside" => Ok(self.aside()),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
-            "handoff.list" => Ok(self.tasks()),
-            "handoff.show" => self.task(params),
             "policy.show" => Ok(permission::show(&self.node, self.at().now)),
             "policy.check" => self.check_policy(params),
+            "handoff.list" => Ok(self.tasks()),
+            "handoff.show" => self.task(params),
             "status" => Ok(self.status()),
             _ => return self.decide(&method, params, reply).await,
         };
@@ -126,10 +126,15 @@ impl Heart {
             State::Queued
         };
         let task = self.task_of(message_id);
+        let told = Told {
+            message_id,
+            task,
+            waits_for,
+        };
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
-            let answer = Deed::Answer(reply, fate_value((message_id, task), &state, waits_for));
+            let answer = Deed::Answer(reply, told.fate(&state));
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
@@ -144,17 +149,17 @@ impl Heart {
                 // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
                     let answer = render::item(accepted.message(), accepted.opened());
-                    let mut value = of_message((message_id, task), "answered");
+                    let mut value = told.now("answered");
                     if let Some(members) = value.as_object_mut() {
                         members.insert("answer".into(), answer);
                     }
                     value
                 }
-                Ok(Ok(Fate::Settled(state))) => fate_value((message_id, task), &state, None),
+                Ok(Ok(Fate::Settled(state))) => told.since(&state),
                 Ok(Err(_)) => {
                     return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
                 }
-                Err(_) => fate_value((message_id, task), &state, waits_for),
+                Err(_) => told.fate(&state),
             };
             let _ = reply.send(Ok(value));
         });
@@ -352,26 +357,40 @@ pub(super) fn bind_refused(error: BindError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
-/// A message of ours, and the task that it gave, if it gave one.
-type Sent = (MessageId, Option<TaskId>);
-
-fn of_message((message_id, task): Sent, state: &str) -> Value {
-    let mut value = json!({"message-id": message_id.to_string(), "state": state});
-    if let (Some(task), Some(members)) = (task, value.as_object_mut()) {
-        members.insert("task".into(), task.to_string().into());
-    }
-    value
+/// What a caller hears of a message of ours.
+#[derive(Clone, Copy)]
+struct Told {
+    message_id: MessageId,
+    task: Option<TaskId>,
+    waits_for: Option<WaitsFor>,
 }
 
-fn fate_value(sent: Sent, state: &State, waits_for: Option<WaitsFor>) -> Value {
-    let mut value = of_message(sent, state.as_str());
-    if let (Some(waits_for), Some(members)) = (waits_for, value.as_object_mut()) {
-        members.insert("waits-for".into(), waits_for.as_str().into());
+impl Told {
+    fn now(&self, state: &str) -> Value {
+        let mut value = json!({"message-id": self.message_id.to_string(), "state": state});
+        if let (Some(task), Some(members)) = (self.task, value.as_object_mut()) {
+            members.insert("task".into(), task.to_string().into());
+        }
+        value
     }
-    if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
-        members.insert("reason".into(), reason.as_str().into());
+
+    /// What became of it since.
+    fn since(&self, state: &State) -> Value {
+        let mut value = self.now(state.as_str());
+        if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
+            members.insert("reason".into(), reason.as_str().into());
+        }
+        value
     }
-    value
+
+    /// Where it is still, and for what it waits.
+    fn fate(&self, state: &State) -> Value {
+        let mut value = self.since(state);
+        if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
+            members.insert("waits-for".into(), waits_for.as_str().into());
+        }
+        value
+    }
 }
 
 /// A message that had to wait left a draft line.

@@ -133,12 +133,6 @@ pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), 
     ))
 }
 
-pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
-    Duration::try_from_secs_f64(seconds)
-        .map(|wait| wait.min(LONGEST_WAIT))
-        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))
-}
-
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, RpcError> {
     let from = from.map(|from| named("continues-from", from)).transpose()?;
     let message = name.map(|name| named("continues", name)).transpose()?;
@@ -162,6 +156,12 @@ pub(super) fn parse_question(params: Value) -> Result<Question, RpcError> {
             WayName::Receive => Way::Receive,
         }),
     })
+}
+
+pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
+    Duration::try_from_secs_f64(seconds)
+        .map(|wait| wait.min(LONGEST_WAIT))
+        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {

@@ -7,6 +7,7 @@ use signet_proto::certificate::CertificateRequest;
 use signet_proto::ids::{Digest, Version};
 use signet_proto::keys::SigningKey;
 use signet_proto::reject::Reason;
+use signet_proto::statement::Revocation;
 
 use super::house::pen::{Pen, fresh_id, seed, time, with};
 use super::house::{House, eventually};
@@ -114,6 +115,13 @@ impl Wire<'_> {
     pub(super) fn content(&mut self) {
         let bob = self.bob.agent.clone();
         self.handoffs(&bob);
+        let (person, agent) = ("nobody".parse().unwrap(), bob.parse().unwrap());
+        let nobody = seed([9; 32]);
+        let now = signet::clock::now();
+        let forged = Revocation::sign(&person, &agent, 9, "because", now, &nobody).unwrap();
+        let body = json!({"revocation": forged.to_value()});
+        let revoke = self.mallory.call("agent.revoke", &bob, body);
+        self.signed(Reason::StatementInvalid, revoke);
         self.sequence += 1;
         let nothing = self
             .mallory

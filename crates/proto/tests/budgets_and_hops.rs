@@ -1,0 +1,256 @@
+//! How much and how far: budgets and hops, from both sides.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod household;
+
+use std::time::Duration;
+
+use household::Agent;
+use household::allowed::{content, met, try_send, with_bob};
+use household::net::{Net, message_of};
+use signet_proto::ids::MessageId;
+use signet_proto::node::{Content, Continues, LocalError, Sending};
+use signet_proto::policy::{Bucket, Policy};
+
+#[test]
+fn the_sender_is_told_at_once_and_drafts_go_out_at_the_pace() {
+    let (mut net, _) = with_bob(Policy {
+        messages_per_minute: Some(60),
+        ..Policy::default()
+    });
+    for _ in 0..150 {
+        net.ask(0, 1);
+    }
+    net.run_for(10_000);
+    let early = net.agents[1].node.inbox().len();
+    assert!(
+        (60..=75).contains(&early),
+        "a minute's worth at once: {early}"
+    );
+    let error = try_send(&mut net, 0, 1, content(1, None)).unwrap_err();
+    assert_eq!(error.name(), "budget-exceeded");
+    assert!(
+        error.to_string().contains("60 messages a minute"),
+        "{error}"
+    );
+    let bob = net.agents[1].id();
+    assert_eq!(net.agents[0].node.standing(&bob, net.at(0).now).withheld, 1);
+    net.run_for(100_000);
+    assert_eq!(
+        net.agents[1].node.inbox().len(),
+        150,
+        "the rest came, a second apart"
+    );
+    assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_clock_that_was_set_back_starves_nobody() {
+    let mut bucket = Bucket::default();
+    let at = |ms| household::at(ms).now;
+    let year = 365 * 24 * 3_600_000;
+    while let Some(fuller) = bucket.at(at(year), 60).take(60, Duration::ZERO) {
+        bucket = fuller;
+    }
+    // The clock was a year ahead: a second after it is right, there is room again.
+    bucket = bucket.at(at(0), 60);
+    assert!(bucket.take(60, Duration::ZERO).is_none(), "and not before");
+    assert!(bucket.at(at(1_000), 60).take(60, Duration::ZERO).is_some());
+}
+
+#[test]
+fn what_waited_for_an_hour_is_no_flood() {
+    let (mut net, _) = met(Policy {
+        messages_per_minute: Some(10),
+        ..Policy::default()
+    });
+    net.cut = Some((0, 1));
+    for _ in 0..50 {
+        net.run_for(60_000);
+        for _ in 0..8 {
+            net.ask(0, 1);
+        }
+    }
+    net.cut = None;
+    let at = net.at(0);
+    let effects = net.agents[0].node.handle_connected(at).effects;
+    net.perform(0, effects);
+    net.run_for(600_000);
+    assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+    assert_eq!(net.agents[1].node.inbox().len(), 401);
+}
+
+#[test]
+fn answers_and_receipts_do_not_count() {
+    let (mut net, _) = with_bob(Policy {
+        messages_per_minute: Some(1),
+        conversation_per_minute: Some(1),
+        ..Policy::default()
+    });
+    let asked: Vec<_> = (0..20)
+        .map(|_| {
+            let name = net.ask(1, 0);
+            net.run_for(2_000);
+            name
+        })
+        .collect();
+    for request in &asked {
+        net.reply(0, *request);
+    }
+    net.run_for(10_000);
+    assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+    assert_eq!(net.agents[1].node.inbox().len(), 20);
+}
+
+fn three() -> Net {
+    let names = [
+        ("agent-alice", "alice"),
+        ("agent-bob", "bob"),
+        ("agent-carol", "carol"),
+    ];
+    let mut agents: Vec<Agent> = names
+        .map(|(agent, person)| Agent::new(agent, person))
+        .into();
+    for one in 0..3 {
+        for other in 0..3 {
+            if one != other {
+                let certificate = agents[other].certificate();
+                let outcome = agents[one]
+                    .node
+                    .handle_bind(household::at(0), &certificate)
+                    .unwrap();
+                agents[one].keep(household::at(0), outcome);
+            }
+        }
+    }
+    Net::new(agents, 1)
+}
+
+/// Passes a call on and on, until somebody refuses. How many were sent, and what was said.
+fn pass_on(
+    net: &mut Net,
+    pause: i64,
+    most: usize,
+    mut content: impl FnMut(usize, Option<MessageId>) -> Content,
+) -> (usize, Option<LocalError>) {
+    let mut before = None;
+    for hop in 0..most {
+        let (from, to) = (hop % 3, (hop + 1) % 3);
+        match try_send(net, from, to, content(from, before)) {
+            Ok(name) => before = Some(name),
+            Err(error) => return (hop, Some(error)),
+        }
+        net.run_for(pause);
+    }
+    (most, None)
+}
+
+#[test]
+fn a_loop_over_three_agents_that_never_count_is_stopped_at_the_ninth_hop() {
+    let mut net = three();
+    let said = |_: usize, _: Option<MessageId>| Content {
+        conversation_id: "round-and-round".parse().ok(),
+        ..content(1, None)
+    };
+    let (sent, error) = pass_on(&mut net, 3_000, 100, said);
+    assert_eq!((sent, error.unwrap().name()), (8, "hops-exceeded"));
+    let hops: Vec<u8> = net
+        .sent
+        .iter()
+        .map(|(_, _, bytes)| message_of(bytes).headers.hops)
+        .collect();
+    assert_eq!(hops.iter().max(), Some(&8));
+}
+
+#[test]
+fn a_loop_that_says_what_it_continues_is_stopped_however_slow_it_is() {
+    let mut net = three();
+    let said = |_: usize, before: Option<MessageId>| Content {
+        continues: before.map(|message| Continues {
+            from: None,
+            message,
+        }),
+        ..content(1, None)
+    };
+    let (sent, error) = pass_on(&mut net, 3_600_000, 100, said);
+    assert_eq!((sent, error.unwrap().name()), (8, "hops-exceeded"));
+}
+
+#[test]
+fn people_who_take_turns_are_not_stopped() {
+    let mut net = three();
+    let said = |_: usize, _: Option<MessageId>| Content {
+        conversation_id: "holidays".parse().ok(),
+        ..content(1, None)
+    };
+    let (sent, error) = pass_on(&mut net, 90_000, 60, said);
+    assert_eq!((sent, error), (60, None));
+    // Nor is one who asks and asks, and is answered.
+    for _ in 0..30 {
+        let asked = net.send(0, 1, Sending::Request(said(0, None)));
+        net.run_for(2_000);
+        net.reply(1, asked);
+        net.run_for(2_000);
+    }
+    assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+}
+
+#[test]
+fn hops_are_counted_after_a_restart_too() {
+    let mut net = three();
+    let said = |_: usize, before: Option<MessageId>| Content {
+        conversation_id: "round".parse().ok(),
+        continues: before.map(|message| Continues {
+            from: None,
+            message,
+        }),
+        ..content(1, None)
+    };
+    let before = pass_on(&mut net, 3_000, 5, said);
+    assert_eq!(before.0, 5);
+    for who in 0..3 {
+        net.restart(who);
+    }
+    net.run_for(1_000);
+    let last = net.agents[2]
+        .node
+        .inbox()
+        .after(0)
+        .last()
+        .unwrap()
+        .message
+        .clone();
+    assert_eq!(last.headers.hops, 5);
+    let name = last.headers.message_id;
+    let sent = try_send(&mut net, 2, 0, said(2, Some(name))).unwrap();
+    net.run_for(5_000);
+    let items: Vec<_> = net.agents[0].node.inbox().after(0).collect();
+    let came = items
+        .iter()
+        .find(|item| item.message.headers.message_id == sent)
+        .unwrap();
+    assert_eq!(came.message.headers.hops, 6);
+    assert_eq!(
+        came.message
+            .headers
+            .conversation_id
+            .as_ref()
+            .unwrap()
+            .as_str(),
+        "round"
+    );
+    let unknown = try_send(
+        &mut net,
+        2,
+        0,
+        said(2, Some(MessageId::from_parts(1, [1; 10]))),
+    );
+    assert_eq!(unknown.unwrap_err().name(), "not-remembered");
+}
