@@ -250,9 +250,10 @@ pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
 
 /// Whether it is a holder's report on a task: a notification of the capability [`TASK`], which is
 /// nothing that a peer grants. Whether the sender holds the task is judged instead.
-pub fn is_report(form: &Form, capability: Option<&CapabilityName>) -> bool {
-    *form == Form::Call(Method::Notification)
-        && capability.is_some_and(|name| name.as_str() == TASK)
+pub fn is_report(message: &Message) -> bool {
+    let named = message.headers.capability.as_ref();
+    message.form == Form::Call(Method::Notification)
+        && named.is_some_and(|name| name.as_str() == TASK)
 }
 
 /// How long the offer may be, so that the flight around it stays below 240 KiB.

@@ -30,9 +30,7 @@ impl Node {
     ) -> Result<Option<Entry>, Reason> {
         let change = match &message.form {
             Form::Call(Method::Handoff) => self.rule_offer(now, message, body)?,
-            form if is_report(form, message.headers.capability.as_ref()) => {
-                self.rule_report(message, body)?
-            }
+            Form::Call(_) if is_report(message) => self.rule_report(message, body)?,
             Form::Call(_) => None,
             Form::Success | Form::Failure { .. } => self.rule_decision(message, body)?,
         };

@@ -122,7 +122,7 @@ impl Node {
         task: TaskId,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let form = Form::Success;
-        self.decide_task(at, task, form, Some(accepted_body(task)))
+        self.decide(at, task, form, Some(accepted_body(task)))
     }
 
     /// Does not take a task that was offered to us, and says why.
@@ -140,10 +140,10 @@ impl Node {
             message: why,
             reason: Reason::Declined.name().to_owned(),
         };
-        self.decide_task(at, task, form, None)
+        self.decide(at, task, form, None)
     }
 
-    fn decide_task(
+    fn decide(
         &mut self,
         at: At,
         task: TaskId,

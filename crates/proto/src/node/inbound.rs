@@ -26,15 +26,6 @@ const HALF_OPEN_HANDSHAKES: usize = 64;
 /// Why what waits for a revoked peer is refused.
 pub(super) const PEER_REVOKED: &str = "peer-revoked";
 
-/// What came to light of a message that may be accepted.
-#[derive(Default)]
-struct Ruled {
-    /// What was sealed.
-    unsealed: Option<Unsealed>,
-    /// The line of the task that it changes, which goes before its own.
-    task: Option<Entry>,
-}
-
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
     pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
@@ -95,7 +86,7 @@ impl Node {
     }
 
     /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
-    fn rule(&self, now: Timestamp, message: &Message) -> Result<Ruled, Fault> {
+    fn rule(&self, now: Timestamp, message: &Message) -> Result<Option<Unsealed>, Fault> {
         let headers = &message.headers;
         let Some(link) = self.link(&headers.agent_id) else {
             return Err(Reason::AgentUnknown.into());
@@ -117,11 +108,11 @@ impl Node {
                     return Err(Reason::MessageIdReuse.into());
                 }
                 self.rule_decree(message, method)?;
-                Ok(Ruled::default())
+                Ok(None)
             }
             Some(method) if method.is_handshake() => {
                 self.rule_flight(link, message, known.is_some())?;
-                Ok(Ruled::default())
+                Ok(None)
             }
             _ => self.rule_in_session(now, link, message, known.is_some()),
         }
@@ -166,7 +157,7 @@ impl Node {
         link: &Link,
         message: &Message,
         reused: bool,
-    ) -> Result<Ruled, Fault> {
+    ) -> Result<Option<Unsealed>, Fault> {
         let headers = &message.headers;
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
@@ -179,7 +170,7 @@ impl Node {
         }
         if message.form.method() == Some(Method::Receipt) {
             admit_receipt(message, reused)?;
-            return Ok(Ruled::default());
+            return Ok(None);
         }
         if headers.timestamp > session.ends {
             return Err(Reason::SessionEnded.into());

@@ -10,7 +10,7 @@ use crate::envelope::{Message, Method};
 use crate::headers::{CapabilityName, ConversationId, Layers};
 use crate::ids::AgentId;
 use crate::json::Value;
-use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, is_report, stricter};
+use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, stricter};
 use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
@@ -211,10 +211,8 @@ impl Node {
         if session.is_none() {
             return Ok(());
         }
-        let capability = draft.capability.as_ref();
-        let capability = capability.filter(|_| !is_report(&draft.form, capability));
-        let terms = self.terms_out(peer, session, capability);
-        let mut findings = explain(&terms, draft.data_tier, capability);
+        let terms = self.terms_out(peer, session, draft.capability.as_ref());
+        let mut findings = explain(&terms, draft.data_tier, draft.capability.as_ref());
         let against = findings.find(|finding| !finding.holds() && concerns(finding, &draft.form));
         against.map_or(Ok(()), |finding| {
             Err(LocalError::NotAllowed {

@@ -23,9 +23,7 @@ use serde_json::{Value, json};
 use signet_proto::reject::Reason;
 
 /// What a daemon never says of an input, and why.
-const NOT_FROM_THE_NETWORK: [Reason; 3] = [
-    // This release serves every method of signet/1.
-    Reason::MethodNotServed,
+const NOT_FROM_THE_NETWORK: [Reason; 2] = [
     // Said of what waited, when the peer's flight 4 (or 2) refuses: an `outcome` line, no `rejected` one.
     Reason::PeerRefused,
     // Said to a peer, by our own agent.
