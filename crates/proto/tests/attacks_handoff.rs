@@ -23,6 +23,7 @@ use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::TaskState;
 use signet_proto::keys::Purpose;
 use signet_proto::node::Effect;
+use signet_proto::statement::Revocation;
 
 const INVALID: Option<&str> = Some("mandate-invalid");
 const WIDENED: Option<&str> = Some("authority-widened");
@@ -288,6 +289,58 @@ fn a_mandate_of_a_known_persons_other_agent() {
     let begun = json!({"mandate": first, "certificate": second.certificate.to_value()});
     let chain = json!([begun, link(BOB, next)]);
     assert_eq!(verdict(&mut net, (BOB, CAROL), 1, &chain), None);
+}
+
+/// Alice's root took her agent's certificate back, and Carol's daemon has heard of it.
+#[test]
+fn a_mandate_of_a_revoked_issuer() {
+    let mut net = household();
+    let root = key("root of alice");
+    let (person, agent) = ("alice".parse().unwrap(), "agent-alice".parse().unwrap());
+    let at = net.at(CAROL);
+    let word = Revocation::sign(&person, &agent, 1, "the key was lost", at.now, &root).unwrap();
+    let carol = &mut net.agents[CAROL];
+    let outcome = carol.node.handle_revocation(at, &word).unwrap();
+    carol.keep(at, outcome);
+    assert_eq!(verdict(&mut net, (BOB, CAROL), 1, &chain(|_| {})), INVALID);
+}
+
+/// Carol's person withdrew trust in Alice's agent.
+#[test]
+fn a_mandate_of_an_issuer_that_is_trusted_no_more() {
+    let mut net = household();
+    let (at, alice) = (net.at(CAROL), net.agents[ALICE].id());
+    let carol = &mut net.agents[CAROL];
+    let outcome = carol.node.handle_withdraw(at, &alice).unwrap();
+    carol.keep(at, outcome);
+    assert_eq!(verdict(&mut net, (BOB, CAROL), 1, &chain(|_| {})), INVALID);
+}
+
+/// Sensitive work travels sealed, and the log's own line of the task repeats none of it.
+#[test]
+fn a_sealed_handoff_is_judged_when_it_is_open_and_told_in_no_line() {
+    let mut net = household();
+    let mut secret = handing("the goal of tier three");
+    secret.data_tier = Some(3);
+    secret.limits.tier = Some(3);
+    let task = hand(&mut net, ALICE, BOB, secret);
+    accept(&mut net, BOB, task);
+    reports(&mut net, BOB, task, TaskState::Completed);
+    assert_eq!(given(&net, ALICE, task), TaskState::Completed);
+    for agent in [ALICE, BOB] {
+        for (_, entry) in &net.agents[agent].log {
+            let mut line = Vec::new();
+            entry.write(&mut line);
+            let line = String::from_utf8(line).unwrap();
+            assert!(
+                !line.contains("tier three") && !line.contains("word\""),
+                "{line}"
+            );
+        }
+        net.restart(agent);
+    }
+    assert_eq!(given(&net, ALICE, task), TaskState::Completed);
+    assert_eq!(held(&net, BOB, task), TaskState::Completed);
 }
 
 #[test]

@@ -180,20 +180,18 @@ fn a_wider_part_is_refused_before_it_leaves() {
 fn a_holder_stays_within_its_task() {
     let mut net = household();
     let task = handed_on(&mut net);
-    let mut ask = |capability, tier| sends(&mut net, CAROL, DAVE, for_task(task, capability, tier));
-    assert!(ask(Some("calendar.read"), 2).is_ok());
-    assert!(ask(None, 1).is_ok());
-    assert_eq!(ask(Some("mail.send"), 1).unwrap_err(), "authority-widened");
-    assert_eq!(ask(None, 3).unwrap_err(), "authority-widened");
+    // What Dave grants Carol is another matter.
+    let mut beyond = |capability, tier| {
+        let sent = sends(&mut net, CAROL, DAVE, for_task(task, capability, tier));
+        sent.err().as_deref() == Some("authority-widened")
+    };
+    assert!(!beyond(Some("calendar.read"), 2) && !beyond(None, 1));
+    assert!(beyond(Some("mail.send"), 1) && beyond(None, 3));
     net.run_until(25 * HOUR);
     let late = sends(&mut net, CAROL, DAVE, for_task(task, None, 1));
     assert_eq!(late.unwrap_err(), "authority-widened");
-    let mine = sends(
-        &mut net,
-        CAROL,
-        DAVE,
-        for_task(household::tasks::task(9), Some("mail.send"), 2),
-    );
+    let own = for_task(household::tasks::task(9), None, 2);
+    let mine = sends(&mut net, CAROL, DAVE, own);
     assert!(mine.is_ok(), "a conversation of her own is her own");
 }
 

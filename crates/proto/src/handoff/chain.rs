@@ -156,22 +156,22 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 }
 
 /// The certificate was good when the mandate was signed, and is of a root that is pinned here: the
-/// newest, one newer still, or an older one that is still known. Nothing comes back to us.
+/// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    let fit = certificate.agent != *view.me() && certificate.covers(link.mandate.issued_at);
     let known = || {
         let peer = view.peer(&certificate.agent);
         peer.and_then(|peer| peer.certificate(certificate.signing_key.id())) == Some(certificate)
     };
-    fit && match view.admit(certificate) {
-        Ok(_) => true,
-        // The root is pinned, and nobody is bound to this agent-id: revocations of such agents
-        // are kept too.
-        Err(Reason::AgentUnknown) => true,
-        Err(Reason::SerialRolledBack) => known(),
-        Err(_) => false,
-    }
+    certificate.covers(link.mandate.issued_at)
+        && match view.admit(certificate) {
+            Ok(_) => true,
+            // The root is pinned, and nobody is bound to this agent-id: revocations of such agents
+            // are kept too.
+            Err(Reason::AgentUnknown) => true,
+            Err(Reason::SerialRolledBack) => known(),
+            Err(_) => false,
+        }
 }
 
 fn in_time(link: &Link, now: Timestamp) -> bool {
