@@ -219,15 +219,6 @@ impl Node {
         }
     }
 
-    /// Drafts of the log whose content cannot be opened any more: they say so, and end.
-    pub(super) fn end_lost_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let lost = self.link(peer).map(|link| link.lost.clone());
-        for (message_id, reason) in lost.unwrap_or_default() {
-            let state = State::Refused(reason.name().to_owned());
-            self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
-        }
-    }
-
     pub(super) fn end_draft(
         &mut self,
         at: At,
