@@ -11,6 +11,7 @@ mod intake;
 pub mod journal;
 mod methods;
 mod params;
+pub mod people;
 
 pub use methods::bound;
 

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Accepted, Effect, State};
+use signet_proto::keys::fingerprint;
+use signet_proto::node::{Accepted, Effect, Notice, State};
 use signet_proto::trust::TrustView;
 use signet_transport::Nats;
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::control::{Notifier, RpcError};
 use crate::render;
@@ -126,9 +127,15 @@ impl Effects {
                 state,
             } => self.settle(&peer, message_id, state),
             Effect::Established(peer) => info!(%peer, "session established"),
+            Effect::OverBudget { peer, refused } => warn!(
+                %peer,
+                refused,
+                "more messages a minute than granted are refused; does an agent talk in a loop?"
+            ),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
             }
+            Effect::Notice(notice) => tell(&notice),
             other => debug!(?other, "an effect without a deed"),
         }
     }
@@ -179,5 +186,47 @@ impl Effects {
             // Whoever waited may have given up meanwhile.
             let _ = waiter.fate.send(Fate::Settled(state));
         }
+    }
+}
+
+/// What the person has to hear of, with the next thing to type. The claims of strangers are safe to
+/// print: ids are letters, digits and hyphens, and a fingerprint is words.
+fn tell(notice: &Notice) {
+    match notice {
+        Notice::StrangerWaits(claimed) => warn!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "a stranger asks to be known; next: signet trust pending"
+        ),
+        Notice::RootChanged(claimed) => error!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "ALARM: somebody uses this person's name with another root key; nothing was accepted; \
+             ask the person, then signet trust pending"
+        ),
+        Notice::RootSucceeded(newest) => warn!(
+            principal = %newest.principal,
+            fingerprint = fingerprint(&newest.root),
+            "this person's root key was succeeded by the one that it had named"
+        ),
+        Notice::Revoked(revocation) => warn!(
+            agent = %revocation.agent,
+            principal = %revocation.principal,
+            serial = revocation.serial,
+            "certificates were revoked by their root key"
+        ),
+        Notice::Pause(said) => warn!(
+            principal = %said.principal,
+            paused = said.paused,
+            "the person's word to their agents"
+        ),
+        Notice::ApprovalNeeded { peer, message_id } => warn!(
+            %peer,
+            %message_id,
+            "a message waits for its person's approval; next: signet drafts"
+        ),
+        other => debug!(?other, "a notice without words"),
     }
 }

@@ -28,6 +28,7 @@ use crate::private;
 
 pub use create::{NewAgent, Root, create};
 pub use error::KeystoreError;
+pub use pem::read_signing_key;
 
 /// Reads an X25519 key of a person from a file of theirs.
 ///

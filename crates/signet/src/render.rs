@@ -6,6 +6,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::Standing;
 use signet_proto::seal::Opened;
+use signet_proto::session::Session;
 use signet_proto::trust::Peer;
 
 /// The subject of an agent's inbox.
@@ -75,6 +76,8 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
         "handshake": standing.handshake,
         "waiting": standing.drafts,
         "unconfirmed": standing.unconfirmed,
+        "over-budget": standing.over_budget,
+        "withheld": standing.withheld,
     });
     if let (Some(newest), Some(members)) = (peer.newest(), out.as_object_mut()) {
         members.insert("principal".into(), newest.principal.as_str().into());
@@ -84,6 +87,15 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
         members.insert("layers".into(), newest.layers.to_value());
     }
     out
+}
+
+/// A peer with what it offers: its capabilities and the text of their schemas.
+pub fn with_offers(mut shown: Value, session: Option<&Session>) -> Value {
+    if let (Some(session), Some(members)) = (session, shown.as_object_mut()) {
+        let offers = crate::permission::offers(&session.offered);
+        members.insert("capabilities".into(), offers);
+    }
+    shown
 }
 
 /// Bytes as lower-case hexadecimal.

@@ -12,10 +12,13 @@ use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
+use super::permission::Fault;
 use super::{Accepted, At, Effect, Node, Outcome};
 
 /// After so many unreported numbers a receipt goes out at once.
 const RECEIPT_EVERY: u64 = 256;
+/// The longest `error.message`, in characters.
+const LONGEST_TEXT: usize = 500;
 
 impl Node {
     pub(super) fn follow_accepted(
@@ -72,10 +75,10 @@ impl Node {
         &mut self,
         at: At,
         message: &Arc<Message>,
-        reason: Reason,
+        fault: Fault,
         outcome: &mut Outcome,
     ) {
-        match reason {
+        match fault.reason {
             Reason::Duplicate => self.answer_copy(at, message, outcome),
             Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
             Reason::TimestampInFuture
@@ -92,7 +95,7 @@ impl Node {
             Reason::MessageIdReuse | Reason::SequenceReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
-                let form = failure(reason);
+                let form = failure(&fault);
                 let id = self.fresh_id(at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
                 let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
@@ -238,10 +241,17 @@ impl Node {
     }
 }
 
-fn failure(reason: Reason) -> Form {
+fn failure(fault: &Fault) -> Form {
+    let reason = fault.reason;
+    let detail = fault.detail.iter().map(|detail| format!(" {detail}"));
     Form::Failure {
         code: reason.code(),
-        message: reason.text().to_owned(),
+        message: reason
+            .text()
+            .chars()
+            .chain(detail.collect::<String>().chars())
+            .take(LONGEST_TEXT)
+            .collect(),
         reason: reason.name().to_owned(),
     }
 }

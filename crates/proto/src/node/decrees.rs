@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::certificate::{Certificate, ControlCertificate};
 use crate::draft::{Draft, LONGEST_LIFE, Stamp};
-use crate::entry::Entry;
+use crate::entry::{Entry, Ruling};
 use crate::envelope::{Message, Method};
 use crate::ids::AgentId;
 use crate::json::{Map, Value};
@@ -130,9 +130,20 @@ impl Node {
         }
     }
 
+    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
+    /// back the key that signed it.
+    pub(super) fn obey(&mut self, at: At, message: &Message, outcome: &mut Outcome) -> Ruling {
+        self.take_decrees(at, message, outcome);
+        let changed = !outcome.entries.is_empty();
+        match changed && self.is_sender_revoked(message) {
+            true => Ruling::Rejected(Reason::CertificateRevoked),
+            false => Ruling::Accepted,
+        }
+    }
+
     /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
     /// may lose the message, which comes again, but not the decree alone.
-    pub(super) fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
         match message.form.method() {
             Some(Method::Announce | Method::Verify) => {
                 let carried = message
@@ -216,7 +227,7 @@ impl Node {
     }
 
     /// Whether the key that signed `message` has been taken back by what it carried itself.
-    pub(super) fn is_sender_revoked(&self, message: &Message) -> bool {
+    fn is_sender_revoked(&self, message: &Message) -> bool {
         let headers = &message.headers;
         let body = message.body.as_ref();
         let carried = body.and_then(|body| Certificate::read(body.get("certificate")?).ok());

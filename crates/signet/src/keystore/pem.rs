@@ -59,7 +59,7 @@ pub(super) fn read(
 }
 
 /// Reads an Ed25519 key to sign with.
-pub(super) fn read_signing_key(path: &Path) -> Result<SigningKey, KeystoreError> {
+pub fn read_signing_key(path: &Path) -> Result<SigningKey, KeystoreError> {
     let seed = read(path, Algorithm::Ed25519)?;
     SigningKey::from_seed(&seed).map_err(|source| KeystoreError::Key {
         path: path.to_owned(),

@@ -128,6 +128,12 @@ impl Wire<'_> {
             ),
             (Reason::TierNotGranted, "data-tier", json!(2)),
             (Reason::SealRequired, "data-tier", json!(3)),
+            (
+                Reason::LayersInsufficient,
+                "skill-layers-loaded",
+                json!([1, 2, 3]),
+            ),
+            (Reason::BodyUnfit, "capability", json!("doors.list")),
             (Reason::HopsExceeded, "hops", json!(9)),
         ] {
             let message = with(self.next(), header, value);
@@ -136,6 +142,12 @@ impl Wire<'_> {
         // A box in a tier that keeps no secrets, whatever is in it.
         let boxed = sealed(self.next());
         self.signed(Reason::SealMismatch, boxed);
+        for _ in 0..2 {
+            let message = with(self.next(), "conversation-id", json!("chatter"));
+            self.accepted(message);
+        }
+        let chatter = with(self.next(), "conversation-id", json!("chatter"));
+        self.signed(Reason::BudgetExceeded, chatter);
         let asked = json!({"peer": "agent-mallory", "kind": "request", "body": {}, "data-tier": 2});
         let id = self.bob.call("send", &asked).unwrap()["message-id"]
             .as_str()
