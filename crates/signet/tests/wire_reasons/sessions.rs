@@ -171,11 +171,16 @@ impl Wire<'_> {
         self.mallory.introduced_to(&carol);
         let session = self.mallory.meet(&mut self.sender, &self.watch, &carol);
         let limit = 10_000;
+        let request = self.mallory.request(&carol.agent, &session, 2);
+        let garbage = sealed(with(request, "data-tier", json!(3)));
+        let line = carol.hears(&mut self.sender, &self.mallory.sign(garbage));
+        assert_eq!(line["reason"], "unsealable");
+        self.reached.insert(Reason::Unsealable);
         for chunk in 0..limit / 100 {
             for number in 0..100 {
                 let message =
                     self.mallory
-                        .notification(&carol.agent, &session, chunk * 100 + number + 2);
+                        .notification(&carol.agent, &session, chunk * 100 + number + 3);
                 self.sender
                     .put(&carol.subject(), &self.mallory.sign(message));
             }
@@ -187,17 +192,12 @@ impl Wire<'_> {
         }
         let one_more = self
             .mallory
-            .sign(self.mallory.request(&carol.agent, &session, limit + 2));
+            .sign(self.mallory.request(&carol.agent, &session, limit + 3));
         assert_eq!(
             carol.hears(&mut self.sender, &one_more)["reason"],
             "inbox-full"
         );
         self.reached.insert(Reason::InboxFull);
-        let request = self.mallory.request(&carol.agent, &session, limit + 3);
-        let garbage = sealed(with(request, "data-tier", json!(3)));
-        let line = carol.hears(&mut self.sender, &self.mallory.sign(garbage));
-        assert_eq!(line["reason"], "unsealable");
-        self.reached.insert(Reason::Unsealable);
     }
 }
 
