@@ -88,7 +88,7 @@ fn a_sealed_question_is_read_and_answered_and_no_log_holds_a_word_of_it() {
 fn the_words_that_decline_a_sealed_request_reach_the_asker() {
     let house = House::new();
     let (alice, bob) = private_pair(&house);
-    let args = ["send", &bob.agent, "--tier", "4", "--request", "{}"];
+    let args = ["send", &bob.agent, "--tier", "3", "--request", "{}"];
     let asking = alice.command(&args).stderr(Stdio::piped()).spawn().unwrap();
     let request = eventually("the request arrives", || bob.json(&["inbox"]).pop());
     let id = request["message-id"].as_str().unwrap();
