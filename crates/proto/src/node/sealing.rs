@@ -3,9 +3,11 @@
 
 use zeroize::Zeroizing;
 
+use crate::draft::Draft;
 use crate::entry::Did;
-use crate::envelope::Message;
-use crate::ids::AgentId;
+use crate::envelope::{Form, Message};
+use crate::ids::{AgentId, MessageId};
+use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::seal::{self, Opened, Sealed};
 
@@ -45,4 +47,24 @@ impl Node {
             self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
         }
     }
+}
+
+/// A failure in our agent's own words. Where the request was sealed, so are they: as the summary.
+pub(super) fn decline(request: &Message, id: MessageId, text: String) -> Draft {
+    let reason = Reason::Declined;
+    let in_clear = may_travel_in_clear(request.headers.data_tier, true, false);
+    let (message, summary) = if in_clear {
+        (text, None)
+    } else {
+        (reason.text().to_owned(), Some(text))
+    };
+    let (code, reason) = (reason.code(), reason.name().to_owned());
+    let form = Form::Failure {
+        code,
+        message,
+        reason,
+    };
+    let mut draft = Draft::answer(form, request, id, None);
+    draft.summary = summary;
+    draft
 }
