@@ -11,9 +11,11 @@ demo: ## build signet and watch two agents meet, exchange and prove it
 	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
 
-test: ## run every test (needs Rust; fetches a NATS server and jq if there is none)
+test: ## run every test (needs Rust; fetches a NATS server, jq and PyNaCl if there is none)
 	@scripts/jq && server=$$(scripts/nats-server) && export NATS_SERVER=$$server \
+		&& python=$$(scripts/pynacl) && export PYNACL=$$python \
 		&& cargo test --workspace --locked \
+		&& cargo test --locked -p signet-proto --test pynacl -- --ignored \
 		&& cargo test --locked -p signet-proto --features unify-preserve-order --test json --test json_attacks \
 		&& cargo test --locked -p signet-proto --features unify-arbitrary-precision --test json --test json_attacks
 

@@ -14,6 +14,8 @@ mod household;
 use std::collections::BTreeSet;
 
 use forge::{headers, message};
+use household::net::Net;
+use household::sealing::{agent, introduce, secret};
 use household::{Agent, at, identity, settle};
 use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
@@ -234,6 +236,17 @@ fn every_message_of_a_conversation_fits_its_schemas() {
     assert_eq!(methods, BTreeSet::from(expected));
 }
 
+/// The lines of a sealed draft, of the message that it became, and of its arrival.
+fn sealed_lines() -> Vec<Entry> {
+    let mut agents = vec![agent("agent-alice", "alice"), agent("agent-bob", "bob")];
+    introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    net.send(0, 1, Sending::Request(secret()));
+    net.run_for(5_000);
+    let entries = net.agents.into_iter().flat_map(|agent| agent.log);
+    entries.map(|(_, entry)| entry).collect()
+}
+
 #[test]
 fn every_line_of_a_log_fits_its_schema() {
     let (alice, bob) = conversation();
@@ -255,7 +268,9 @@ fn every_line_of_a_log_fits_its_schema() {
     let lines = compile(&source("audit-line"));
     let mut kinds = BTreeSet::new();
     let entries = alice.log.iter().chain(&bob.log).map(|(_, entry)| entry);
-    for (entry, seq) in entries.chain(&more).zip(1..) {
+    let sealed = sealed_lines();
+    assert!(sealed.iter().any(|entry| entry.kind() == "draft"));
+    for (entry, seq) in entries.chain(&more).chain(&sealed).zip(1..) {
         let prev = "0".repeat(64);
         let mut line = format!(
             "{{\"v\":1,\"seq\":{seq},\"ts\":\"{}\",\"prev\":\"{prev}\",",

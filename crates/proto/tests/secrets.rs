@@ -14,14 +14,16 @@ mod household;
 use std::cell::Cell;
 use std::time::Duration;
 
+use household::forger::hear;
 use household::net::{Net, message_of};
 use household::sealing::{MARKER, agent, introduce, secret, talking};
-use household::{Agent, START, audit_secret, identity, key, reread};
+use household::{Agent, START, audit_secret, identity, key, published, reread, rng};
 use serde_json::{Value, json};
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
-use signet_proto::draft::{Draft, Identity};
+use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Did, DraftLine, Entry, Verdict};
 use signet_proto::envelope::{Form, Message, Method};
+use signet_proto::ids::Version;
 use signet_proto::keys::SealSecret;
 use signet_proto::node::{Accepted, Content, Effect, LocalError, Sending, State};
 use signet_proto::policy::Policy;
@@ -267,15 +269,24 @@ fn the_words_that_decline_a_sealed_request_are_sealed_too() {
 #[test]
 fn a_daemon_s_error_about_a_sealed_request_carries_nothing() {
     let mut net = talking();
-    let content = Content {
-        capability: "door.open".parse().ok(),
-        ..secret()
+    let (alice, bob) = (net.agents[0].id(), identity("agent-bob", "bob"));
+    let standing = net.agents[0].node.standing(bob.agent(), net.at(0).now);
+    let stamp = Stamp {
+        now: net.at(0).now,
+        session: standing.session,
+        sequence: Some(100),
+        audit_head: None,
+        version: Version::CURRENT,
     };
-    net.send(0, 1, Sending::Request(content));
-    net.run_for(1_000);
-    let error = delivered(&net, 0);
-    let message = error.message();
-    assert!(matches!(&message.form, Form::Failure { reason, .. } if reason == "body-unfit"));
+    let mut draft = Draft::call(Method::Request, alice, forge::id("m"), json!(MARKER));
+    draft.data_tier = 3;
+    let carol = identity("agent-carol", "carol").keys.sealing_key;
+    let (signed, _) = draft.seal_and_sign(&bob, stamp, carol, &mut rng()).unwrap();
+    let (reason, effects) = hear(&mut net, 0, signed.bytes());
+    assert_eq!(reason, Some("unsealable"));
+    let (_, error) = published(&effects).remove(0);
+    let message = message_of(&error);
+    assert!(matches!(&message.form, Form::Failure { reason, .. } if reason == "unsealable"));
     assert_eq!(message.headers.data_tier, 3);
     assert!(message.body.is_none() && message.sealed.is_none() && message.summary.is_none());
     assert_nothing_leaked(&net);

@@ -10,14 +10,15 @@ use crate::handshake::Handshake;
 use crate::json::Value;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::seal::{Opened, Sealed};
+use crate::seal::Opened;
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
 use super::link::Link;
 use super::memory::{Changed, is_ping};
 use super::permission::Fault;
-use super::{At, Effect, Judged, Node, Outcome, Refusal, State, Unsealed};
+use super::sealing::Unsealed;
+use super::{At, Effect, Judged, Node, Outcome, Refusal, State};
 
 /// How far a sender's clock may be ahead of ours.
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
@@ -77,12 +78,6 @@ impl Node {
             Ruling::Sent => {}
         }
         outcome
-    }
-
-    /// Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
-    fn copy_of(&mut self, plaintext: &[u8]) -> Option<Sealed> {
-        let copy = self.identity.copy_of(plaintext, &mut self.rng);
-        copy.ok().flatten()
     }
 
     /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.

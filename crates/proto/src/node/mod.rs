@@ -20,6 +20,7 @@ mod memory;
 mod outbound;
 mod permission;
 mod request;
+mod sealing;
 mod standing;
 mod strangers;
 mod tasks;
@@ -31,7 +32,6 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
-use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
 use crate::draft::{Identity, Signed};
@@ -40,7 +40,7 @@ use crate::envelope::{Message, Unparsed, Unverified};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
-use crate::seal::{self, Opened, Sealed};
+use crate::seal::{Opened, Sealed};
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -275,9 +275,6 @@ pub struct Node {
     rng: ChaCha20Rng,
 }
 
-/// What a box held, and its bytes.
-type Unsealed = (Opened, Zeroizing<Vec<u8>>);
-
 #[derive(Clone, Debug)]
 struct OpenRequest {
     peer: AgentId,
@@ -320,22 +317,6 @@ impl Node {
     /// What waits for our agent.
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
-    }
-
-    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
-    /// sealed to is destroyed.
-    pub fn opened(&self, message: &Message) -> Option<Opened> {
-        self.open(message).ok().flatten().map(|(opened, _)| opened)
-    }
-
-    /// The last step of check V12: what is sealed, and its bytes for the log's copy.
-    fn open(&self, message: &Message) -> Result<Option<Unsealed>, Reason> {
-        let Some(sealed) = &message.sealed else {
-            return Ok(None);
-        };
-        let secret = self.identity.secret_for(sealed);
-        let secret = secret.ok_or(Reason::Unsealable)?;
-        seal::open(sealed, secret, message).map(Some)
     }
 
     /// One peer's sessions and what waits for it, for a person.

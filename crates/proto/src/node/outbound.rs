@@ -10,12 +10,13 @@ use crate::envelope::{Form, Message, Method};
 use crate::headers::MAX_SEQUENCE;
 use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
 use crate::keys::SealKey;
-use crate::policy::{MAX_HOPS, PING, may_travel_in_clear};
+use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
 use super::link::DRAFTS;
 use super::request::{Content, LocalError, Sending};
+use super::sealing::decline;
 use super::{At, Effect, Node, Notice, Outcome, State};
 
 /// How many requests of ours may be open at once.
@@ -249,15 +250,6 @@ impl Node {
         }
     }
 
-    /// Drafts of the log whose content cannot be opened any more: they say so, and end.
-    pub(super) fn end_lost_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let lost = self.link(peer).map(|link| link.lost.clone());
-        for (message_id, reason) in lost.unwrap_or_default() {
-            let state = State::Refused(reason.name().to_owned());
-            self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
-        }
-    }
-
     pub(super) fn end_draft(
         &mut self,
         at: At,
@@ -396,26 +388,6 @@ impl Node {
             .seal_and_sign(&self.identity, trial, own, &mut self.rng)
             .map(|_| ())
     }
-}
-
-/// A failure in our agent's own words. Where the request was sealed, so are they: as the summary.
-fn decline(request: &Message, id: MessageId, text: String) -> Draft {
-    let reason = Reason::Declined;
-    let in_clear = may_travel_in_clear(request.headers.data_tier, true, false);
-    let (message, summary) = if in_clear {
-        (text, None)
-    } else {
-        (reason.text().to_owned(), Some(text))
-    };
-    let (code, reason) = (reason.code(), reason.name().to_owned());
-    let form = Form::Failure {
-        code,
-        message,
-        reason,
-    };
-    let mut draft = Draft::answer(form, request, id, None);
-    draft.summary = summary;
-    draft
 }
 
 pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {

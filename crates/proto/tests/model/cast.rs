@@ -170,7 +170,9 @@ impl Cast {
     /// What flights 3 and 4 grant.
     pub fn granting(&self, who: usize, upgraded: bool) -> Map<String, Value> {
         let mut body = self.credentials(who, upgraded);
-        body.insert("capabilities".into(), Value::Array(Vec::new()));
+        let offers = self.grant(who).capabilities.into_iter();
+        let offers = offers.map(|name| serde_json::json!({"name": name.as_str(), "tier": 4}));
+        body.insert("capabilities".into(), offers.collect());
         body.insert("grant".into(), self.grant(who).to_value());
         body
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use signet_proto::certificate::CertificateRequest;
 use signet_proto::ids::{Digest, Version};
 use signet_proto::keys::SigningKey;
@@ -146,6 +146,9 @@ impl Wire<'_> {
             let message = with(self.next(), header, value);
             self.signed(reason, message);
         }
+        // A box in a tier that keeps no secrets, whatever is in it.
+        let boxed = sealed(self.next());
+        self.signed(Reason::SealMismatch, boxed);
         for _ in 0..2 {
             let message = with(self.next(), "conversation-id", json!("chatter"));
             self.accepted(message);
@@ -193,15 +196,21 @@ impl Wire<'_> {
     /// 10,000 messages wait for an agent that takes none.
     pub(super) fn full_inbox(&mut self, house: &House) {
         let mut carol = house.home("carol");
+        carol.configure("# tier = 2", "tier = 4");
         carol.start();
         self.mallory.introduced_to(&carol);
         let session = self.mallory.meet(&mut self.sender, &self.watch, &carol);
         let limit = 10_000;
+        let request = self.mallory.request(&carol.agent, &session, 2);
+        let garbage = sealed(with(request, "data-tier", json!(3)));
+        let line = carol.hears(&mut self.sender, &self.mallory.sign(garbage));
+        assert_eq!(line["reason"], "unsealable");
+        self.reached.insert(Reason::Unsealable);
         for chunk in 0..limit / 100 {
             for number in 0..100 {
                 let message =
                     self.mallory
-                        .notification(&carol.agent, &session, chunk * 100 + number + 2);
+                        .notification(&carol.agent, &session, chunk * 100 + number + 3);
                 self.sender
                     .put(&carol.subject(), &self.mallory.sign(message));
             }
@@ -213,11 +222,24 @@ impl Wire<'_> {
         }
         let one_more = self
             .mallory
-            .sign(self.mallory.request(&carol.agent, &session, limit + 2));
+            .sign(self.mallory.request(&carol.agent, &session, limit + 3));
         assert_eq!(
             carol.hears(&mut self.sender, &one_more)["reason"],
             "inbox-full"
         );
         self.reached.insert(Reason::InboxFull);
     }
+}
+
+/// The same message with a box of zeros for nobody in the place of its content.
+fn sealed(mut message: Value) -> Value {
+    let envelope = message["params"].as_object_mut().unwrap();
+    envelope.remove("summary");
+    envelope.remove("body");
+    let nobody = format!("x25519:{}", "A".repeat(43));
+    envelope.insert(
+        "sealed".into(),
+        json!({"to": nobody, "box": "A".repeat(64)}),
+    );
+    message
 }
