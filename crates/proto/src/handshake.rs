@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::envelope::{Message, Method};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, Version};
-use crate::json::{Map, Value};
+use crate::json::{Map, Value, canonical};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
@@ -265,8 +265,11 @@ pub struct Offer {
     pub name: CapabilityName,
     /// The highest data tier it takes.
     pub tier: u8,
-    /// The JSON Schema of the body: shown to people, never compiled by a receiver.
-    pub schema: Option<Value>,
+    /// One line for people.
+    pub description: Option<String>,
+    /// The text of the JSON Schema of the body: shown to people, never compiled by a receiver, and
+    /// not kept parsed, which takes a hundred times its length.
+    pub schema: Option<String>,
 }
 
 impl Offer {
@@ -274,7 +277,11 @@ impl Offer {
         Some(Self {
             name: value.get("name")?.as_str()?.parse().ok()?,
             tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,
-            schema: value.get("schema").cloned(),
+            description: value
+                .get("description")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            schema: value.get("schema").map(text_of),
         })
     }
 }
@@ -286,6 +293,8 @@ pub struct Grant {
     pub capabilities: Vec<CapabilityName>,
     /// The highest data tier.
     pub tier: u8,
+    /// Calls a minute; `None` for no limit.
+    pub messages_per_minute: Option<u32>,
 }
 
 impl Grant {
@@ -299,10 +308,21 @@ impl Grant {
             .collect();
         members.insert("capabilities".into(), names);
         members.insert("tier".into(), self.tier.into());
+        if let Some(number) = self.messages_per_minute {
+            members.insert("messages-per-minute".into(), number.into());
+        }
         Value::Object(members)
     }
 
+    /// What is left of it when only what is offered counts.
+    fn within(mut self, offered: &[Offer]) -> Self {
+        let is_offered = |name: &CapabilityName| offered.iter().any(|offer| offer.name == *name);
+        self.capabilities.retain(is_offered);
+        self
+    }
+
     fn parse(value: &Value) -> Option<Self> {
+        let budget = value.get("messages-per-minute").and_then(Value::as_u64);
         let names = value.get("capabilities")?.as_array()?;
         Some(Self {
             capabilities: names
@@ -310,6 +330,11 @@ impl Grant {
                 .map(|name| name.as_str()?.parse().ok())
                 .collect::<Option<_>>()?,
             tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,
+            messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }
+}
+
+fn text_of(schema: &Value) -> String {
+    String::from_utf8_lossy(&canonical(schema)).into_owned()
 }

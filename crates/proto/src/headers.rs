@@ -72,12 +72,47 @@ impl Layers {
         self.0 & !other.0 == 0
     }
 
+    /// Every layer there is.
+    pub const ALL: Self = Self(u16::MAX);
+
+    /// The layers of `self` that `other` has not.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The layers that both have.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The layers, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..16_u8).filter(move |layer| self.0 >> layer & 1 == 1)
+    }
+
     /// The layers as the wire writes them, ascending.
     pub fn to_value(self) -> Value {
-        (0..16_u8)
-            .filter(|layer| self.0 >> layer & 1 == 1)
-            .map(Value::from)
-            .collect()
+        self.iter().map(Value::from).collect()
+    }
+}
+
+impl fmt::Display for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        for (number, layer) in self.iter().enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            write!(f, "{comma}{layer}")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,32 @@
 //! What we offer, and what we accept from whom.
+//!
+//! ```text
+//! Policy ── allowance(peer) ──┐
+//! session: Grant ─────────────┼─▶ Terms ── explain ─▶ Finding … ── authorize ─▶ Ok or Reason
+//! Table: tier ─▶ layers ──────┘
+//! ```
+//!
+//! The receiver decides, from its own table and from what the sender's certificate proves. The same
+//! terms, seen from the other side, tell a sender what its peer will refuse before anything is signed.
 
-use crate::envelope::Message;
-use crate::handshake::Grant;
+mod body;
+mod bounds;
+mod bucket;
+mod rules;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::handshake::{Grant, Offer};
 use crate::headers::CapabilityName;
-use crate::json::{Map, Value};
-use crate::reject::Reason;
+use crate::ids::AgentId;
+use crate::json::{Map, Value, canonical};
+
+pub use body::{BodySchema, Misfit, SCHEMA_BYTES, SchemaError};
+pub use bucket::Bucket;
+pub(crate) use rules::concerns;
+pub use rules::{By, Finding, Terms, authorize, explain};
+pub use table::{TIERS, Table, Tier};
 
 /// The capability that every daemon answers by itself.
 pub const PING: &str = "signet.ping";
@@ -12,6 +34,12 @@ pub const PING: &str = "signet.ping";
 pub const MAX_HOPS: u8 = 8;
 /// The highest tier that travels in clear.
 pub const HIGHEST_CLEAR_TIER: u8 = 2;
+/// The highest tier there is.
+pub const HIGHEST_TIER: u8 = 4;
+/// How many capabilities one agent offers at most.
+pub const MOST_CAPABILITIES: usize = 64;
+/// The largest budget, in messages a minute.
+pub const MOST_PER_MINUTE: u32 = 1_000_000;
 
 /// A capability that we offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,53 +48,195 @@ pub struct Capability {
     pub name: CapabilityName,
     /// The highest data tier it takes.
     pub tier: u8,
+    /// One line for people.
+    pub description: Option<String>,
+    /// What the body of a request has to look like.
+    pub schema: Option<BodySchema>,
+}
+
+impl Capability {
+    /// A capability that takes any body.
+    pub const fn new(name: CapabilityName, tier: u8) -> Self {
+        Self {
+            name,
+            tier,
+            description: None,
+            schema: None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let mut members = Map::new();
+        members.insert("name".into(), self.name.as_str().into());
+        members.insert("tier".into(), self.tier.into());
+        if let Some(text) = &self.description {
+            members.insert("description".into(), text.as_str().into());
+        }
+        if let Some(schema) = &self.schema {
+            members.insert("schema".into(), schema.source().clone());
+        }
+        Value::Object(members)
+    }
 }
 
 /// What the principal has decided.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// What we offer.
     pub capabilities: Vec<Capability>,
-    /// The highest data tier that a pinned peer may send us.
+    /// The highest data tier that a pinned peer may send us; the table asks for layers besides.
     pub tier: u8,
     /// The data tiers at which a message of ours leaves only with our person's approval.
     pub approve: Vec<u8>,
+    /// The capabilities that a pinned peer may ask for; `None` for every one that we offer.
+    pub granted: Option<Vec<CapabilityName>>,
+    /// Calls a minute that a pinned peer may send us; `None` for no limit.
+    pub messages_per_minute: Option<u32>,
+    /// Calls a minute within one conversation with a peer; `None` for no limit.
+    pub conversation_per_minute: Option<u32>,
+    /// What is decided otherwise for single peers.
+    pub peers: BTreeMap<AgentId, PeerRule>,
+    /// The layers that each tier asks for.
+    pub table: Table,
+}
+
+/// What is decided otherwise for one peer; what is `None` is as for everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerRule {
+    /// The highest data tier.
+    pub tier: Option<u8>,
+    /// The capabilities.
+    pub capabilities: Option<Vec<CapabilityName>>,
+    /// Calls a minute.
+    pub messages_per_minute: Option<u32>,
+}
+
+/// What our configuration says of one peer now.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance<'a> {
+    policy: &'a Policy,
+    rule: Option<&'a PeerRule>,
+}
+
+/// Our offers do not fit into one flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfferError {
+    /// More than [`MOST_CAPABILITIES`].
+    #[error("at most 64 capabilities are offered; leave some out")]
+    TooMany,
+    /// All capabilities and their schemas together are too long or have too many values.
+    #[error(
+        "the capabilities and their schemas together are over 160 KiB or 8,000 values and do not fit into one message; shorten the schemas"
+    )]
+    TooLarge,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
             capabilities: Vec::new(),
-            tier: HIGHEST_CLEAR_TIER,
             approve: Vec::new(),
+            tier: HIGHEST_TIER,
+            granted: None,
+            messages_per_minute: None,
+            conversation_per_minute: None,
+            peers: BTreeMap::new(),
+            table: Table::default(),
         }
     }
 }
 
 impl Policy {
-    /// What a pinned peer is granted: every capability that we offer, up to our tier.
-    pub fn grant(&self) -> Grant {
-        let capabilities = self
-            .capabilities
-            .iter()
-            .map(|capability| capability.name.clone())
-            .collect();
-        Grant {
-            capabilities,
-            tier: self.tier,
+    /// What is decided for `peer`.
+    pub fn allowance(&self, peer: &AgentId) -> Allowance<'_> {
+        Allowance {
+            policy: self,
+            rule: self.peers.get(peer),
         }
+    }
+
+    /// The capability of that name, where we offer it.
+    pub fn capability(&self, name: &CapabilityName) -> Option<&Capability> {
+        let mut known = self.capabilities.iter();
+        known.find(|capability| capability.name == *name)
     }
 
     /// The capabilities as flights 3 and 4 carry them.
     pub fn offer(&self) -> Value {
-        let offer = |capability: &Capability| {
-            let mut members = Map::new();
-            members.insert("name".into(), capability.name.as_str().into());
-            members.insert("tier".into(), capability.tier.into());
-            Value::Object(members)
-        };
-        self.capabilities.iter().map(offer).collect()
+        self.capabilities.iter().map(Capability::to_value).collect()
     }
+
+    /// Whether the offer fits into a flight beside certificate and grant.
+    ///
+    /// # Errors
+    /// Says which limit is exceeded.
+    pub fn fit_offer(&self) -> Result<(), OfferError> {
+        if self.capabilities.len() > MOST_CAPABILITIES {
+            return Err(OfferError::TooMany);
+        }
+        let offer = self.offer();
+        if canonical(&offer).len() > OFFER_BYTES || bounds::values(&offer) > OFFER_VALUES {
+            return Err(OfferError::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Allowance<'a> {
+    /// The grant that a handshake gives.
+    pub fn grant(&self) -> Grant {
+        let offered = self.policy.capabilities.iter();
+        let names = offered
+            .map(|capability| &capability.name)
+            .filter(|name| self.names(name));
+        Grant {
+            capabilities: names.cloned().collect(),
+            tier: self.tier().0,
+            messages_per_minute: self.messages_per_minute(),
+        }
+    }
+
+    /// The highest tier, and where that is decided.
+    pub fn tier(&self) -> (u8, By) {
+        match self.rule.and_then(|rule| rule.tier) {
+            Some(tier) => (tier, By::Peer),
+            None => (self.policy.tier, By::Grant),
+        }
+    }
+
+    /// Whether `name` may be asked for, and where that is decided.
+    pub fn capability(&self, name: &CapabilityName) -> (bool, By) {
+        let by = match self.rule.and_then(|rule| rule.capabilities.as_ref()) {
+            _ if self.policy.capability(name).is_none() => return (false, By::Offer),
+            Some(_) => By::Peer,
+            None => By::Grant,
+        };
+        (self.names(name), by)
+    }
+
+    /// Calls a minute.
+    pub fn messages_per_minute(&self) -> Option<u32> {
+        let own = self.rule.and_then(|rule| rule.messages_per_minute);
+        own.or(self.policy.messages_per_minute)
+    }
+
+    fn names(&self, name: &CapabilityName) -> bool {
+        let own = self.rule.and_then(|rule| rule.capabilities.as_ref());
+        let names = own.or(self.policy.granted.as_ref());
+        names.is_none_or(|names| names.contains(name))
+    }
+}
+
+/// Whether a list of offers names a capability twice: which of the two would hold?
+pub(crate) fn names_twice(offers: &[Offer]) -> bool {
+    let names: BTreeSet<_> = offers.iter().map(|offer| &offer.name).collect();
+    names.len() < offers.len()
+}
+
+/// The stricter of two budgets.
+pub fn stricter(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    one.into_iter().chain(other).min()
 }
 
 /// Whether a message may go out and be kept unsealed: above tier 2 only one without content, such as
@@ -75,39 +245,7 @@ pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
     tier <= HIGHEST_CLEAR_TIER || !(summary || body)
 }
 
-/// Whether a message in a session is allowed by what was granted (check V12).
-///
-/// # Errors
-/// `seal-required`, `seal-mismatch`, `tier-not-granted`, `capability-not-granted` or `hops-exceeded`.
-pub fn authorize(message: &Message, grant: &Grant) -> Result<(), Reason> {
-    let headers = &message.headers;
-    if !may_travel_in_clear(
-        headers.data_tier,
-        message.summary.is_some(),
-        message.body.is_some(),
-    ) {
-        return Err(Reason::SealRequired);
-    }
-    // A box in a lower tier would be a secret that nobody says is one.
-    if message.sealed.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER {
-        return Err(Reason::SealMismatch);
-    }
-    // A response ends what it answers, and is taken once: it can be part of no loop.
-    if message.form.method().is_none() {
-        return Ok(());
-    }
-    if headers.hops > MAX_HOPS {
-        return Err(Reason::HopsExceeded);
-    }
-    if headers.data_tier > grant.tier {
-        return Err(Reason::TierNotGranted);
-    }
-    let named = headers
-        .capability
-        .as_ref()
-        .filter(|name| name.as_str() != PING);
-    if named.is_some_and(|name| !grant.capabilities.contains(name)) {
-        return Err(Reason::CapabilityNotGranted);
-    }
-    Ok(())
-}
+/// How long the offer may be, so that the flight around it stays below 240 KiB.
+const OFFER_BYTES: usize = 160 * 1024;
+/// How many values it may have, of the flight's 10,000.
+const OFFER_VALUES: usize = 8_000;

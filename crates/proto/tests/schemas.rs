@@ -14,7 +14,7 @@ mod household;
 use std::collections::BTreeSet;
 
 use forge::{headers, message};
-use household::{Agent, alice_and_bob, at, identity, settle};
+use household::{Agent, at, identity, settle};
 use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -24,6 +24,7 @@ use signet_proto::headers::Headers;
 use signet_proto::ids::Digest;
 use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::node::{Content, Sending};
+use signet_proto::policy::{BodySchema, Capability, Policy};
 use signet_proto::reject::Reason;
 use signet_proto::schema;
 
@@ -95,9 +96,24 @@ fn codes_are_standard_or_our_own_and_our_own_are_used_once() {
     }
 }
 
+/// Offers a door that opens with a key, and grants so many calls a minute.
+fn doorkeeper() -> Policy {
+    let mut door = Capability::new("door.open".parse().unwrap(), 2);
+    door.description = Some("Opens the door".into());
+    door.schema = Some(BodySchema::compile(br#"{"required": ["key"]}"#).unwrap());
+    Policy {
+        capabilities: vec![door],
+        messages_per_minute: Some(120),
+        ..Policy::default()
+    }
+}
+
 /// A whole conversation: handshake, request, answer, refusal, ping, receipts, strangers, a restart.
 fn conversation() -> (Agent, Agent) {
-    let (mut alice, mut bob) = alice_and_bob();
+    let mut alice = Agent::new("agent-alice", "alice");
+    let mut bob = Agent::with(|| (identity("agent-bob", "bob"), doorkeeper()));
+    alice.knows(&bob);
+    bob.knows(&alice);
     let content = |capability: Option<&str>| Content {
         body: json!({"week": "2026-W07"}),
         summary: Some("Asks for free evenings".into()),

@@ -15,11 +15,13 @@ use std::time::Duration;
 
 use household::forger::{call, hear, name, refusal, session_of, talking};
 use household::net::{Dice, Net, message_of, tale, times_taken};
+use household::{Agent, identity};
 use serde_json::Value;
 use signet_proto::entry::{Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
 use signet_proto::node::{Content, Effect, Sending, State};
+use signet_proto::policy::Policy;
 use signet_proto::reject::Reason;
 use signet_proto::session::{OUTSTANDING, WINDOW, Window};
 
@@ -272,14 +274,26 @@ fn a_peer_that_lost_its_log_is_met_anew_and_what_stood_open_is_unknown() {
 
 #[test]
 fn a_refused_notification_is_known_to_be_refused() {
-    let mut net = talking();
+    let mut alice = Agent::new("agent-alice", "alice");
+    let mut bob = Agent::with(|| {
+        let policy = Policy {
+            conversation_per_minute: Some(1),
+            ..Policy::default()
+        };
+        (identity("agent-bob", "bob"), policy)
+    });
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
     let content = Content {
-        capability: "door.open".parse().ok(),
+        conversation_id: "dinner".parse().ok(),
         ..Content::default()
     };
+    net.send(0, 1, Sending::Notification(content.clone()));
+    net.run_for(10_000);
     let asked = net.send(0, 1, Sending::Notification(content));
     net.run_for(10_000);
-    let refused = State::Refused("capability-not-granted".into());
+    let refused = State::Refused("budget-exceeded".into());
     assert_eq!(states(&net, asked), [refused]);
     is_quiet(&mut net);
     let rejected = |(_, entry): &&(_, Entry)| {

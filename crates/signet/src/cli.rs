@@ -8,12 +8,15 @@ mod inbox;
 mod init;
 mod key;
 mod peer;
+mod person;
 mod ping;
+mod policy;
 mod reply;
 mod run;
 mod schema;
 mod send;
 mod status;
+mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,9 +35,15 @@ pub fn main() -> ExitCode {
         Command::Key(args) => key::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
+        Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
+        Command::Trust(args) => trust::run(args, home),
+        Command::Drafts(args) => person::drafts(&args, home),
+        Command::Approve(args) => person::approve(&args, home),
+        Command::Pause(args) => person::pause(&args, home, true),
+        Command::Resume(args) => person::pause(&args, home, false),
         Command::Ping(args) => ping::run(args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
@@ -65,6 +74,18 @@ enum Command {
     Key(key::KeyArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
+    /// Who may be trusted: strangers, approvals, revocations
+    Trust(trust::TrustArgs),
+    /// What waits to leave, and for what
+    Drafts(person::DraftsArgs),
+    /// Decide about a draft, with the control key
+    Approve(person::ApproveArgs),
+    /// Let every agent of this person pause
+    Pause(person::PauseArgs),
+    /// Let them go on
+    Resume(person::PauseArgs),
+    /// Who may get what from us and send what to us, and why
+    Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
     Run(run::RunArgs),
     /// Send a message to a peer, and wait for what becomes of it

@@ -5,14 +5,17 @@
 //! silently without effect.
 
 mod error;
+mod policy;
 mod section;
 #[cfg(test)]
 mod tests;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use signet_proto::headers::{CapabilityName, Layers};
+use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::policy::Policy;
 
 use crate::home::Home;
 use crate::private;
@@ -31,10 +34,9 @@ pub struct Config {
     pub audit_dir: PathBuf,
     /// `[control] socket`: where the daemon listens for the command line.
     pub control_socket: PathBuf,
-    /// `[[capability]]`: what this agent offers.
-    pub capabilities: Vec<CapabilityConfig>,
-    /// `[grant] tier`: the highest tier that pinned peers may send us, 1 or 2.
-    pub grant_tier: u8,
+    /// `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what this agent offers, and what it
+    /// accepts from whom.
+    pub policy: Policy,
 }
 
 /// Who the agent is; the certificate has to say the same.
@@ -82,15 +84,6 @@ pub enum NatsLogin {
     },
 }
 
-/// One thing that the agent offers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapabilityConfig {
-    /// Its name on the wire.
-    pub name: CapabilityName,
-    /// The highest tier of data that it deals with, 1 to 4.
-    pub tier: u8,
-}
-
 impl Config {
     /// Reads the configuration of `home`, and looks at the modes of the secret files it names.
     ///
@@ -98,7 +91,7 @@ impl Config {
     /// Names the key and the line at fault, or the file that others can read.
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
         let path = home.config_file();
-        let text = read(&path)?;
+        let text = read(&path, CONFIG_BYTES)?;
         let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
         for secret in config.nats.secret_files() {
             private::open(secret)?;
@@ -119,11 +112,9 @@ impl Config {
         let audit_dir = home
             .join(audit.text("dir")?.unwrap_or("audit"))
             .join(agent.agent.as_str());
-        let grant = root.section("grant", &["tier"])?;
         Ok(Self {
             control_socket: control_socket(&root.section("control", &["socket"])?, home)?,
-            capabilities: capabilities(&root)?,
-            grant_tier: grant.small("tier", 1..=2)?.unwrap_or(2),
+            policy: policy::policy(&root, home)?,
             audit_dir,
             agent,
             nats,
@@ -237,22 +228,8 @@ fn control_socket(section: &Section<'_>, home: &Home) -> Result<PathBuf, ConfigE
     Ok(path)
 }
 
-fn capabilities(root: &Section<'_>) -> Result<Vec<CapabilityConfig>, ConfigError> {
-    let mut capabilities: Vec<CapabilityConfig> = Vec::new();
-    for section in root.sections("capability", &["name", "tier"])? {
-        let name: CapabilityName = section.required("name")?;
-        if capabilities.iter().any(|known| known.name == name) {
-            return Err(section.bad("name", "another [[capability]] has this name"));
-        }
-        capabilities.push(CapabilityConfig {
-            name,
-            tier: section.small("tier", 1..=4)?.unwrap_or(2),
-        });
-    }
-    Ok(capabilities)
-}
-
-fn read(path: &Path) -> Result<String, ConfigError> {
+/// Reads at most `most` bytes of a file that only its owner can change.
+fn read(path: &Path, most: u64) -> Result<String, ConfigError> {
     let failed = |source| ConfigError::Io {
         path: path.to_owned(),
         source,
@@ -265,10 +242,25 @@ fn read(path: &Path) -> Result<String, ConfigError> {
             mode,
         });
     }
-    std::fs::read_to_string(path).map_err(failed)
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(most).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
 }
 
-const ROOT_KEYS: &[&str] = &["agent", "nats", "audit", "control", "capability", "grant"];
+const ROOT_KEYS: &[&str] = &[
+    "agent",
+    "nats",
+    "audit",
+    "control",
+    "tiers",
+    "approve",
+    "grant",
+    "peer",
+    "capability",
+];
+/// No person writes a longer one.
+const CONFIG_BYTES: u64 = 16 * 1024 * 1024;
 const NATS_KEYS: &[&str] = &["servers", "creds", "nkey", "user", "password_file", "tls"];
 const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
 const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
@@ -303,11 +295,35 @@ principal = "PRINCIPAL"
 [control]
 # socket = "control.sock"
 
-[grant]
-# tier = 2                               # the most that pinned peers may send: 1 or 2
+# The skill layers that a peer must have for each tier. `signet policy show` says what follows.
+[tiers]
+# public = [0]
+# household = [0, 1]
+# sensitive = [0, 1, 2]
+# restricted = [0, 1, 2, 3]
 
-# What this agent offers to its peers; as many as there are:
+# A message of these tiers leaves only when its person approves it: `signet drafts`.
+[approve]
+# tiers = [4]
+
+# What every pinned peer may send; a [[peer]] of its own may say otherwise.
+[grant]
+# tier = 4                               # the most; the table above decides besides
+# capabilities = ["calendar.free-busy"]  # every one that is offered, when absent
+# messages-per-minute = 120
+# conversation-messages-per-minute = 60
+
+# [[peer]]
+# id = "agent-bob-001"
+# tier = 2
+# capabilities = ["calendar.free-busy"]
+# messages-per-minute = 30
+
+# What this agent offers to its peers; as many as there are. The schema is a file beside this one, or
+# the JSON Schema itself: requests whose body does not fit are refused.
 # [[capability]]
 # name = "calendar.free-busy"
 # tier = 2
+# description = "Tells when there is time"
+# schema = """{"type": "object", "required": ["week"]}"""
 "#;

@@ -12,6 +12,7 @@ pub mod journal;
 mod keys;
 mod methods;
 mod params;
+pub mod people;
 
 pub use methods::bound;
 

@@ -1,17 +1,19 @@
 //! What happens outside once the log remembers it: publish, answer, deliver, notify.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Accepted, Effect, State};
+use signet_proto::keys::fingerprint;
+use signet_proto::node::{Accepted, Effect, Notice, State};
 use signet_proto::trust::TrustView;
 use signet_transport::Nats;
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::control::{Notifier, RpcError};
 use crate::render;
@@ -19,8 +21,8 @@ use crate::render;
 /// How often waiters whose caller has gone are swept out.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// One thing to do, in the order in which the log allows it.
-#[derive(Debug)]
+/// One thing to do, in the order in which the log allows it. It does not print answers: what was
+/// sealed stands open in them.
 pub enum Deed {
     /// The node's.
     Effect(Effect),
@@ -30,6 +32,17 @@ pub enum Deed {
     Wait(MessageId, Waiter),
     /// A connection wants every message that arrives, from the next on.
     Follow(Notifier),
+}
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
+            Self::Answer(..) => f.write_str("Answer(..)"),
+            Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
+            Self::Follow(_) => f.write_str("Follow(..)"),
+        }
+    }
 }
 
 /// Somebody who waits for what becomes of a message of ours.
@@ -114,9 +127,15 @@ impl Effects {
                 state,
             } => self.settle(&peer, message_id, state),
             Effect::Established(peer) => info!(%peer, "session established"),
+            Effect::OverBudget { peer, refused } => warn!(
+                %peer,
+                refused,
+                "more messages a minute than granted are refused; does an agent talk in a loop?"
+            ),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
             }
+            Effect::Notice(notice) => tell(&notice),
             other => debug!(?other, "an effect without a deed"),
         }
     }
@@ -136,7 +155,7 @@ impl Effects {
         if self.followers.is_empty() {
             return;
         }
-        let item = render::item(accepted.message());
+        let item = render::item(accepted.message(), accepted.opened());
         // A follower that does not keep up is cut off; its messages wait in the inbox.
         self.followers
             .retain(|follower| follower.notify("inbox.message", &item).is_ok());
@@ -167,5 +186,47 @@ impl Effects {
             // Whoever waited may have given up meanwhile.
             let _ = waiter.fate.send(Fate::Settled(state));
         }
+    }
+}
+
+/// What the person has to hear of, with the next thing to type. The claims of strangers are safe to
+/// print: ids are letters, digits and hyphens, and a fingerprint is words.
+fn tell(notice: &Notice) {
+    match notice {
+        Notice::StrangerWaits(claimed) => warn!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "a stranger asks to be known; next: signet trust pending"
+        ),
+        Notice::RootChanged(claimed) => error!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "ALARM: somebody uses this person's name with another root key; nothing was accepted; \
+             ask the person, then signet trust pending"
+        ),
+        Notice::RootSucceeded(newest) => warn!(
+            principal = %newest.principal,
+            fingerprint = fingerprint(&newest.root),
+            "this person's root key was succeeded by the one that it had named"
+        ),
+        Notice::Revoked(revocation) => warn!(
+            agent = %revocation.agent,
+            principal = %revocation.principal,
+            serial = revocation.serial,
+            "certificates were revoked by their root key"
+        ),
+        Notice::Pause(said) => warn!(
+            principal = %said.principal,
+            paused = said.paused,
+            "the person's word to their agents"
+        ),
+        Notice::ApprovalNeeded { peer, message_id } => warn!(
+            %peer,
+            %message_id,
+            "a message waits for its person's approval; next: signet drafts"
+        ),
+        other => debug!(?other, "a notice without words"),
     }
 }

@@ -57,6 +57,14 @@ pub use rotate::{
 };
 pub use stage::{Change, adopt, stage};
 
+/// Reads an X25519 key of a person from a file of theirs.
+///
+/// # Errors
+/// Names the file and what is wrong with it.
+pub fn read_seal_secret(path: &Path) -> Result<SealSecret, KeystoreError> {
+    pem::read(path, pem::Algorithm::X25519).map(SealSecret::of)
+}
+
 /// The keys of one agent, which belong together.
 #[derive(Debug)]
 pub struct Keys {

@@ -16,6 +16,7 @@ pub mod home;
 pub mod keystore;
 pub mod lock;
 pub mod memory;
+pub mod permission;
 pub mod private;
 pub mod random;
 pub mod render;

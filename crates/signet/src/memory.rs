@@ -3,8 +3,8 @@
 use signet_audit::{Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
-use signet_proto::node::Node;
-use signet_proto::policy::{Capability, Policy};
+use signet_proto::node::{Node, Outcome};
+use signet_proto::time::Timestamp;
 
 use crate::clock;
 use crate::config::Config;
@@ -60,7 +60,7 @@ impl Memory {
             &Entry::Genesis(keys.certificate.clone()),
         )?;
         let identity = keys.into_identity(config.agent.layers);
-        let mut node = Node::new(identity, policy(config), random::bytes()?);
+        let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {
             let line = line?;
             if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -75,16 +75,18 @@ impl Memory {
         }
         Ok(Self { node, log })
     }
-}
 
-fn policy(config: &Config) -> Policy {
-    let capability = |known: &crate::config::CapabilityConfig| Capability {
-        name: known.name.clone(),
-        tier: known.tier,
-    };
-    Policy {
-        capabilities: config.capabilities.iter().map(capability).collect(),
-        tier: config.grant_tier,
-        approve: Vec::new(),
+    /// Writes what a person decided while no daemon runs. What would have been sent is not written:
+    /// the next start sends it.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn write(&mut self, now: Timestamp, outcome: &Outcome) -> Result<(), MemoryError> {
+        let sent = |entry: &&Entry| matches!(entry, Entry::Message(_));
+        for entry in outcome.entries.iter().filter(|entry| !sent(entry)) {
+            self.log.append(now, entry)?;
+        }
+        self.log.commit()?;
+        Ok(())
     }
 }

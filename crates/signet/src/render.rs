@@ -5,6 +5,8 @@ use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::Standing;
+use signet_proto::seal::Opened;
+use signet_proto::session::Session;
 use signet_proto::trust::Peer;
 
 /// The subject of an agent's inbox.
@@ -12,8 +14,8 @@ pub fn inbox_subject(agent: &AgentId) -> String {
     format!("agent.{agent}.inbox")
 }
 
-/// One message as an agent reads it.
-pub fn item(message: &Message) -> Value {
+/// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
+pub fn item(message: &Message, opened: Option<&Opened>) -> Value {
     let headers = &message.headers;
     let mut item = Map::new();
     let mut put =
@@ -41,8 +43,16 @@ pub fn item(message: &Message) -> Value {
         "in-reply-to",
         headers.in_reply_to.map(|id| id.to_string().into()),
     );
-    put("summary", message.summary.as_deref().map(Into::into));
-    put("body", message.body.clone());
+    let (summary, body) = match opened {
+        Some(opened) => (&opened.summary, &opened.body),
+        None => (&message.summary, &message.body),
+    };
+    put("summary", summary.as_deref().map(Into::into));
+    put("body", body.clone());
+    if message.sealed.is_some() {
+        put("sealed", Some(true.into()));
+        put("shut", opened.is_none().then(|| SHUT.into()));
+    }
     if let Form::Failure {
         code,
         message,
@@ -66,6 +76,8 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
         "handshake": standing.handshake,
         "waiting": standing.drafts,
         "unconfirmed": standing.unconfirmed,
+        "over-budget": standing.over_budget,
+        "withheld": standing.withheld,
     });
     if let (Some(newest), Some(members)) = (peer.newest(), out.as_object_mut()) {
         members.insert("principal".into(), newest.principal.as_str().into());
@@ -77,7 +89,19 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
     out
 }
 
+/// A peer with what it offers: its capabilities and the text of their schemas.
+pub fn with_offers(mut shown: Value, session: Option<&Session>) -> Value {
+    if let (Some(session), Some(members)) = (session, shown.as_object_mut()) {
+        let offers = crate::permission::offers(&session.offered);
+        members.insert("capabilities".into(), offers);
+    }
+    shown
+}
+
 /// Bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
 }
+
+/// Said of a sealed message in the place of its body.
+const SHUT: &str = "sealed to a key that is destroyed; your audit key reads it: signet audit open";

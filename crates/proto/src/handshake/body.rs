@@ -8,6 +8,7 @@ use crate::envelope::Message;
 use crate::headers::Layers;
 use crate::ids::{SessionId, Version};
 use crate::json::Value;
+use crate::policy::names_twice;
 use crate::reject::Reason;
 
 /// The body of a flight that fits its schema.
@@ -58,6 +59,15 @@ impl<'a> Body<'a> {
         let list = self.0.get("capabilities").and_then(Value::as_array);
         let list = list.map_or(&[][..], Vec::as_slice);
         list.iter().filter_map(Offer::parse).collect()
+    }
+
+    /// A name that is offered twice would mean one thing to us and another to a person who reads it.
+    pub(super) fn admit_capabilities(&self) -> Result<(), Reason> {
+        if names_twice(&self.capabilities()) {
+            Err(Reason::InvalidShape)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn grant(&self) -> Option<Grant> {

@@ -77,6 +77,7 @@ pub(super) fn established(
     let (mine, theirs) = (Body::of(&last.flight).ok()?, Body::of(&last.granted).ok()?);
     let (my_certificate, my_keys) = mine.credentials()?;
     let (certificate, keys) = theirs.credentials()?;
+    let offered = theirs.capabilities();
     let began = trust.headers.timestamp;
     let not_after = my_certificate
         .not_after
@@ -90,12 +91,12 @@ pub(super) fn established(
         began,
         ends: began.saturating_add(SESSION_LIFE).min(not_after),
         given: mine.grant()?,
-        received: theirs.grant()?,
+        received: theirs.grant()?.within(&offered),
         last_flight: Arc::clone(&last.flight),
         answers: last.answers,
         keys_serial: keys.serial,
         lowest_version: certificate.lowest_version(),
-        offered: theirs.capabilities(),
+        offered,
         peer_layers: opening.layers,
         peer_sealing: keys.sealing_key,
         own_key: my_certificate.signing_key.id(),

@@ -96,6 +96,7 @@ impl AwaitTrust {
             return Err(Reason::HandshakeUnexpected);
         }
         body.admit_transcript(self.transcript)?;
+        body.admit_capabilities()?;
         body.admit_same_credentials(&self.verify)
     }
 
@@ -153,6 +154,7 @@ impl AwaitCapability {
             return Err(Reason::HandshakeUnexpected);
         }
         body.admit_transcript(self.transcript)?;
+        body.admit_capabilities()?;
         body.admit_same_credentials(&self.announce)
     }
 

@@ -12,10 +12,13 @@ use crate::seal::Opened;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
+use super::permission::Fault;
 use super::{Accepted, At, Effect, Node, Outcome};
 
 /// After so many unreported numbers a receipt goes out at once.
 const RECEIPT_EVERY: u64 = 256;
+/// The longest `error.message`, in characters.
+const LONGEST_TEXT: usize = 500;
 
 impl Node {
     pub(super) fn follow_accepted(
@@ -26,10 +29,6 @@ impl Node {
         outcome: &mut Outcome,
     ) {
         let peer = message.headers.agent_id.clone();
-        let accepted = || Accepted {
-            message: Arc::clone(message),
-            opened: opened.map(Arc::new),
-        };
         match &message.form {
             Form::Call(method) if method.is_handshake() => {
                 self.follow_flight(at, *method, message, outcome)
@@ -39,7 +38,7 @@ impl Node {
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if !self.pausing.is_paused() {
-                    outcome.effects.push(hand_over(accepted()));
+                    self.hand_over(message, opened, outcome);
                 }
             }
         }
@@ -55,14 +54,31 @@ impl Node {
         }
     }
 
+    /// Our agent may have it.
+    pub(super) fn hand_over(
+        &self,
+        message: &Arc<Message>,
+        opened: Option<Opened>,
+        outcome: &mut Outcome,
+    ) {
+        let accepted = Accepted {
+            message: Arc::clone(message),
+            opened: opened.map(Arc::new),
+        };
+        outcome.effects.push(match message.form {
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+        });
+    }
+
     pub(super) fn follow_refused(
         &mut self,
         at: At,
         message: &Arc<Message>,
-        reason: Reason,
+        fault: Fault,
         outcome: &mut Outcome,
     ) {
-        match reason {
+        match fault.reason {
             Reason::Duplicate => self.answer_copy(at, message, outcome),
             Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
             Reason::TimestampInFuture
@@ -79,7 +95,7 @@ impl Node {
             Reason::MessageIdReuse | Reason::SequenceReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
-                let form = failure(reason);
+                let form = failure(&fault);
                 let id = self.fresh_id(at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
                 let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
@@ -225,18 +241,17 @@ impl Node {
     }
 }
 
-/// Our agent may have it.
-pub(super) fn hand_over(accepted: Accepted) -> Effect {
-    match accepted.message.form {
-        Form::Call(_) => Effect::Deliver(accepted),
-        Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
-    }
-}
-
-fn failure(reason: Reason) -> Form {
+fn failure(fault: &Fault) -> Form {
+    let reason = fault.reason;
+    let detail = fault.detail.iter().map(|detail| format!(" {detail}"));
     Form::Failure {
         code: reason.code(),
-        message: reason.text().to_owned(),
+        message: reason
+            .text()
+            .chars()
+            .chain(detail.collect::<String>().chars())
+            .take(LONGEST_TEXT)
+            .collect(),
         reason: reason.name().to_owned(),
     }
 }

@@ -1,6 +1,5 @@
 //! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::{Certificate, ControlCertificate};
@@ -13,9 +12,8 @@ use crate::reject::Reason;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 
-use super::answers::hand_over;
 use super::request::LocalError;
-use super::{Accepted, At, Effect, Node, Notice, Outcome};
+use super::{At, Effect, Node, Notice, Outcome};
 
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
@@ -214,9 +212,8 @@ impl Node {
             .map(|item| item.message)
             .collect();
         for message in waited {
-            let opened = self.opened(&message).map(Arc::new);
-            let accepted = Accepted { message, opened };
-            outcome.effects.push(hand_over(accepted));
+            let opened = self.opened(&message);
+            self.hand_over(&message, opened, outcome);
         }
         for link in self.links.values_mut() {
             for session in &mut link.sessions {

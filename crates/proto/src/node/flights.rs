@@ -107,14 +107,14 @@ impl Node {
 
     fn send_capability(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
-        self.put_grant(&mut body);
+        self.put_grant(peer, &mut body);
         self.put_transcript(peer, &mut body);
         self.fly(at, peer, Method::Capability, body, outcome);
     }
 
     pub(super) fn send_trust(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let mut body = self.credentials();
-        self.put_grant(&mut body);
+        self.put_grant(peer, &mut body);
         self.put_transcript(peer, &mut body);
         body.insert("decision".into(), "granted".into());
         self.fly(at, peer, Method::Trust, body, outcome);
@@ -244,9 +244,12 @@ impl Node {
         }
     }
 
-    fn put_grant(&self, body: &mut Map<String, Value>) {
+    fn put_grant(&self, peer: &AgentId, body: &mut Map<String, Value>) {
         body.insert("capabilities".into(), self.policy.offer());
-        body.insert("grant".into(), self.policy.grant().to_value());
+        body.insert(
+            "grant".into(),
+            self.policy.allowance(peer).grant().to_value(),
+        );
     }
 
     fn put_transcript(&self, peer: &AgentId, body: &mut Map<String, Value>) {

@@ -7,7 +7,6 @@ use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method};
 use crate::handshake::Handshake;
-use crate::policy::authorize;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
 use crate::seal::Sealed;
@@ -16,6 +15,7 @@ use crate::verify::{Unproven, Verified};
 
 use super::link::Link;
 use super::memory::{Changed, is_ping};
+use super::permission::Fault;
 use super::{At, Effect, Judged, Node, Outcome, Refusal, State, Unsealed};
 
 /// How far a sender's clock may be ahead of ours.
@@ -39,12 +39,13 @@ impl Node {
 
     fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
         let mut outcome = Outcome::default();
-        let (ruling, unsealed) = match self.rule(at.now, &message) {
-            Ok(unsealed) => (self.obey(at, &message, &mut outcome), unsealed),
-            Err(reason) => (Ruling::Rejected(reason), None),
+        let (ruling, detail, unsealed) = match self.rule(at.now, &message) {
+            Ok(unsealed) => (self.obey(at, &message, &mut outcome), None, unsealed),
+            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, None),
         };
         let (opened, plaintext) = unsealed.unzip();
         let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
+        self.count_call(at, &message, ruling, &mut outcome);
         let entry = Outcome::verdict(bytes, &message, ruling, copy);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
@@ -60,7 +61,9 @@ impl Node {
         }
         match ruling {
             Ruling::Accepted => self.follow_accepted(at, &message, opened, &mut outcome),
-            Ruling::Rejected(reason) => self.follow_refused(at, &message, reason, &mut outcome),
+            Ruling::Rejected(reason) => {
+                self.follow_refused(at, &message, Fault { reason, detail }, &mut outcome)
+            }
             Ruling::Sent => {}
         }
         outcome
@@ -73,34 +76,35 @@ impl Node {
     }
 
     /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
-    fn rule(&self, now: Timestamp, message: &Message) -> Result<Option<Unsealed>, Reason> {
+    fn rule(&self, now: Timestamp, message: &Message) -> Result<Option<Unsealed>, Fault> {
         let headers = &message.headers;
         let Some(link) = self.link(&headers.agent_id) else {
-            return Err(Reason::AgentUnknown);
+            return Err(Reason::AgentUnknown.into());
         };
         let known = link.names.hash_of(headers.message_id);
         if known == Some(message.hash()) || link.has_judged(message) {
-            return Err(Reason::Duplicate);
+            return Err(Reason::Duplicate.into());
         }
         let method = message.form.method();
         // A receipt may be late, but one from the future would silence those that follow it.
         if method != Some(Method::Receipt) {
             admit_time(now, message)?;
         } else if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
-            return Err(Reason::TimestampInFuture);
+            return Err(Reason::TimestampInFuture.into());
         }
         match method {
             Some(method @ (Method::Revoke | Method::Pause | Method::Resume)) => {
-                match known.is_some() {
-                    true => Err(Reason::MessageIdReuse),
-                    false => self.rule_decree(message, method).map(|()| None),
+                if known.is_some() {
+                    return Err(Reason::MessageIdReuse.into());
                 }
+                self.rule_decree(message, method)?;
+                Ok(None)
             }
             Some(method) if method.is_handshake() => {
                 self.rule_flight(link, message, known.is_some())?;
                 Ok(None)
             }
-            _ => self.rule_in_session(link, message, known.is_some()),
+            _ => self.rule_in_session(now, link, message, known.is_some()),
         }
     }
 
@@ -139,42 +143,48 @@ impl Node {
 
     fn rule_in_session(
         &self,
+        now: Timestamp,
         link: &Link,
         message: &Message,
         reused: bool,
-    ) -> Result<Option<Unsealed>, Reason> {
+    ) -> Result<Option<Unsealed>, Fault> {
         let headers = &message.headers;
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
-            return Err(Reason::VersionMismatch);
+            return Err(Reason::VersionMismatch.into());
         }
         // An older key is good for the sessions that it opened, and for no later one.
         if headers.key_id != session.peer_key {
-            return Err(Reason::KeyUnknown);
+            return Err(Reason::KeyUnknown.into());
         }
         if message.form.method() == Some(Method::Receipt) {
-            return admit_receipt(message, reused).map(|()| None);
+            admit_receipt(message, reused)?;
+            return Ok(None);
         }
         if headers.timestamp > session.ends {
-            return Err(Reason::SessionEnded);
+            return Err(Reason::SessionEnded.into());
         }
         let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
         session.window.admit(sequence, message.hash())?;
         if reused {
-            return Err(Reason::MessageIdReuse);
+            return Err(Reason::MessageIdReuse.into());
         }
         if message.form.method() == Some(Method::Handoff) {
-            return Err(Reason::MethodNotServed);
+            return Err(Reason::MethodNotServed.into());
         }
         self.rule_response(message)?;
-        authorize(message, &session.given)?;
-        let unsealed = self.open(message)?;
-        if is_ping(message) || self.inbox.has_room(message) {
-            Ok(unsealed)
-        } else {
-            Err(Reason::InboxFull)
+        self.permit(now, link, session, message)?;
+        if !is_ping(message) && !self.inbox.has_room(message) {
+            return Err(Reason::InboxFull.into());
         }
+        let unsealed = self.open(message)?;
+        let body = match &unsealed {
+            Some((opened, _)) => opened.body.as_ref(),
+            None => message.body.as_ref(),
+        };
+        self.fit_body(message, body)?;
+        Ok(unsealed)
     }
 
     /// A response is taken only for an open request of ours, from the agent we asked, once.

@@ -14,6 +14,8 @@ use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Standing;
+use super::permission::Budgets;
+use super::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(super) const SESSIONS: usize = 8;
@@ -44,8 +46,12 @@ pub(super) struct Link {
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     pub(super) repeated: Option<Timestamp>,
+    /// Whether our person approved the peer and it has not heard from us since.
+    pub(super) greets: bool,
     /// When the decrees of our person were last told.
     pub(super) told: Option<Timestamp>,
+    pub(super) budgets: Budgets,
+    pub(super) trail: Trail,
 }
 
 /// A draft and when its life ends.
@@ -98,14 +104,18 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
-    /// Whether anything waits that needs nothing but a session.
+    /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
     fn has_mail(&self) -> bool {
-        self.drafts.iter().any(Waiting::is_approved)
+        self.greets || self.drafts.iter().any(Waiting::is_approved)
     }
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Arc<Message>> {
+        // Offers are for people, who read the newest.
+        for old in &mut self.sessions {
+            old.offered = Vec::new();
+        }
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
         let mut dropped: Vec<_> = self.sessions.drain(..over).collect();
@@ -164,6 +174,8 @@ impl Link {
                 .iter()
                 .map(|session| session.ledger.waiting())
                 .sum(),
+            over_budget: self.budgets.refused,
+            withheld: self.budgets.withheld,
         }
     }
 }

@@ -125,7 +125,10 @@ impl Node {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
-            Form::Call(_) => self.inbox.insert(message),
+            Form::Call(_) => {
+                link.trail.note(now, message);
+                self.inbox.insert(message);
+            }
         }
         Changed::default()
     }
@@ -183,6 +186,7 @@ impl Node {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
                     link.announced = Some(headers.timestamp);
+                    link.greets = false;
                 }
                 let established = link.handshake.sent(message, now);
                 return self.establish(&peer, established, now);

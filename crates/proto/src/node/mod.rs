@@ -16,10 +16,12 @@ mod inbox;
 mod link;
 mod memory;
 mod outbound;
+mod permission;
 mod request;
 mod standing;
 mod strangers;
 mod timers;
+mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +48,8 @@ pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 use link::Link;
-pub use request::{Content, LocalError, Sending};
+pub use permission::Way;
+pub use request::{Content, Continues, LocalError, Sending};
 pub use strangers::Stranger;
 use strangers::Strangers;
 
@@ -170,6 +173,13 @@ pub enum Effect {
     },
     /// A session with a peer stands.
     Established(AgentId),
+    /// A peer sends more than it may: people are told, at most once a minute.
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// How many of its calls were refused for it since the start.
+        refused: u64,
+    },
     /// The trust store changed: verify by this snapshot from now on.
     Trust(TrustView),
     /// Our person has to hear of something.
@@ -363,6 +373,10 @@ pub struct Standing {
     pub drafts: usize,
     /// Messages sent and not yet receipted.
     pub unconfirmed: usize,
+    /// Calls of the peer's over its budget, refused since the start.
+    pub over_budget: u64,
+    /// Calls of ours over the budget that the peer granted, not sent since the start.
+    pub withheld: u64,
 }
 
 impl Outcome {

@@ -36,6 +36,9 @@ impl Node {
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_write_to(peer)?;
+        if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
+            return Err(LocalError::PeerUnknown(peer.clone()));
+        }
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
             Sending::Request(content) => (Method::Request, content),
@@ -52,10 +55,12 @@ impl Node {
         if method == Method::Request && !self.may_open_request(peer) {
             return Err(LocalError::TooManyRequests);
         }
+        let (conversation_id, hops) = self.trace(at, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
-        draft.conversation_id = content.conversation_id;
+        draft.conversation_id = conversation_id;
+        draft.hops = hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
         let mut outcome = Outcome::default();
@@ -170,13 +175,16 @@ impl Node {
         if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
+        self.permit_sending(at, &draft)?;
         let peer = draft.recipient.clone();
         let approve = self.approval_root(&draft)?;
         match self.slot(at, &peer).filter(|_| approve.is_none()) {
             Some((stamp, to)) => {
+                let call = draft.form.method().is_some();
                 let (signed, copy) = draft
                     .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
                     .map_err(LocalError::Message)?;
+                self.count_own(at.now, &peer, call);
                 self.write_sealed(at, signed, copy, outcome);
             }
             None => self.write_draft(at, draft, approve, outcome)?,
@@ -186,6 +194,9 @@ impl Node {
 
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if let Some(link) = self.links.get_mut(peer) {
+            link.budgets.drafts_wait = None;
+        }
         while let Some(waiting) = self.releasable(peer).cloned() {
             let Some((stamp, to)) = self.slot(at, peer) else {
                 return;
@@ -209,8 +220,21 @@ impl Node {
                 );
                 continue;
             }
+            if let Err(refused) = self.fit_recipient(at.now, &draft) {
+                let state = State::Refused(refused.name().to_owned());
+                self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
+                continue;
+            }
+            let call = draft.form.method().is_some();
+            if let Some(later) = self.leaves_at(at.now, peer, call) {
+                self.link_mut(peer).budgets.drafts_wait = Some(later);
+                return;
+            }
             match draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
-                Ok((signed, copy)) => self.write_sealed(at, signed, copy, outcome),
+                Ok((signed, copy)) => {
+                    self.count_own(at.now, peer, call);
+                    self.write_sealed(at, signed, copy, outcome);
+                }
                 Err(reason) => {
                     let state = State::Refused(reason.name().to_owned());
                     self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);

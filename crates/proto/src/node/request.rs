@@ -24,6 +24,17 @@ pub struct Content {
     pub data_tier: Option<u8>,
     /// How long it may wait and live; 72 hours when absent.
     pub life: Option<Duration>,
+    /// The call that this one follows from.
+    pub continues: Option<Continues>,
+}
+
+/// A call that came to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continues {
+    /// Who sent it; needed where two peers used the same message-id.
+    pub from: Option<AgentId>,
+    /// Its name.
+    pub message: MessageId,
 }
 
 impl fmt::Debug for Content {
@@ -90,6 +101,31 @@ pub enum LocalError {
     /// Two peers used the same message-id.
     #[error("{0} names messages of more than one peer; say which with --from")]
     Ambiguous(MessageId),
+    /// The call that is to be continued came long ago, or never.
+    #[error(
+        "no call {0} came within three days; name one that `signet inbox` or `signet audit show` lists"
+    )]
+    NotRemembered(MessageId),
+    /// The recipient would refuse it.
+    #[error("{peer}: {what}; `signet policy check {peer}` says what to do")]
+    NotAllowed {
+        /// Who.
+        peer: AgentId,
+        /// Why.
+        reason: Reason,
+        /// What is missing.
+        what: String,
+    },
+    /// More than the recipient granted.
+    #[error(
+        "{peer} takes {per_minute} messages a minute, and they are used up; wait, and see whether your agent talks in a loop"
+    )]
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// What it granted.
+        per_minute: u32,
+    },
     /// It is not a request.
     #[error("{0} wants no answer; only requests do")]
     NoRequest(MessageId),
@@ -112,6 +148,9 @@ impl LocalError {
             Self::NotWaiting(_) => "not-waiting",
             Self::Ambiguous(_) => "ambiguous",
             Self::NoRequest(_) => "no-request",
+            Self::NotRemembered(_) => "not-remembered",
+            Self::NotAllowed { reason, .. } => reason.name(),
+            Self::OverBudget { .. } => Reason::BudgetExceeded.name(),
         }
     }
 }

@@ -22,9 +22,13 @@ impl Node {
             // A binding that contradicts another was never written; a log that holds one is refused
             // by `audit verify`, and here the first one stands.
             TrustChange::Bound => {
+                let withdrawn = self.trust().peer(agent);
+                let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
+                let approved = self.waiting_room.decided(certificate) || withdrawn;
                 let _ = self.trust.bind(certificate);
-                self.waiting_room.decided(certificate);
-                self.link_mut(agent).next_announce = None;
+                let link = self.link_mut(agent);
+                link.next_announce = None;
+                link.greets |= approved;
             }
             TrustChange::Renewed | TrustChange::RootSucceeded => {
                 let _ = self.trust.renew(certificate);

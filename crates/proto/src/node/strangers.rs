@@ -55,11 +55,13 @@ impl Strangers {
         self.waiting.insert(certificate.root.id(), stranger);
     }
 
-    /// Whoever else claimed the same agent-id goes as well: it is somebody's now.
-    pub(super) fn decided(&mut self, certificate: &Certificate) {
-        self.waiting.remove(&certificate.root.id());
+    /// Whoever else claimed the same agent-id goes as well: it is somebody's now. Says whether this
+    /// one had asked.
+    pub(super) fn decided(&mut self, certificate: &Certificate) -> bool {
+        let asked = self.waiting.remove(&certificate.root.id());
         self.waiting
             .retain(|_, other| other.certificate.agent != certificate.agent);
+        asked.is_some_and(|stranger| stranger.certificate.agent == certificate.agent)
     }
 
     pub(super) fn refused(&mut self, certificate: &Certificate) {

@@ -236,6 +236,7 @@ impl Link {
         });
         let drafts = self.drafts.iter().map(|waiting| waiting.until);
         let fixed = [
+            self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(),
             self.seeks_session_at(),

@@ -10,6 +10,10 @@
     missing_docs
 )]
 
+use blake2::digest::consts::U24;
+use blake2::{Blake2b, Digest as _};
+use crypto_box::SalsaBox;
+use crypto_box::aead::Aead as _;
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Map, Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
@@ -17,7 +21,7 @@ use signet_proto::entry::{Entry, Verdict};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use signet_proto::json::{Limits, canonical, parse};
-use signet_proto::keys::{Purpose, SigningKey};
+use signet_proto::keys::{Purpose, SealSecret, SigningKey};
 use signet_proto::reject::Reason;
 
 use signet_proto::statement::{PauseStatement, Revocation};
@@ -113,6 +117,20 @@ pub fn decree(principal: &str, method: Method) -> Option<Value> {
 
 pub fn recipient(name: &str) -> AgentId {
     name.parse().unwrap()
+}
+
+/// A box under an ephemeral key of the maker's choice, of which it knows no secret; where the key is of
+/// low order it needs none, and the recipient's arithmetic would give the same.
+pub fn box_under(ephemeral: [u8; 32], to: &SealSecret, plaintext: &[u8]) -> Vec<u8> {
+    let mut hash = Blake2b::<U24>::new();
+    hash.update(ephemeral);
+    hash.update(to.public().as_bytes());
+    let (theirs, ours) = (
+        crypto_box::PublicKey::from_bytes(ephemeral),
+        crypto_box::SecretKey::from_bytes(*to.expose()),
+    );
+    let sealed = SalsaBox::new(&theirs, &ours).encrypt(&hash.finalize(), plaintext);
+    [&ephemeral[..], &sealed.unwrap()].concat()
 }
 
 /// The paths of all values that hold no others, and of empty arrays and objects.

@@ -12,6 +12,7 @@
 
 pub mod forger;
 pub mod net;
+pub mod sealing;
 
 use std::sync::Arc;
 use std::time::Duration;

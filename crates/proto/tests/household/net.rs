@@ -138,14 +138,18 @@ impl Net {
     }
 
     pub fn reply(&mut self, who: usize, request: MessageId) {
-        let at = self.at(who);
         let content = Content {
             body: serde_json::json!("yes"),
             ..Content::default()
         };
+        self.answer(who, request, Ok(content));
+    }
+
+    pub fn answer(&mut self, who: usize, request: MessageId, answer: Result<Content, String>) {
+        let at = self.at(who);
         let (_, outcome) = self.agents[who]
             .node
-            .handle_reply(at, None, request, Ok(content))
+            .handle_reply(at, None, request, answer)
             .unwrap();
         let effects = self.agents[who].keep(at, outcome);
         self.after_step(who, effects);

@@ -50,6 +50,7 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_place();
     faults.in_handshake();
     faults.in_allowance();
+    faults.in_boxes();
     faults.of_two_checks();
     faults.all
 }

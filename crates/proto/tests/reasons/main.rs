@@ -2,7 +2,8 @@
 //!
 //! `vectors/reasons/NAME.json` holds the input, the time, and the log that the recipient has; the
 //! logs are entries as `vectors/reasons/logs/NAME.jsonl` has them. With `SIGNET_REGENERATE=1` the
-//! files are written anew; without, they are only read.
+//! files are written anew; without, they are only read. Bob's sealing secret is the SHA-256 of
+//! `sealingagent-bob`.
 
 #![allow(
     unreachable_pub,
@@ -14,6 +15,7 @@
     missing_docs
 )]
 
+mod boxes;
 mod early;
 mod faults;
 #[path = "../forge/mod.rs"]
@@ -38,14 +40,12 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 17] = [
+const WITHOUT_VECTOR: [(Reason, &str); 15] = [
     (Reason::CertificateRevoked, "to be made"),
     (Reason::TrustWithdrawn, "to be made"),
     (Reason::LayersInsufficient, "to be made"),
     (Reason::BodyUnfit, "to be made"),
     (Reason::BudgetExceeded, "to be made"),
-    (Reason::Unsealable, "to be made"),
-    (Reason::SealMismatch, "to be made"),
     (Reason::StatementInvalid, "to be made"),
     (Reason::StatementStale, "to be made"),
     (Reason::MandateInvalid, "to be made"),

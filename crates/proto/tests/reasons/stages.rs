@@ -21,6 +21,8 @@ pub struct World {
     pub logs: BTreeMap<&'static str, Log>,
     pub session: SessionId,
     pub public_session: SessionId,
+    /// Where Bob takes every tier.
+    pub private_session: SessionId,
     /// Alice's first request in the session, as it came.
     pub heard: Vec<u8>,
     /// Bob's open request to Alice, of tier 2.
@@ -33,11 +35,12 @@ pub struct World {
 
 pub fn build() -> World {
     let (bob, session, asked) = in_conversation(Policy::default());
-    let policy = Policy {
-        tier: 1,
+    let up_to = |tier| Policy {
+        tier,
         ..Policy::default()
     };
-    let (public, public_session, _) = in_conversation(policy);
+    let (public, public_session, _) = in_conversation(up_to(1));
+    let (private, private_session, _) = in_conversation(up_to(4));
     let heard = first_request(&bob.log);
     let (announce, half_open) = half_open();
     let (announced, verify) = announced();
@@ -56,6 +59,7 @@ pub fn build() -> World {
         ("session", bob.log),
         ("far-ahead", far),
         ("public-only", public.log),
+        ("private", private.log),
         ("half-open", half_open),
         ("announced", announced),
         (
@@ -67,6 +71,7 @@ pub fn build() -> World {
         logs,
         session,
         public_session,
+        private_session,
         heard,
         asked,
         announce,

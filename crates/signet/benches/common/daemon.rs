@@ -27,6 +27,15 @@ pub struct Daemon {
 pub fn init(dir: &Path, agent: &str) -> Home {
     let home = Home::at(dir.join(agent));
     signet(&home, &["init", "--agent", agent, "--principal", agent]);
+    // No person sends as fast as a bench.
+    let path = home.config_file();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replacen(
+        "# messages-per-minute = 120",
+        "messages-per-minute = 1000000",
+        1,
+    );
+    std::fs::write(&path, text).unwrap();
     home
 }
 

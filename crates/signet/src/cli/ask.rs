@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_proto::json::{self, Limits};
+use signet_proto::node::At;
 
 use super::{Exit, Failure, print};
+use crate::clock;
 use crate::config::Config;
-use crate::control::{Client, ClientError};
+use crate::control::{Client, ClientError, RpcError};
+use crate::daemon::people;
 use crate::home::Home;
+use crate::lock::HomeLock;
+use crate::memory::Memory;
 
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);
@@ -60,6 +65,45 @@ pub(super) fn safe_json(value: &Value) -> String {
 /// The text of a member, or a dash.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("-")
+}
+
+/// Asks the daemon; where none runs, does it on the state itself, under the lock.
+pub(super) fn with_daemon(
+    home: &Home,
+    method: &str,
+    params: &Value,
+    offline: impl FnOnce(&mut Memory) -> Result<Value, Failure>,
+) -> Result<Value, Failure> {
+    let config = Config::load(home)?;
+    match Client::connect(&config.control_socket, Duration::from_secs(30)) {
+        Ok(mut client) => Ok(client.call(method, params)?),
+        Err(ClientError::NotReachable { .. }) => {
+            let lock = HomeLock::acquire(home)?;
+            offline(&mut Memory::open(&lock, &config)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A person's decision: by the daemon, or where none runs, on the state itself.
+pub(super) fn decide(
+    home: Option<PathBuf>,
+    method: &str,
+    params: &Value,
+) -> Result<Value, Failure> {
+    let home = Home::find(home)?;
+    with_daemon(&home, method, params, |memory| {
+        let at = At {
+            now: clock::now(),
+            head: None,
+        };
+        let served = people::serve(&mut memory.node, at, method, params.clone());
+        let (shown, outcome) = served
+            .unwrap_or_else(|| Err(RpcError::method_not_found()))
+            .map_err(ClientError::Refused)?;
+        memory.write(at.now, &outcome)?;
+        Ok(shown)
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `signet audit`: prove a log, or read it.
 
+mod open;
+
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,6 +41,14 @@ enum AuditCommand {
         after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
     )]
     Show(ShowArgs),
+    /// Read the sealed messages of a log, with the person's audit key.
+    ///
+    /// Exit status: 0 done, 1 the key does not fit some of them, or the log was changed or is damaged, 2
+    /// usage, 3 the log or the key cannot be read.
+    #[command(
+        after_help = "EXAMPLE:\n  signet audit open --key alice-audit.pem audit/agent-alice-001\n  signet audit open --key alice-audit.pem --json audit/agent-alice-001 | jq .body"
+    )]
+    Open(open::OpenArgs),
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +95,7 @@ pub(crate) fn run(args: AuditArgs) -> ExitCode {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Show(args) => show_logs(args),
+        AuditCommand::Open(args) => open::run(args),
     }
 }
 
@@ -263,14 +274,15 @@ fn message_type(text: &str) -> Result<MessageType, &'static str> {
         .map_err(|_| "not a message type; use request, response, notification or handoff")
 }
 
-fn complain(error: &LogError, status: u8) -> ExitCode {
-    // Nowhere is left to say that standard error is closed.
-    let _ = writeln!(
-        anstream::stderr(),
-        "signet audit: {}",
-        signet_audit::printable(&error.to_string())
-    );
+fn complain(error: &impl ToString, status: u8) -> ExitCode {
+    tell(&error.to_string());
     ExitCode::from(status)
+}
+
+fn tell(text: &str) {
+    let text = signet_audit::printable(text);
+    // Nowhere is left to say that standard error is closed.
+    let _ = writeln!(anstream::stderr(), "signet audit: {text}");
 }
 
 const TAMPERED: u8 = 1;

@@ -21,6 +21,9 @@ pub(super) struct InboxArgs {
     /// Take out of the inbox what wants no answer, once it is printed
     #[arg(long)]
     take: bool,
+    /// What agents sent whose trust was taken back since: for you, not for your agent
+    #[arg(long, conflicts_with_all = ["follow", "take"])]
+    set_aside: bool,
     /// Print each message as one line of JSON
     #[arg(long)]
     json: bool,
@@ -28,6 +31,14 @@ pub(super) struct InboxArgs {
 
 pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
+    if args.set_aside {
+        let aside = client.call("inbox.aside", &json!({}))?;
+        let messages = aside.get("messages").and_then(Value::as_array);
+        for message in messages.into_iter().flatten() {
+            show(&args, &mut client, message)?;
+        }
+        return Ok(());
+    }
     let listed = client.call(
         if args.follow {
             "inbox.follow"
@@ -82,9 +93,14 @@ fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Fa
 }
 
 fn line(message: &Value) -> String {
-    let what = match (message.get("error"), message.get("body")) {
-        (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
-        (None, body) => safe_json(body.unwrap_or(&Value::Null)),
+    let what = match (
+        message.get("error"),
+        message.get("shut"),
+        message.get("body"),
+    ) {
+        (Some(error), _, _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
+        (None, Some(_), _) => format!("({})", text(message, "shut")),
+        (None, None, body) => safe_json(body.unwrap_or(&Value::Null)),
     };
     let what = cut(&what);
     let summary = message

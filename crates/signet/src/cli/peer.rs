@@ -1,7 +1,6 @@
 //! `signet peer …`: whom this agent knows.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,17 +9,15 @@ use signet_proto::ids::AgentId;
 use signet_proto::json::{self, Limits, canonical};
 use signet_proto::node::At;
 
-use super::ask::{print_json, text};
+use super::ask::{print_json, text, with_daemon};
+use super::policy::of_capabilities;
 use super::status::peer_line;
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
-use crate::control::{Client, ClientError};
 use crate::daemon::bound;
 use crate::home::Home;
 use crate::keystore::Keys;
-use crate::lock::HomeLock;
-use crate::memory::Memory;
 use crate::render;
 
 /// See `signet peer --help`.
@@ -90,16 +87,7 @@ fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
                 let next = "signet peer list shows who is bound; the person decides";
                 Failure::new(Exit::Refused, format!("{}: {error}", error.name()), next)
             })?;
-            for entry in &outcome.entries {
-                memory
-                    .log
-                    .append(at.now, entry)
-                    .map_err(crate::memory::MemoryError::from)?;
-            }
-            memory
-                .log
-                .commit()
-                .map_err(crate::memory::MemoryError::from)?;
+            memory.write(at.now, &outcome)?;
             Ok(bound(&certificate, !outcome.entries.is_empty()))
         },
     )?;
@@ -147,11 +135,9 @@ fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
                 "signet peer list shows who is known",
             )
         })?;
-        Ok(render::peer(
-            id,
-            peer,
-            &memory.node.standing(id, clock::now()),
-        ))
+        let now = clock::now();
+        let shown = render::peer(id, peer, &memory.node.standing(id, now));
+        Ok(render::with_offers(shown, memory.node.session(id, now)))
     })?;
     if json {
         return print_json(&peer);
@@ -166,7 +152,12 @@ fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
         text(&peer, "fingerprint"),
         text(&peer, "not-after"),
         peer.get("layers").unwrap_or(&Value::Null),
-    ))
+    ))?;
+    let offers = of_capabilities(&peer, "");
+    let visible = offers
+        .lines()
+        .map(|line| format!("{}\n", signet_audit::visible(line)));
+    print(&visible.collect::<String>())
 }
 
 fn export(home: &Home) -> Result<(), Failure> {
@@ -176,25 +167,7 @@ fn export(home: &Home) -> Result<(), Failure> {
     print(&format!("{}\n", String::from_utf8_lossy(&text)))
 }
 
-/// Asks the daemon; where none runs, does it on the state itself, under the lock.
-fn with_daemon(
-    home: &Home,
-    method: &str,
-    params: &Value,
-    offline: impl FnOnce(&mut Memory) -> Result<Value, Failure>,
-) -> Result<Value, Failure> {
-    let config = Config::load(home)?;
-    match Client::connect(&config.control_socket, Duration::from_secs(30)) {
-        Ok(mut client) => Ok(client.call(method, params)?),
-        Err(ClientError::NotReachable { .. }) => {
-            let lock = HomeLock::acquire(home)?;
-            offline(&mut Memory::open(&lock, &config)?)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
+pub(super) fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
         Failure::new(

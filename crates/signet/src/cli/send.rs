@@ -32,7 +32,10 @@ pub(super) struct SendArgs {
     /// The conversation that it belongs to
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// The data tier: 1 public, 2 household
+    /// The message-id of the call that this one follows from: its hops and conversation go on
+    #[arg(long, value_name = "ID")]
+    continues: Option<String>,
+    /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
     /// How long to wait for the answer or the receipt; 0 for not at all
@@ -67,6 +70,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         "conversation-id",
         args.conversation.as_deref().map(Into::into),
     );
+    put("continues", args.continues.as_deref().map(Into::into));
     put("data-tier", args.tier.map(Into::into));
     put("wait", Some(args.wait.into()));
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
@@ -103,10 +107,23 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
         }
         ("received", _) if args.json => Ok(()),
         ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
-        (state @ ("queued" | "published"), _) if args.wait == 0.0 && !args.json => {
+        (state @ ("queued" | "published"), _)
+            if args.wait == 0.0 && !args.json && sent.get("waits-for").is_none() =>
+        {
             print(&format!("{state}: {id}\n"))
         }
         ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
+        ("queued", _)
+            if sent
+                .get("waits-for")
+                .is_some_and(|waits| waits != "session") =>
+        {
+            let waits = text(sent, "waits-for");
+            print(&format!(
+                "queued: {id} waits for {waits}\n  next: {}\n",
+                next_for(waits)
+            ))
+        }
         ("queued", _) => {
             let what = format!(
                 "no-answer: nothing came from {} within {} s; {id} waits for a session or an answer",
@@ -140,9 +157,23 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
     }
 }
 
+/// What a person does about a message that waits for people.
+fn next_for(waits: &str) -> &'static str {
+    match waits {
+        "approval" => "signet drafts, then signet approve",
+        "introduction" => {
+            "its person sees yours in `signet trust pending`, and then you see theirs; both approve"
+        }
+        _ => "signet resume",
+    }
+}
+
 fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
     if let Some(error) = answer.get("error") {
-        let what = format!("{}: {}", text(error, "reason"), text(error, "message"));
+        // The words that decline a sealed request came sealed, as the summary.
+        let sealed = answer.get("summary").and_then(Value::as_str);
+        let words = sealed.unwrap_or_else(|| text(error, "message"));
+        let what = format!("{}: {words}", text(error, "reason"));
         return Err(Failure::new(
             Exit::Refused,
             what,

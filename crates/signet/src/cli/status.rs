@@ -50,6 +50,25 @@ fn page(status: &Value) -> String {
         number(log.and_then(|log| log.get("seq"))),
         log.map_or("-", |log| text(log, "head")),
     );
+    let notes = [
+        ("paused", "the agents of this person pause; signet resume"),
+        ("pending", "strangers ask to be known; signet trust pending"),
+        (
+            "root-alarms",
+            "ALARM: a known person with another root key; signet trust pending",
+        ),
+        ("drafts", "drafts wait; signet drafts"),
+        (
+            "set-aside",
+            "messages of revoked agents are set aside; signet inbox --set-aside",
+        ),
+    ];
+    for (name, note) in notes {
+        let value = status.get(name).unwrap_or(&Value::Null);
+        if number(Some(value)) > 0 || value.as_bool() == Some(true) {
+            let _ = writeln!(page, "  note   {note}");
+        }
+    }
     let peers = status
         .get("peers")
         .and_then(Value::as_array)
@@ -80,7 +99,12 @@ pub(super) fn peer_line(peer: &Value) -> String {
         text(peer, "peer"),
         text(peer, "principal")
     );
-    for (name, what) in [("waiting", "waiting"), ("unconfirmed", "unconfirmed")] {
+    for (name, what) in [
+        ("waiting", "waiting"),
+        ("unconfirmed", "unconfirmed"),
+        ("over-budget", "refused over its budget"),
+        ("withheld", "not sent over ours"),
+    ] {
         if number(name) > 0 {
             let _ = write!(line, ", {} {what}", number(name));
         }

@@ -165,6 +165,44 @@ impl<'a> Section<'a> {
         number.map(Some).ok_or_else(|| self.bad(key, &expected()))
     }
 
+    pub(super) fn number(
+        &self,
+        key: &str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, ConfigError> {
+        let number = match self.value(key) {
+            None => return Ok(None),
+            Some(DeValue::Integer(number)) => {
+                u32::from_str_radix(number.as_str(), number.radix()).ok()
+            }
+            Some(_) => None,
+        };
+        let number = number.filter(|number| range.contains(number));
+        let (least, most) = (range.start(), range.end());
+        let expected = || format!("a number from {least} to {most} is expected");
+        number.map(Some).ok_or_else(|| self.bad(key, &expected()))
+    }
+
+    pub(super) fn smalls(
+        &self,
+        key: &str,
+        range: RangeInclusive<u8>,
+    ) -> Result<Option<Vec<u8>>, ConfigError> {
+        let number = |item: &Spanned<DeValue<'_>>| {
+            small(item.get_ref()).filter(|number| range.contains(number))
+        };
+        let numbers = match self.value(key) {
+            None => return Ok(None),
+            Some(DeValue::Array(items)) => items.iter().map(number).collect::<Option<Vec<_>>>(),
+            Some(_) => None,
+        };
+        let expected = || {
+            let (from, to) = (range.start(), range.end());
+            format!("a list of numbers from {from} to {to} is expected")
+        };
+        numbers.map(Some).ok_or_else(|| self.bad(key, &expected()))
+    }
+
     pub(super) fn layers(&self, key: &str) -> Result<Option<Layers>, ConfigError> {
         let layer = |item: &Spanned<DeValue<'_>>| small(item.get_ref()).filter(|layer| *layer < 16);
         let layers = match self.value(key) {

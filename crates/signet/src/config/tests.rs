@@ -22,8 +22,9 @@ fn two_ids_are_enough() {
     assert_eq!(config.nats.login, NatsLogin::None);
     assert_eq!(config.audit_dir, Path::new("/home/audit/agent-alice-001"));
     assert_eq!(config.control_socket, Path::new("/home/control.sock"));
-    assert_eq!(config.grant_tier, 2);
-    assert!(config.capabilities.is_empty());
+    assert_eq!(config.policy.tier, 4);
+    assert_eq!(config.policy.messages_per_minute, Some(120));
+    assert!(config.policy.capabilities.is_empty());
 }
 
 #[test]
@@ -48,7 +49,10 @@ fn the_templates_comments_are_valid_when_uncommented() {
     let one_login = |line: &&str| !line.contains("creds =") && !line.contains("nkey =");
     let lines: Vec<String> = text.lines().filter(one_login).map(active).collect();
     let config = parse(&lines.join("\n")).unwrap();
-    assert_eq!(config.capabilities[0].name.as_str(), "calendar.free-busy");
+    assert_eq!(
+        config.policy.capabilities[0].name.as_str(),
+        "calendar.free-busy"
+    );
     assert!(config.nats.tls_client.is_some());
 }
 
@@ -78,13 +82,132 @@ fn everything_can_be_set() {
         Path::new("/var/log/signet/agent-alice-001")
     );
     assert_eq!(config.control_socket, Path::new("/run/signet.sock"));
-    assert_eq!(config.grant_tier, 1);
+    assert_eq!(config.policy.tier, 1);
     let tiers: Vec<u8> = config
+        .policy
         .capabilities
         .iter()
         .map(|capability| capability.tier)
         .collect();
     assert_eq!(tiers, [2, 4]);
+}
+
+#[test]
+fn a_peer_has_rules_of_its_own() {
+    let config = parse(&format!(
+        "{MINIMAL}[tiers]\nsensitive = [0, 1, 2, 7]\nrestricted = [0, 1, 2, 3, 7]\n\
+         [grant]\ntier = 2\ncapabilities = [\"a\"]\nmessages-per-minute = 10\n\
+         [[peer]]\nid = \"agent-bob\"\ntier = 3\ncapabilities = [\"a\", \"b\"]\nmessages-per-minute = 20\n\
+         [[peer]]\nid = \"agent-carol\"\ncapabilities = []\n\
+         [[capability]]\nname = \"a\"\n[[capability]]\nname = \"b\"\ndescription = \"Does b\"\n"
+    ))
+    .unwrap();
+    let grant = |agent: &str| config.policy.allowance(&agent.parse().unwrap()).grant();
+    let names = |agent: &str| grant(agent).capabilities.len();
+    let of = |agent: &str| {
+        (
+            grant(agent).tier,
+            names(agent),
+            grant(agent).messages_per_minute,
+        )
+    };
+    assert_eq!(of("agent-bob"), (3, 2, Some(20)));
+    assert_eq!(of("agent-carol"), (2, 0, Some(10)));
+    assert_eq!(of("agent-dave"), (2, 1, Some(10)));
+    assert_eq!(config.policy.table.layers(3), Layers::of(&[0, 1, 2, 7]));
+    assert_eq!(config.policy.table.layers(2), Layers::of(&[0, 1]));
+}
+
+#[test]
+fn a_schema_stands_in_the_file_or_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path());
+    let file = dir.path().join("week.schema.json");
+    std::fs::write(&file, r#"{"required": ["week"]}"#).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let text = format!(
+        "{MINIMAL}[[capability]]\nname = \"a\"\nschema = \"week.schema.json\"\n\
+         [[capability]]\nname = \"b\"\nschema = '''{{\"required\": [\"week\"]}}'''\n"
+    );
+    let policy = Config::parse(&text, &home, None).unwrap().policy;
+    let schemas: Vec<_> = policy
+        .capabilities
+        .iter()
+        .map(|known| known.schema.clone())
+        .collect();
+    assert!(schemas[0].is_some() && schemas[0] == schemas[1]);
+    std::fs::write(
+        &file,
+        format!("{{\"description\": \"{}\"}}", "x".repeat(64 * 1024)),
+    )
+    .unwrap();
+    let error = Config::parse(&text, &home, None).unwrap_err().to_string();
+    assert!(
+        error.contains("line 6: `schema`") && error.contains("64 KiB"),
+        "{error}"
+    );
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let error = Config::parse(&text, &home, None).unwrap_err().to_string();
+    assert!(
+        error.contains("others than its owner may change it"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_rule_that_could_not_hold_is_named_with_its_key_and_line() {
+    let schema = |text: &str| format!("[[capability]]\nname = \"a\"\nschema = '''{text}'''\n");
+    let cases = [
+        (
+            "[tiers]\nsensitive = [0]\n".to_owned(),
+            "line 5: `sensitive` in [tiers]: it asks for less",
+        ),
+        (
+            "[tiers]\npublic = [16]\n".to_owned(),
+            "line 5: `public` in [tiers]",
+        ),
+        (
+            "[grant]\nmessages-per-minute = 0\n".to_owned(),
+            "a number from 1 to 1000000",
+        ),
+        (
+            "[grant]\ncapabilities = [\"a\"]\n".to_owned(),
+            "\"a\" is the name of no [[capability]]",
+        ),
+        (
+            "[[peer]]\nid = \"b\"\n[[peer]]\nid = \"b\"\n".to_owned(),
+            "line 7: `id` in [[peer]]: another",
+        ),
+        (
+            "[[peer]]\ntier = 2\n".to_owned(),
+            "`id` is missing in [[peer]]",
+        ),
+        (
+            schema("{\"type\": \"strin\"}"),
+            "line 6: `schema` in [[capability]]: at #/type",
+        ),
+        (
+            schema("{\"type\": "),
+            "line 6: `schema` in [[capability]]: no JSON",
+        ),
+        (
+            schema("{\"$ref\": \"https://example.org/a.json\"}"),
+            "at #/$ref: write it as",
+        ),
+        (
+            schema("{\"$ref\": \"#/$defs/a\"}"),
+            "at #/$ref: it leads to nothing",
+        ),
+        (
+            schema("{\"items\": {\"$ref\": \"#\"}}"),
+            "at #/items/$ref: it leads back to itself",
+        ),
+        (schema("{\"pattern\": \"(?=a)\"}"), "at #/pattern"),
+    ];
+    for (text, expected) in cases {
+        let fault = fault(&text);
+        assert!(fault.contains(expected), "{fault}");
+    }
 }
 
 #[test]
@@ -130,7 +253,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
             "[grant]\nzzzzzzzz = 2\n",
             5,
             "\"zzzzzzzz\" in [grant]",
-            "known here: tier",
+            "known here: tier, capabilities, messages-per-minute, conversation-messages-per-minute",
         ),
     ];
     for (text, line, what, next) in cases {
@@ -149,8 +272,8 @@ fn a_bad_value_is_named_with_its_key_and_line() {
         ("layers = [0, 16]\n", "line 4: `layers` in [agent]"),
         ("layers = 3\n", "line 4: `layers` in [agent]"),
         (
-            "\n[grant]\ntier = 3\n",
-            "line 6: `tier` in [grant]: a number from 1 to 2",
+            "\n[grant]\ntier = 5\n",
+            "line 6: `tier` in [grant]: a number from 1 to 4",
         ),
         ("[grant]\ntier = \"2\"\n", "line 5: `tier` in [grant]"),
         (

@@ -1,5 +1,6 @@
 //! One client of the control socket, served by one task.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,6 @@ use tokio::time::{sleep, timeout};
 use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
 
 /// What a client asks of the daemon.
-#[derive(Debug)]
 pub struct Call {
     /// What is asked.
     pub method: String,
@@ -27,6 +27,13 @@ pub struct Call {
     pub reply: oneshot::Sender<Result<Value, RpcError>>,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
+}
+
+impl fmt::Debug for Call {
+    /// Without the parameters, which may be sealed later.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call({})", self.method)
+    }
 }
 
 /// Sends notifications to one client, and never waits for it.

@@ -28,8 +28,7 @@ pub enum Item {
     Ignored,
 }
 
-/// A well-formed request.
-#[derive(Debug)]
+/// A well-formed request. It does not print its parameters, which may be sealed later.
 pub struct Request {
     /// What to call.
     pub method: String,
@@ -37,6 +36,12 @@ pub struct Request {
     pub params: Value,
     /// Absent on a notification, which is never answered.
     pub id: Option<Id>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({}, {:?})", self.method, self.id)
+    }
 }
 
 /// The id of a request, byte for byte as it was sent.

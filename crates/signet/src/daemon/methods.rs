@@ -4,19 +4,21 @@ use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{Content, LocalError, Outcome, Sending, State};
+use signet_proto::node::{Content, LocalError, Outcome, Sending, State, WaitsFor};
 use signet_proto::trust::BindError;
 use tokio::sync::oneshot;
 
 use crate::control::{Call, RpcError};
 use crate::effects::{Deed, Fate, Waiter};
+use crate::permission;
 use crate::render;
 
 use super::heart::Heart;
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
-    parse_send,
+    parse_question, parse_send,
 };
+use super::people;
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
 pub(super) const REFUSED: i64 = -32000;
@@ -49,10 +51,13 @@ impl Heart {
                 return self.write(self.at().now, Vec::new(), deeds).await;
             }
             "inbox.list" => self.list(params),
+            "inbox.aside" => Ok(self.aside()),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
+            "policy.show" => Ok(permission::show(&self.node, self.at().now)),
+            "policy.check" => self.check_policy(params),
             "status" => Ok(self.status()),
-            _ => Err(RpcError::method_not_found()),
+            _ => return self.decide(&method, params, reply).await,
         };
         match served {
             // What is shown is durable: the answer follows every line that it may rest on.
@@ -62,6 +67,24 @@ impl Heart {
             }
             // The caller may have gone.
             Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// A person's decision, or a method that there is not.
+    async fn decide(
+        &mut self,
+        method: &str,
+        params: Value,
+        reply: oneshot::Sender<Result<Value, RpcError>>,
+    ) {
+        let at = self.at();
+        match people::serve(&mut self.node, at, method, params) {
+            Some(Ok((shown, outcome))) => {
+                let answer = vec![Deed::Answer(reply, shown)];
+                self.write(at.now, vec![outcome], answer).await;
+            }
+            Some(Err(error)) => drop(reply.send(Err(error))),
+            None => drop(reply.send(Err(RpcError::method_not_found()))),
         }
     }
 
@@ -77,6 +100,7 @@ impl Heart {
             Ok(sent) => sent,
             Err(error) => return drop(reply.send(Err(error))),
         };
+        let waits_for = self.waits_for(message_id);
         let state = if outcome.effects.iter().any(super::heart::is_publish)
             && !waits_for_session(&outcome)
         {
@@ -84,8 +108,10 @@ impl Heart {
         } else {
             State::Queued
         };
-        if wait.is_zero() {
-            let answer = Deed::Answer(reply, fate_value(message_id, &state));
+        // Nobody waits at a terminal for what people decide first.
+        let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
+        if wait.is_zero() || for_people {
+            let answer = Deed::Answer(reply, fate_value(message_id, &state, waits_for));
             return self.write(at.now, vec![outcome], vec![answer]).await;
         }
         let (fate, fated) = oneshot::channel();
@@ -99,22 +125,29 @@ impl Heart {
             let value = match tokio::time::timeout(wait, fated).await {
                 // It waits in the inbox until the caller says that it has it.
                 Ok(Ok(Fate::Answered(accepted))) => {
-                    let message = accepted.message();
+                    let answer = render::item(accepted.message(), accepted.opened());
                     let mut value =
                         json!({"message-id": message_id.to_string(), "state": "answered"});
                     if let Some(members) = value.as_object_mut() {
-                        members.insert("answer".into(), render::item(message));
+                        members.insert("answer".into(), answer);
                     }
                     value
                 }
-                Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state),
+                Ok(Ok(Fate::Settled(state))) => fate_value(message_id, &state, None),
                 Ok(Err(_)) => {
                     return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
                 }
-                Err(_) => fate_value(message_id, &state),
+                Err(_) => fate_value(message_id, &state, waits_for),
             };
             let _ = reply.send(Ok(value));
         });
+    }
+
+    /// What a message that could not leave at once waits for.
+    fn waits_for(&self, message_id: MessageId) -> Option<WaitsFor> {
+        let mut drafts = self.node.drafts();
+        let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
+        waiter.map(|waiter| waiter.waits_for)
     }
 
     async fn reply(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
@@ -186,10 +219,7 @@ impl Heart {
     async fn bind(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
         let at = self.at();
         let done = parse::<BindParams>(params).and_then(|params| {
-            let certificate = Certificate::parse(&params.certificate).map_err(|error| {
-                RpcError::new(REFUSED, error.to_string())
-                    .with_data(json!({"reason": "certificate-invalid"}))
-            })?;
+            let certificate = people::parse_certificate(&params.certificate)?;
             let outcome = self
                 .node
                 .handle_bind(at, &certificate)
@@ -207,6 +237,11 @@ impl Heart {
     }
 
     fn list(&self, params: Value) -> Result<Value, RpcError> {
+        if self.node.pausing().is_paused() {
+            let text =
+                "the agents of this person pause, and nothing is handed over; `signet resume`";
+            return Err(RpcError::new(REFUSED, text).with_data(json!({"reason": "paused"})));
+        }
         let params = if params.is_null() {
             ListParams::default()
         } else {
@@ -219,13 +254,21 @@ impl Heart {
             .after(params.after)
             .take(limit)
             .map(|item| {
-                let mut value = render::item(&item.message);
+                let opened = self.node.opened(&item.message);
+                let mut value = render::item(&item.message, opened.as_ref());
                 if let Some(members) = value.as_object_mut() {
                     members.insert("number".into(), item.number.into());
                 }
                 value
             });
         Ok(json!({"messages": items.collect::<Vec<_>>(), "waiting": self.node.inbox().len()}))
+    }
+
+    /// What revoked agents sent and our agent had not taken: for the person.
+    fn aside(&self) -> Value {
+        let items = self.node.inbox().aside();
+        let items = items.map(|message| render::item(message, self.node.opened(message).as_ref()));
+        json!({"messages": items.collect::<Vec<_>>()})
     }
 
     fn peers(&self) -> Value {
@@ -241,11 +284,15 @@ impl Heart {
             .trust()
             .peer(&agent)
             .ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
-        Ok(render::peer(
-            &agent,
-            peer,
-            &self.node.standing(&agent, self.at().now),
-        ))
+        let now = self.at().now;
+        let shown = render::peer(&agent, peer, &self.node.standing(&agent, now));
+        Ok(render::with_offers(shown, self.node.session(&agent, now)))
+    }
+
+    fn check_policy(&self, params: Value) -> Result<Value, RpcError> {
+        let question = parse_question(params)?;
+        permission::answer(&self.node, self.at().now, &question)
+            .ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))
     }
 
     fn status(&self) -> Value {
@@ -259,6 +306,11 @@ impl Heart {
             "pid": std::process::id(),
             "connected": self.nats.connected(),
             "inbox": self.node.inbox().len(),
+            "set-aside": self.node.inbox().aside().count(),
+            "paused": self.node.pausing().is_paused(),
+            "pending": self.node.pending(self.at().now).count(),
+            "root-alarms": self.node.root_alarms(self.at().now).count(),
+            "drafts": self.node.drafts().count(),
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),
             "peers": self.peers(),
         })
@@ -275,16 +327,19 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
-fn refused(error: LocalError) -> RpcError {
+pub(super) fn refused(error: LocalError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
-fn bind_refused(error: BindError) -> RpcError {
+pub(super) fn bind_refused(error: BindError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
-fn fate_value(message_id: MessageId, state: &State) -> Value {
+fn fate_value(message_id: MessageId, state: &State, waits_for: Option<WaitsFor>) -> Value {
     let mut value = json!({"message-id": message_id.to_string(), "state": state.as_str()});
+    if let (Some(waits_for), Some(members)) = (waits_for, value.as_object_mut()) {
+        members.insert("waits-for".into(), waits_for.as_str().into());
+    }
     if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
         members.insert("reason".into(), reason.as_str().into());
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use signet_proto::ids::AgentId;
-use signet_proto::node::{Content, Sending};
+use signet_proto::node::{Content, Continues, Sending, Way};
 
 use crate::control::RpcError;
+use crate::permission::Question;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -20,6 +21,9 @@ pub(super) struct SendParams {
     pub(super) capability: Option<String>,
     pub(super) conversation_id: Option<String>,
     pub(super) data_tier: Option<u8>,
+    /// The message-id of the call that this one follows from, and whose it was.
+    pub(super) continues: Option<String>,
+    pub(super) continues_from: Option<String>,
     /// Seconds that the message may wait and live.
     pub(super) life: Option<u64>,
     /// Seconds to wait for what becomes of it.
@@ -70,6 +74,22 @@ pub(super) struct PeerParams {
     pub(super) peer: String,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct CheckParams {
+    pub(super) peer: String,
+    pub(super) tier: u8,
+    pub(super) capability: Option<String>,
+    pub(super) way: Option<WayName>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WayName {
+    Send,
+    Receive,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct ListParams {
@@ -96,6 +116,10 @@ pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), 
             .transpose()?,
         data_tier: params.data_tier,
         life: params.life.map(Duration::from_secs),
+        continues: continues(
+            params.continues.as_deref(),
+            params.continues_from.as_deref(),
+        )?,
     };
     let sending = match params.kind {
         Kind::Request => Sending::Request(content),
@@ -109,6 +133,31 @@ pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), 
         sending,
         wait.min(LONGEST_WAIT),
     ))
+}
+
+fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, RpcError> {
+    let from = from.map(|from| named("continues-from", from)).transpose()?;
+    let message = name.map(|name| named("continues", name)).transpose()?;
+    Ok(message.map(|message| Continues { from, message }))
+}
+
+pub(super) fn parse_question(params: Value) -> Result<Question, RpcError> {
+    let params = parse::<CheckParams>(params)?;
+    if !(1..=4).contains(&params.tier) {
+        return Err(RpcError::invalid_params("tier is a number from 1 to 4"));
+    }
+    let capability = params.capability.as_deref();
+    Ok(Question {
+        peer: named("peer", &params.peer)?,
+        tier: params.tier,
+        capability: capability
+            .map(|name| named("capability", name))
+            .transpose()?,
+        way: params.way.map(|way| match way {
+            WayName::Send => Way::Send,
+            WayName::Receive => Way::Receive,
+        }),
+    })
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {

@@ -65,6 +65,11 @@ impl House {
             child: None,
         };
         home.done(&["init", "--agent", &home.agent, "--principal", name]);
+        // Tests talk faster than people.
+        for key in ["messages-per-minute", "conversation-messages-per-minute"] {
+            let default = if key.starts_with('c') { 60 } else { 120 };
+            home.configure(&format!("# {key} = {default}"), &format!("{key} = 1000000"));
+        }
         home
     }
 

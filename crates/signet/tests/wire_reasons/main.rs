@@ -37,7 +37,13 @@ const BRIEF: [u8; 32] = [2; 32];
 fn every_reason_is_reached_over_the_wire() {
     let house = House::new();
     let mut bob = house.home("bob");
-    bob.configure("# tier = 2", "tier = 1");
+    bob.configure("# tier = 4", "tier = 1");
+    bob.configure(
+        "conversation-messages-per-minute = 1000000",
+        "conversation-messages-per-minute = 2",
+    );
+    let offer = "[[capability]]\nname = \"doors.list\"\nschema = '{\"required\": [\"floor\"]}'\n";
+    bob.configure("# [[capability]]", &format!("{offer}# [[capability]]"));
     bob.start();
     let (mallory, victor) = (house.home("mallory"), house.home("victor"));
     let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));

@@ -128,11 +128,23 @@ impl Wire<'_> {
             ),
             (Reason::TierNotGranted, "data-tier", json!(2)),
             (Reason::SealRequired, "data-tier", json!(3)),
+            (
+                Reason::LayersInsufficient,
+                "skill-layers-loaded",
+                json!([1, 2, 3]),
+            ),
+            (Reason::BodyUnfit, "capability", json!("doors.list")),
             (Reason::HopsExceeded, "hops", json!(9)),
         ] {
             let message = with(self.next(), header, value);
             self.signed(reason, message);
         }
+        for _ in 0..2 {
+            let message = with(self.next(), "conversation-id", json!("chatter"));
+            self.accepted(message);
+        }
+        let chatter = with(self.next(), "conversation-id", json!("chatter"));
+        self.signed(Reason::BudgetExceeded, chatter);
         let asked = json!({"peer": "agent-mallory", "kind": "request", "body": {}, "data-tier": 2});
         let id = self.bob.call("send", &asked).unwrap()["message-id"]
             .as_str()

@@ -1,0 +1,330 @@
+//! What may pass between us and a peer: the receiving side of check V12, and the same asked by the
+//! sending side before anything is signed.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::draft::Draft;
+use crate::entry::Ruling;
+use crate::envelope::{Message, Method};
+use crate::headers::{CapabilityName, ConversationId, Layers};
+use crate::ids::AgentId;
+use crate::json::Value;
+use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, stricter};
+use crate::reject::Reason;
+use crate::session::Session;
+use crate::time::Timestamp;
+
+use super::link::Link;
+use super::request::LocalError;
+use super::{At, Effect, Node, Outcome};
+
+/// How many conversations of one peer have a budget of their own; beyond that the one that was silent
+/// longest loses it, and the peer's budget holds them all.
+const CONVERSATIONS: usize = 64;
+/// People are told of an exceeded budget at most this often.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Why a message is refused, and where exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) reason: Reason,
+    pub(super) detail: Option<String>,
+}
+
+impl From<Reason> for Fault {
+    fn from(reason: Reason) -> Self {
+        let detail = None;
+        Self { reason, detail }
+    }
+}
+
+/// How many calls went between us and one peer lately. Not lasting: a restart fills the buckets.
+#[derive(Debug, Default)]
+pub(super) struct Budgets {
+    heard: Bucket,
+    conversations: VecDeque<(ConversationId, Bucket)>,
+    said: Bucket,
+    told: Option<Timestamp>,
+    /// Calls of the peer's that were refused.
+    pub(super) refused: u64,
+    /// Calls of ours that were not sent.
+    pub(super) withheld: u64,
+    /// Until when drafts wait for room in the budget that the peer granted.
+    pub(super) drafts_wait: Option<Timestamp>,
+}
+
+/// Which way a message would go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From us to the peer.
+    Send,
+    /// From the peer to us.
+    Receive,
+}
+
+impl Node {
+    /// What each rule would say of a call between us and `peer`; `None` for a peer that is unknown.
+    ///
+    /// Without a session, the peer's grant is not known yet and no finding speaks of it.
+    pub fn explain<'a>(
+        &'a self,
+        now: Timestamp,
+        peer: &AgentId,
+        way: Way,
+        tier: u8,
+        capability: Option<&'a CapabilityName>,
+    ) -> Option<Vec<Finding<'a>>> {
+        let proven = self.trust().peer(peer)?.newest()?.layers;
+        let session = self.link(peer).and_then(|link| link.sendable(now));
+        let terms = match way {
+            Way::Send => self.terms_out(peer, session, capability),
+            Way::Receive => {
+                let layers = session.map_or(proven, |session| session.peer_layers.and(proven));
+                let given = session.map(|session| &session.given);
+                self.terms_in(peer, layers, given, capability)
+            }
+        };
+        Some(explain(&terms, tier, capability).collect())
+    }
+
+    /// What we decide.
+    pub fn policy(&self) -> &crate::policy::Policy {
+        &self.policy
+    }
+
+    /// The session that a new message to `peer` would use.
+    pub fn session(&self, peer: &AgentId, now: Timestamp) -> Option<&Session> {
+        self.link(peer)?.sendable(now)
+    }
+
+    /// Whether the grant, the table and the budget allow a message (check V12). Changes nothing.
+    pub(super) fn permit(
+        &self,
+        now: Timestamp,
+        link: &Link,
+        session: &Session,
+        message: &Message,
+    ) -> Result<(), Reason> {
+        let headers = &message.headers;
+        let peer = &headers.agent_id;
+        if message.form.method().is_some() && self.charge(now, link, session, message).is_none() {
+            return Err(Reason::BudgetExceeded);
+        }
+        let capability = headers.capability.as_ref();
+        let terms = self.terms_in(peer, headers.layers, Some(&session.given), capability);
+        authorize(message, &terms)
+    }
+
+    /// Whether the opened body of a call fits the schema of the capability that it names: the last
+    /// step of check V12, after a seal is opened.
+    pub(super) fn fit_body(&self, message: &Message, body: Option<&Value>) -> Result<(), Fault> {
+        if !message.form.method().is_some_and(Method::is_call) {
+            return Ok(());
+        }
+        let named = message.headers.capability.as_ref();
+        let capability = named.and_then(|name| self.policy.capability(name));
+        let schema = capability.and_then(|capability| capability.schema.as_ref());
+        let misfit = schema.and_then(|schema| schema.misfit(body.unwrap_or(&Value::Null)));
+        misfit.map_or(Ok(()), |misfit| {
+            Err(Fault {
+                reason: Reason::BodyUnfit,
+                detail: Some(misfit.text(message.headers.data_tier)),
+            })
+        })
+    }
+
+    /// Counts a call of a peer's that was judged by V12, and tells people of one that was too many.
+    pub(super) fn count_call(
+        &mut self,
+        at: At,
+        message: &Message,
+        ruling: Ruling,
+        outcome: &mut Outcome,
+    ) {
+        let counts = match ruling {
+            Ruling::Accepted => true,
+            Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
+            Ruling::Sent => false,
+        };
+        let method = message.form.method();
+        let call = method.is_some_and(|method| !method.is_handshake() && method != Method::Receipt);
+        let headers = &message.headers;
+        let Some(link) = self.link(&headers.agent_id).filter(|_| counts && call) else {
+            return;
+        };
+        let Some(session) = headers.session.and_then(|id| link.session(id)) else {
+            return;
+        };
+        if ruling == Ruling::Rejected(Reason::BudgetExceeded) {
+            return self.note_excess(at, &headers.agent_id, outcome);
+        }
+        let Some((heard, conversation)) = self.charge(at.now, link, session, message) else {
+            return;
+        };
+        let budgets = &mut self.link_mut(&headers.agent_id).budgets;
+        budgets.heard = heard;
+        if let Some((id, bucket)) = headers.conversation_id.clone().zip(conversation) {
+            budgets.keep(id, bucket);
+        }
+    }
+
+    /// Whether a message of ours may go to a peer that we have a session with.
+    ///
+    /// # Errors
+    /// Says in plain words what is missing.
+    pub(super) fn permit_sending(&mut self, at: At, draft: &Draft) -> Result<(), LocalError> {
+        let peer = &draft.recipient;
+        self.fit_recipient(at.now, draft)?;
+        let call = draft.form.method().is_some();
+        let Some((per_minute, said)) = self.said(at.now, peer, call) else {
+            return Ok(());
+        };
+        if said.room_at(per_minute).is_none() {
+            return Ok(());
+        }
+        self.link_mut(peer).budgets.withheld += 1;
+        Err(LocalError::OverBudget {
+            peer: peer.clone(),
+            per_minute,
+        })
+    }
+
+    /// Whether the recipient has what our table asks for, and granted what the draft needs.
+    pub(super) fn fit_recipient(&self, now: Timestamp, draft: &Draft) -> Result<(), LocalError> {
+        let peer = &draft.recipient;
+        let session = self.link(peer).and_then(|link| link.sendable(now));
+        if session.is_none() {
+            return Ok(());
+        }
+        let terms = self.terms_out(peer, session, draft.capability.as_ref());
+        let mut findings = explain(&terms, draft.data_tier, draft.capability.as_ref());
+        let against = findings.find(|finding| !finding.holds() && concerns(finding, &draft.form));
+        against.map_or(Ok(()), |finding| {
+            Err(LocalError::NotAllowed {
+                peer: peer.clone(),
+                reason: finding.reason(),
+                what: finding.to_string(),
+            })
+        })
+    }
+
+    /// When a draft may leave by the budget that its recipient granted: at once, or at that time.
+    pub(super) fn leaves_at(
+        &self,
+        now: Timestamp,
+        peer: &AgentId,
+        call: bool,
+    ) -> Option<Timestamp> {
+        let (per_minute, said) = self.said(now, peer, call)?;
+        said.room_at(per_minute)
+    }
+
+    /// Counts what goes out, where it is a call.
+    pub(super) fn count_own(&mut self, now: Timestamp, peer: &AgentId, call: bool) {
+        if let Some((_, said)) = self.said(now, peer, call) {
+            self.link_mut(peer).budgets.said = said.spend();
+        }
+    }
+
+    fn said(&self, now: Timestamp, peer: &AgentId, call: bool) -> Option<(u32, Bucket)> {
+        let link = self.link(peer).filter(|_| call)?;
+        let per_minute = link.sendable(now)?.received.messages_per_minute?;
+        Some((per_minute, link.budgets.said.at(now, per_minute)))
+    }
+
+    /// The buckets after one call more; `None` when one of them has no room for it.
+    fn charge(
+        &self,
+        now: Timestamp,
+        link: &Link,
+        session: &Session,
+        message: &Message,
+    ) -> Option<(Bucket, Option<Bucket>)> {
+        let headers = &message.headers;
+        let age = now.since(headers.timestamp);
+        let allowance = self.policy.allowance(&headers.agent_id);
+        let per_minute = stricter(
+            session.given.messages_per_minute,
+            allowance.messages_per_minute(),
+        );
+        let take = |bucket: Bucket, per_minute| bucket.at(now, per_minute).take(per_minute, age);
+        let heard = match per_minute {
+            Some(per_minute) => take(link.budgets.heard, per_minute)?,
+            None => link.budgets.heard,
+        };
+        let conversation = headers.conversation_id.as_ref();
+        let conversation = match conversation.zip(self.policy.conversation_per_minute) {
+            Some((id, per_minute)) => Some(take(link.budgets.of(id), per_minute)?),
+            None => None,
+        };
+        Some((heard, conversation))
+    }
+
+    fn note_excess(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let budgets = &mut self.link_mut(peer).budgets;
+        budgets.refused += 1;
+        let lately = budgets
+            .told
+            .is_some_and(|last| at.now.since(last) < TOLD_EVERY);
+        if !lately {
+            budgets.told = Some(at.now);
+            let (peer, refused) = (peer.clone(), budgets.refused);
+            outcome.effects.push(Effect::OverBudget { peer, refused });
+        }
+    }
+
+    fn terms_in<'a>(
+        &'a self,
+        peer: &AgentId,
+        layers: Layers,
+        given: Option<&'a crate::handshake::Grant>,
+        capability: Option<&CapabilityName>,
+    ) -> Terms<'a> {
+        let offered = capability.and_then(|name| self.policy.capability(name));
+        Terms {
+            table: &self.policy.table,
+            layers,
+            session: given,
+            allowance: Some(self.policy.allowance(peer)),
+            takes: offered.map(|capability| capability.tier),
+        }
+    }
+
+    fn terms_out<'a>(
+        &'a self,
+        peer: &AgentId,
+        session: Option<&'a Session>,
+        capability: Option<&CapabilityName>,
+    ) -> Terms<'a> {
+        let newest = self.trust().peer(peer).and_then(|peer| peer.newest());
+        let proven = newest.map_or(Layers::default(), |certificate| certificate.layers);
+        let offer = capability.zip(session).and_then(|(name, session)| {
+            let mut offers = session.offered.iter();
+            offers.find(|offer| offer.name == *name)
+        });
+        Terms {
+            table: &self.policy.table,
+            layers: session.map_or(proven, |session| session.peer_layers.and(proven)),
+            session: session.map(|session| &session.received),
+            allowance: None,
+            takes: offer.map(|offer| offer.tier),
+        }
+    }
+}
+
+impl Budgets {
+    fn of(&self, conversation: &ConversationId) -> Bucket {
+        let mut known = self.conversations.iter();
+        let known = known.find(|(id, _)| id == conversation);
+        known.map_or_else(Bucket::default, |(_, bucket)| *bucket)
+    }
+
+    fn keep(&mut self, conversation: ConversationId, bucket: Bucket) {
+        self.conversations.retain(|(id, _)| *id != conversation);
+        if self.conversations.len() >= CONVERSATIONS {
+            self.conversations.pop_front();
+        }
+        self.conversations.push_back((conversation, bucket));
+    }
+}

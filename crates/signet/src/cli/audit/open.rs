@@ -1,0 +1,165 @@
+//! `signet audit open`: what a log's sealed lines say, for whoever has a key to them.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+use signet_audit::{Line, Sight, describe, printable, visible};
+use signet_proto::entry::{Direction, Entry};
+use signet_proto::ids::MessageId;
+use signet_proto::json::canonical;
+use signet_proto::keys::SealSecret;
+use signet_proto::seal::Opened;
+
+use super::{Cursor, Ended, TAMPERED, UNREADABLE, complain, tell};
+use crate::keystore::read_seal_secret;
+
+/// See `signet audit open --help`.
+#[derive(Debug, Args)]
+pub(super) struct OpenArgs {
+    /// The file of the audit key: an X25519 private key as PEM
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Log directories, or single files.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Print each message as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: OpenArgs) -> ExitCode {
+    let secret = match read_seal_secret(&args.key) {
+        Ok(secret) => secret,
+        Err(error) => {
+            tell(&format!(
+                "{error}; name the file of your audit key with --key"
+            ));
+            return ExitCode::from(UNREADABLE);
+        }
+    };
+    let mut open = Open {
+        secret,
+        json: args.json,
+        other_key: 0,
+        without_copy: 0,
+        status: 0,
+    };
+    for path in args.paths {
+        match open.read(&mut Cursor::new(path)) {
+            Ok(()) => {}
+            Err(Ended::Unreadable(error)) => return complain(&error, UNREADABLE),
+            Err(Ended::ClosedPipe) => return ExitCode::from(open.status),
+        }
+    }
+    open.conclude()
+}
+
+struct Open {
+    secret: SealSecret,
+    json: bool,
+    other_key: u64,
+    without_copy: u64,
+    status: u8,
+}
+
+impl Open {
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Ended> {
+        let mut out = anstream::stdout().lock();
+        while let Some(next) = cursor.next_line().map_err(Ended::Unreadable)? {
+            match next {
+                Ok(line) => self.show(&line, &mut out)?,
+                Err(error) => {
+                    self.status = TAMPERED;
+                    complain(&error, TAMPERED);
+                }
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn show(&mut self, line: &Line, out: &mut impl Write) -> io::Result<()> {
+        match line.open(&self.secret) {
+            Sight::Plain => Ok(()),
+            Sight::Opened(id, opened) if self.json => {
+                writeln!(out, "{}", visible(&to_json(line, id, &opened)))
+            }
+            Sight::Opened(_, opened) => writeln!(out, "{}", for_people(line, &opened)),
+            Sight::OtherKey => {
+                self.other_key += 1;
+                Ok(())
+            }
+            Sight::NoCopy => {
+                self.without_copy += 1;
+                Ok(())
+            }
+            Sight::Damaged(reason) => {
+                self.status = TAMPERED;
+                tell(&format!(
+                    "line {}: {reason}; its box is not what was written: run `signet audit verify`",
+                    line.seq
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    fn conclude(self) -> ExitCode {
+        if self.without_copy > 0 {
+            tell(&format!(
+                "{} sealed lines have no copy for a person: refused, or written without an audit key",
+                self.without_copy
+            ));
+        }
+        if self.other_key > 0 {
+            tell(&format!(
+                "the key does not fit {} sealed lines; name the audit key of this agent's person",
+                self.other_key
+            ));
+            return ExitCode::from(TAMPERED);
+        }
+        ExitCode::from(self.status)
+    }
+}
+
+fn for_people(line: &Line, opened: &Opened) -> String {
+    let mut out = describe(line);
+    if let Some(summary) = &opened.summary {
+        out.push_str(&format!("  \"{}\"", printable(summary)));
+    }
+    if let Some(body) = &opened.body {
+        out.push_str("  ");
+        out.push_str(&visible(&text_of(body)));
+    }
+    out
+}
+
+fn to_json(line: &Line, id: MessageId, opened: &Opened) -> String {
+    let (direction, peer) = match &line.entry {
+        Some(Entry::Message(verdict)) => {
+            let headers = verdict.message().map(|message| &message.headers);
+            match verdict.direction {
+                Direction::In => ("in", headers.map(|headers| &headers.agent_id)),
+                Direction::Out => ("out", headers.map(|headers| &headers.recipient_id)),
+            }
+        }
+        Some(Entry::Draft(draft)) => ("out", Some(&draft.peer)),
+        _ => ("-", None),
+    };
+    text_of(&json!({
+        "seq": line.seq,
+        "ts": line.ts.to_string(),
+        "kind": line.kind,
+        "dir": direction,
+        "peer": peer.map(|peer| peer.as_str()),
+        "message-id": id.to_string(),
+        "summary": opened.summary,
+        "body": opened.body,
+    }))
+}
+
+fn text_of(value: &Value) -> String {
+    String::from_utf8_lossy(&canonical(value)).into_owned()
+}

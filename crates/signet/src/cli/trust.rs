@@ -1,0 +1,298 @@
+//! `signet trust …`: whom this person's agent may know, decided by the person.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use signet_audit::{describe, visible};
+use signet_proto::ids::AgentId;
+use signet_proto::json::{self, Limits};
+
+use super::ask::{decide, print_json, text};
+use super::peer::read_certificate;
+use super::{Exit, Failure, print};
+use crate::config::Config;
+use crate::home::Home;
+
+/// See `signet trust --help`.
+#[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet trust pending\n  signet trust approve agent-bob-001")]
+pub(super) struct TrustArgs {
+    #[command(subcommand)]
+    command: TrustCommand,
+    /// Print the result as one line of JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum TrustCommand {
+    /// Strangers that ask to be known, and what to type about each
+    Pending,
+    /// Trust a stranger, or again an agent that was revoked here
+    #[command(after_help = "EXAMPLE:\n  signet trust approve agent-bob-001")]
+    Approve(Stranger),
+    /// Refuse a stranger; it is not asked about again
+    #[command(after_help = "EXAMPLE:\n  signet trust refuse agent-mallory")]
+    Refuse(Stranger),
+    /// Take back the trust in an agent, or hand in a revocation that a root key signed
+    #[command(
+        after_help = "EXAMPLE:\n  signet trust revoke agent-bob-001\n  signet trust revoke --statement revocation.json"
+    )]
+    Revoke {
+        /// The agent
+        #[arg(
+            value_name = "ID",
+            required_unless_present = "statement",
+            conflicts_with = "statement"
+        )]
+        id: Option<AgentId>,
+        /// A revocation that `signet key revoke` made, from whomever it came
+        #[arg(long, value_name = "FILE")]
+        statement: Option<PathBuf>,
+    },
+    /// Go on with another root key of a person, which the old one had not named
+    #[command(
+        after_help = "EXAMPLE:\n  signet trust replace-root bob-new.json\n\nAsk the person in person first: this is what an attacker wants you to do."
+    )]
+    ReplaceRoot {
+        /// The new certificate that the person handed over
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Every agent that is or was bound, and how it stands
+    List,
+    /// Every change of trust, approval and pause that the log holds
+    Log,
+}
+
+#[derive(Debug, Args)]
+struct Stranger {
+    /// The agent-id that it claims
+    #[arg(value_name = "ID")]
+    agent: AgentId,
+    /// Its root key, when more than one claims the id: `ed25519:…`, as `pending` shows it
+    #[arg(long, value_name = "KEY-ID")]
+    root: Option<String>,
+}
+
+pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let json = args.json;
+    let show = |value: &Value, words: String| match json {
+        true => print_json(value),
+        false => print(&words),
+    };
+    match args.command {
+        TrustCommand::Pending => {
+            let value = decide(home, "trust.pending", &json!({}))?;
+            show(&value, pending(&value))
+        }
+        TrustCommand::Approve(stranger) => {
+            let value = decide(home, "trust.approve", &params(&stranger))?;
+            show(&value, approved(&value))
+        }
+        TrustCommand::Refuse(stranger) => {
+            let value = decide(home, "trust.refuse", &params(&stranger))?;
+            let words = format!(
+                "{} is refused under this root key, and not asked about again\n",
+                stranger.agent
+            );
+            show(&value, words)
+        }
+        TrustCommand::Revoke { id: Some(id), .. } => {
+            let value = decide(home, "trust.revoke", &json!({"peer": id.as_str()}))?;
+            show(&value, withdrawn(&value))
+        }
+        TrustCommand::Revoke { statement, .. } => {
+            let file = statement.unwrap_or_default();
+            let value = decide(
+                home,
+                "trust.revocation",
+                &json!({"statement": read_statement(&file)?}),
+            )?;
+            show(&value, revoked(&value))
+        }
+        TrustCommand::ReplaceRoot { file } => {
+            let certificate = read_certificate(&file)?;
+            let value = decide(
+                home,
+                "trust.replace-root",
+                &json!({"certificate": certificate.to_value()}),
+            )?;
+            show(&value, replaced(&value))
+        }
+        TrustCommand::List => {
+            let value = decide(home, "trust.list", &json!({}))?;
+            show(&value, list(&value))
+        }
+        TrustCommand::Log => log(home, json),
+    }
+}
+
+fn params(stranger: &Stranger) -> Value {
+    let mut params = Map::new();
+    params.insert("agent".into(), stranger.agent.as_str().into());
+    if let Some(root) = &stranger.root {
+        params.insert("root".into(), root.as_str().into());
+    }
+    Value::Object(params)
+}
+
+fn pending(value: &Value) -> String {
+    let mut page = String::new();
+    let list = |name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    for one in list("pending") {
+        let (agent, root) = (text(&one, "agent"), text(&one, "root"));
+        // Writing to a String cannot fail.
+        let _ = write!(
+            page,
+            "{agent} says that it acts for \"{}\" (both names unverified), since {}\n  \
+               its root key reads: {}\n  \
+               compare these words with the person, by telephone or face to face, then\n    \
+               signet trust approve {agent} --root {root}\n  or\n    \
+               signet trust refuse {agent} --root {root}\n",
+            text(&one, "principal"),
+            text(&one, "since"),
+            text(&one, "fingerprint"),
+        );
+    }
+    for one in list("root-alarms") {
+        let _ = write!(
+            page,
+            "ALARM, {}: somebody uses the name of a person you know with another root key, {}\n  \
+               nothing was accepted; ask the person. If the new key is theirs:\n    \
+               signet trust replace-root THEIR-NEW-CERTIFICATE.json\n",
+            text(&one, "since"),
+            text(&one, "root"),
+        );
+    }
+    match page.is_empty() {
+        true => "nobody waits\n".to_owned(),
+        false => visible_lines(&page),
+    }
+}
+
+fn approved(value: &Value) -> String {
+    format!(
+        "{} is trusted; its root key reads: {}\n  we announce ourselves to it, and what waited for it goes out\n  \
+           to take it back: signet trust revoke {}\n",
+        text(value, "agent"),
+        text(value, "fingerprint"),
+        text(value, "agent")
+    )
+}
+
+fn withdrawn(value: &Value) -> String {
+    let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
+    format!(
+        "{} is trusted no more: {} messages of ours to it ended, {} of its messages are set aside\n  \
+           to trust it again: signet trust approve {}\n",
+        text(value, "peer"),
+        number("ended"),
+        number("set-aside"),
+        text(value, "peer")
+    )
+}
+
+fn revoked(value: &Value) -> String {
+    let serial = value
+        .get("serial")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
+    let known = value.get("changed").and_then(Value::as_bool) == Some(false);
+    format!(
+        "{} of {}: certificates up to serial {serial} are revoked{}\n",
+        text(value, "agent"),
+        text(value, "principal"),
+        if known {
+            ", as was known"
+        } else {
+            "; every peer is told"
+        }
+    )
+}
+
+fn replaced(value: &Value) -> String {
+    format!(
+        "{} goes on with the root key that reads: {}\n  \
+           {} is bound to it; other agents of {} must be approved or added again\n",
+        text(value, "principal"),
+        text(value, "fingerprint"),
+        text(value, "peer"),
+        text(value, "principal")
+    )
+}
+
+fn list(value: &Value) -> String {
+    let mut page = String::new();
+    for peer in value.as_array().into_iter().flatten() {
+        let agent = text(peer, "peer");
+        let next = match text(peer, "trust") {
+            "trusted" => format!("signet trust revoke {agent}"),
+            "withdrawn" => format!("signet trust approve {agent}"),
+            _ => "ask its person for a new certificate, then signet peer add FILE".to_owned(),
+        };
+        let _ = write!(
+            page,
+            "{agent} of {}: {}, serial {}, until {}\n  {}\n  next: {next}\n",
+            text(peer, "principal"),
+            text(peer, "trust"),
+            peer.get("serial")
+                .and_then(Value::as_u64)
+                .unwrap_or_default(),
+            text(peer, "not-after"),
+            text(peer, "fingerprint"),
+        );
+    }
+    match page.is_empty() {
+        true => {
+            "nobody is known yet; next: signet peer add FILE, or signet trust pending\n".to_owned()
+        }
+        false => visible_lines(&page),
+    }
+}
+
+fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    let config = Config::load(&home)?;
+    let lines = signet_audit::read(&config.audit_dir).map_err(crate::memory::MemoryError::from)?;
+    for line in lines {
+        let line = line.map_err(crate::memory::MemoryError::from)?;
+        if !["trust", "approval", "pause"].contains(&line.kind.as_str()) {
+            continue;
+        }
+        match json {
+            true => print(&format!("{}\n", String::from_utf8_lossy(&line.to_json())))?,
+            false => print(&format!("{}\n", describe(&line)))?,
+        }
+    }
+    Ok(())
+}
+
+/// The JSON object of a statement that somebody signed.
+pub(super) fn read_statement(file: &Path) -> Result<Value, Failure> {
+    let failed = |what: String| {
+        let what = format!("{}: {what}", file.display());
+        Failure::new(
+            Exit::Usage,
+            what,
+            "name the file that the signing command made",
+        )
+    };
+    let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+    json::parse(&bytes, Limits::MESSAGE).map_err(|error| failed(error.to_string()))
+}
+
+/// Every line safe for a terminal.
+pub(super) fn visible_lines(page: &str) -> String {
+    page.split_inclusive('\n')
+        .map(|line| format!("{}\n", visible(line.trim_end_matches('\n'))))
+        .collect()
+}

@@ -1,0 +1,222 @@
+//! What a person decides through the control socket: whom to trust, what may leave, when to pause.
+//!
+//! Each method is a function of the node, so that the command line can do the same on a stopped
+//! agent's state.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use signet_proto::certificate::{Certificate, ControlCertificate};
+use signet_proto::ids::{AgentId, KeyId};
+use signet_proto::keys::fingerprint;
+use signet_proto::node::{At, LocalError, Node, Outcome, Stranger, hash_of_draft};
+use signet_proto::statement::{Approval, PauseStatement, Revocation};
+
+use crate::control::RpcError;
+use crate::render;
+
+use super::methods::{bind_refused, bound, refused};
+use super::params::{BindParams, PeerParams, named, parse};
+
+/// What a method did: what to show, and what to write and perform first.
+pub type Done = (Value, Outcome);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct StrangerParams {
+    agent: String,
+    root: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct StatementParams {
+    statement: Value,
+    control: Option<Value>,
+}
+
+/// Serves one of a person's methods; `None` when the name is none of them.
+pub fn serve(
+    node: &mut Node,
+    at: At,
+    method: &str,
+    params: Value,
+) -> Option<Result<Done, RpcError>> {
+    Some(match method {
+        "trust.pending" => Ok((pending(node, at), Outcome::default())),
+        "trust.list" => Ok((list(node, at), Outcome::default())),
+        "trust.approve" => decide(node, at, params, Node::handle_approve),
+        "trust.refuse" => decide(node, at, params, Node::handle_refuse),
+        "trust.revoke" => withdraw(node, at, params),
+        "trust.replace-root" => replace_root(node, at, params),
+        "trust.revocation" => take_revocation(node, at, params),
+        "drafts.list" => Ok((drafts(node), Outcome::default())),
+        "drafts.decide" => decide_draft(node, at, params),
+        "pause.tell" => pause(node, at, params),
+        "pause.show" => Ok((pausing(node), Outcome::default())),
+        _ => return None,
+    })
+}
+
+fn pending(node: &Node, at: At) -> Value {
+    let waiting: Vec<Value> = node.pending(at.now).map(stranger).collect();
+    let alarms = node.root_alarms(at.now);
+    let alarms = alarms.map(|(root, since)| {
+        let line = json!({"root": root.to_string(), "since": since.to_string()});
+        line
+    });
+    json!({"pending": waiting, "root-alarms": alarms.collect::<Vec<_>>()})
+}
+
+fn stranger(stranger: &Stranger) -> Value {
+    let claimed = &stranger.certificate;
+    json!({
+        "agent": claimed.agent.as_str(),
+        "principal": claimed.principal.as_str(),
+        "root": claimed.root.id().to_string(),
+        "fingerprint": fingerprint(&claimed.root),
+        "layers": claimed.layers.to_value(),
+        "serial": claimed.serial,
+        "not-after": claimed.not_after.to_string(),
+        "since": stranger.since.to_string(),
+    })
+}
+
+fn list(node: &Node, at: At) -> Value {
+    let peers = node.trust().peers();
+    let peer = |(agent, peer)| {
+        let mut shown = render::peer(agent, peer, &node.standing(agent, at.now));
+        if let Some(members) = shown.as_object_mut() {
+            members.insert("trust".into(), standing(node, agent).into());
+        }
+        shown
+    };
+    peers.map(peer).collect()
+}
+
+fn standing(node: &Node, agent: &AgentId) -> &'static str {
+    let view = node.trust();
+    match view.peer(agent) {
+        Some(peer) if peer.is_withdrawn() => "withdrawn",
+        Some(_) if view.trusted(agent).is_none() => "revoked",
+        _ => "trusted",
+    }
+}
+
+type Decide = fn(&mut Node, At, &AgentId, Option<KeyId>) -> Result<Outcome, LocalError>;
+
+fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done, RpcError> {
+    let params = parse::<StrangerParams>(params)?;
+    let agent = named::<AgentId>("agent", &params.agent)?;
+    let root = params.root.as_deref();
+    let root = root.map(|root| named::<KeyId>("root", root)).transpose()?;
+    let outcome = decide(node, at, &agent, root).map_err(refused)?;
+    let peer = node.trust().peer(&agent).and_then(|peer| peer.newest());
+    let fingerprint = peer.map(|newest| fingerprint(&newest.root));
+    Ok((
+        json!({"agent": agent.as_str(), "fingerprint": fingerprint}),
+        outcome,
+    ))
+}
+
+fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
+    let before = node.inbox().aside().count();
+    let outcome = node.handle_withdraw(at, &agent).map_err(refused)?;
+    let aside = node.inbox().aside().count().saturating_sub(before);
+    let ended = outcome.effects.iter();
+    let ended = ended.filter(|effect| matches!(effect, signet_proto::node::Effect::Settle { .. }));
+    let shown = json!({"peer": agent.as_str(), "ended": ended.count(), "set-aside": aside});
+    Ok((shown, outcome))
+}
+
+fn replace_root(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let certificate = parse_certificate(&parse::<BindParams>(params)?.certificate)?;
+    let outcome = node
+        .handle_replace_root(at, &certificate)
+        .map_err(bind_refused)?;
+    Ok((bound(&certificate, true), outcome))
+}
+
+fn take_revocation(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let revocation = Revocation::parse(&parse::<StatementParams>(params)?.statement);
+    let revocation = revocation.map_err(|error| invalid(&error))?;
+    let outcome = node.handle_revocation(at, &revocation).map_err(refused)?;
+    let shown = json!({
+        "agent": revocation.agent.as_str(),
+        "principal": revocation.principal.as_str(),
+        "serial": revocation.serial,
+        "changed": !outcome.entries.is_empty(),
+    });
+    Ok((shown, outcome))
+}
+
+fn drafts(node: &Node) -> Value {
+    let draft = |waiter: signet_proto::node::Waiter<'_>| {
+        let draft = waiter.draft;
+        json!({
+            "peer": waiter.peer.as_str(),
+            "message-id": draft.message_id.to_string(),
+            "waits-for": waiter.waits_for.as_str(),
+            "until": waiter.until.to_string(),
+            "type": draft.form.message_type().as_str(),
+            "data-tier": draft.data_tier,
+            "capability": draft.capability.as_ref().map(|name| name.as_str()),
+            "summary": draft.summary,
+            "body": draft.body,
+            "draft": waiter.value,
+            "hash": waiter.value.map(|value| hash_of_draft(value).to_string()),
+        })
+    };
+    let control = node.identity().control.as_ref();
+    let control = control.map(|control| control.to_value().clone());
+    json!({"drafts": node.drafts().map(draft).collect::<Vec<_>>(), "control": control})
+}
+
+fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let params = parse::<StatementParams>(params)?;
+    let control = parse_control(params.control.as_ref())?;
+    let approval = Approval::parse(&params.statement, &control).map_err(|error| invalid(&error))?;
+    let outcome = node.handle_decision(at, &approval).map_err(refused)?;
+    let sent = outcome.effects.iter().any(super::heart::is_publish);
+    let shown = json!({"decision": approval.decision.as_str(), "sent": sent});
+    Ok((shown, outcome))
+}
+
+fn pause(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let params = parse::<StatementParams>(params)?;
+    let control = parse_control(params.control.as_ref())?;
+    let statement = PauseStatement::parse(&params.statement, &control);
+    let statement = statement.map_err(|error| invalid(&error))?;
+    let outcome = node.handle_pause(at, &statement).map_err(refused)?;
+    Ok((pausing(node), outcome))
+}
+
+/// Whether the agents pause, and the number of the person's last word.
+fn pausing(node: &Node) -> Value {
+    let said = node.pausing().statement();
+    let control = node.identity().control.as_ref();
+    json!({
+        "paused": node.pausing().is_paused(),
+        "serial": said.map_or(0, |said| said.serial),
+        "since": said.map(|said| said.issued_at.to_string()),
+        "waiting": node.inbox().len(),
+        "control": control.map(|control| control.to_value().clone()),
+    })
+}
+
+pub(super) fn parse_certificate(value: &Value) -> Result<Certificate, RpcError> {
+    Certificate::parse(value).map_err(|error| {
+        RpcError::new(super::methods::REFUSED, error.to_string())
+            .with_data(json!({"reason": "certificate-invalid"}))
+    })
+}
+
+fn parse_control(value: Option<&Value>) -> Result<ControlCertificate, RpcError> {
+    let value = value.ok_or_else(|| RpcError::invalid_params("control is missing"))?;
+    ControlCertificate::parse(value).map_err(|error| invalid(&error))
+}
+
+fn invalid(error: &signet_proto::certificate::CertificateError) -> RpcError {
+    RpcError::new(super::methods::REFUSED, error.to_string())
+        .with_data(json!({"reason": "statement-invalid"}))
+}
