@@ -116,6 +116,33 @@ fn a_person_begins_again_from_an_exported_file() {
         desk.key("home", "audit")["id"]
     );
     desk.refused("again", &[&again[..], &pass].concat());
+    std::fs::create_dir(desk.path("stick")).unwrap();
+    let keys = [
+        "key",
+        "recover",
+        "@alice.pem",
+        "--agent",
+        "agent-alice-003",
+        "--keys",
+        "@stick",
+    ];
+    desk.done("third", &[&keys[..], &pass].concat());
+    for name in ["next-root.pem", "control.pem", "audit.pem"] {
+        let (out, kept) = (
+            desk.path("stick").join(name),
+            desk.path("home/keys").join(name),
+        );
+        assert_eq!(
+            std::fs::read(out).unwrap(),
+            std::fs::read(kept).unwrap(),
+            "{name}"
+        );
+    }
+    desk.done(
+        "third",
+        &["key", "rotate", "signing", "--root", "@stick/root.pem"],
+    );
+    desk.prove_private();
 }
 
 #[test]
