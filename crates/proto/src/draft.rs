@@ -1,5 +1,6 @@
 //! From [`Draft`] to [`Signed`]: the only way by which bytes leave.
 
+mod identity;
 mod stored;
 
 use std::fmt;
@@ -8,18 +9,18 @@ use std::time::Duration;
 
 use rand_core::CryptoRngCore;
 
-use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
-use crate::headers::{CapabilityName, ConversationId, Headers, Layers};
-use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
+use crate::headers::{CapabilityName, ConversationId, Headers};
+use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::json::{Value, canonical};
-use crate::keys::{Purpose, SealKey, SealSecret, SigningKey};
+use crate::keys::{Purpose, SealKey, SigningKey};
 use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::schema;
 use crate::seal::{self, Sealed};
 use crate::time::Timestamp;
 
+pub use identity::Identity;
 pub use stored::StoredDraft;
 
 /// How long a message lives when its sender does not say: a weekend.
@@ -28,62 +29,6 @@ pub const LIFE: Duration = Duration::from_secs(72 * 3600);
 pub const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The longest life of a flight.
 pub const FLIGHT_LIFE: Duration = Duration::from_secs(300);
-
-/// Who we are: names, keys and what others certify of us.
-#[derive(Debug)]
-pub struct Identity {
-    /// Our certificate.
-    pub certificate: Certificate,
-    /// Our key statement.
-    pub keys: KeyStatement,
-    /// The key that the certificate names.
-    pub signing: SigningKey,
-    /// Keys that signed before it: they sign the receipts of the sessions that they opened, and
-    /// nothing else.
-    pub former: Vec<SigningKey>,
-    /// The skill layers that we have loaded, within the certificate's.
-    pub layers: Layers,
-    /// The secrets of our sealing keys that are not destroyed yet, the one of `keys` among them.
-    pub secrets: Vec<SealSecret>,
-    /// Our person's own keys: who approves and pauses, and for whom the log is sealed once more.
-    pub control: Option<ControlCertificate>,
-}
-
-impl Identity {
-    /// Our agent-id.
-    pub fn agent(&self) -> &AgentId {
-        &self.certificate.agent
-    }
-
-    /// Our signing key `key`, now or formerly, when we still have it.
-    pub fn signer(&self, key: KeyId) -> Option<&SigningKey> {
-        std::iter::once(&self.signing)
-            .chain(&self.former)
-            .find(|signer| signer.public().id() == key)
-    }
-
-    /// The secret that opens `sealed`, when it names a key whose secret we still have.
-    pub fn secret_for(&self, sealed: &Sealed) -> Option<&SealSecret> {
-        self.secrets
-            .iter()
-            .find(|secret| sealed.is_for(secret.public()))
-    }
-
-    /// What was or will be sealed for somebody else, sealed for our person's audit key.
-    pub(crate) fn copy_of(
-        &self,
-        plaintext: &[u8],
-        rng: &mut impl CryptoRngCore,
-    ) -> Result<Option<Sealed>, Reason> {
-        let key = self.control.as_ref().map(|control| control.audit_key);
-        key.map(|key| Sealed::seal(key, plaintext, rng)).transpose()
-    }
-
-    /// The secret of the sealing key `key`, when we still have it.
-    pub fn secret(&self, key: SealKey) -> Option<&SealSecret> {
-        self.secrets.iter().find(|secret| secret.public() == key)
-    }
-}
 
 /// A message of ours before it is signed, in clear; it does not print what will be sealed.
 #[derive(Clone, PartialEq)]

@@ -15,7 +15,7 @@ use signet_proto::keys::{SealKey, SigningKey};
 use zeroize::Zeroizing;
 
 use super::pem::{self, Algorithm, ENCRYPTED_LABEL, LABEL};
-use super::{Keys, KeystoreError, rotate};
+use super::{AUDIT, CONTROL, Keys, KeystoreError, NEXT_ROOT, ROOT, rotate};
 use crate::{private, random};
 
 /// What protects the secrets of a bundle.
@@ -109,6 +109,46 @@ impl Bundle {
         };
         bundle.prove_whole()?;
         Ok(bundle)
+    }
+
+    /// Writes the secrets as single key files into an existing directory. Overwrites nothing.
+    ///
+    /// # Errors
+    /// When a file cannot be made; those that were made until then stay.
+    pub fn write_keys(&self, directory: &Path) -> Result<(), KeystoreError> {
+        let mut spare = 0;
+        for (algorithm, secret) in &self.secrets {
+            let name = match self.name_of(*algorithm, secret) {
+                Some(name) => name.to_owned(),
+                None => {
+                    spare += 1;
+                    format!("audit-old-{spare}.pem")
+                }
+            };
+            pem::create(&directory.join(name), *algorithm, secret)?;
+        }
+        Ok(())
+    }
+
+    /// The key file of a secret that the certificates name.
+    fn name_of(&self, algorithm: Algorithm, secret: &Zeroizing<[u8; 32]>) -> Option<&'static str> {
+        let control = self.control.as_ref();
+        if algorithm == Algorithm::X25519 {
+            let public = SealKey::of_secret(secret);
+            return control
+                .filter(|control| control.audit_key == public)
+                .map(|_| AUDIT);
+        }
+        let key = SigningKey::from_seed(secret).ok()?;
+        if *key.public() == self.certificate.root {
+            Some(ROOT)
+        } else if rotate::is_next(key.public(), &self.certificate) {
+            Some(NEXT_ROOT)
+        } else {
+            control
+                .filter(|control| control.control_key == *key.public())
+                .map(|_| CONTROL)
+        }
     }
 
     /// The root key that signed the certificate.

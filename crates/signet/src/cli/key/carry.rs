@@ -50,6 +50,9 @@ pub(super) struct RecoverArgs {
     /// The passphrase, in the first line of this file
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
+    /// Also write root, next root, control and audit key as single files into this directory
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
 }
 
 /// See `signet key convert --help`.
@@ -121,6 +124,9 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), Failure> {
         bundle: &bundle,
     };
     let certificate = keystore::recover(&draft.home, &from, clock::now())?;
+    if let Some(directory) = &args.keys {
+        bundle.write_keys(directory)?;
+    }
     draft.finish(home)?;
     let old = &bundle.certificate;
     let again = old.agent == args.agent;
