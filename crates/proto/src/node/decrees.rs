@@ -262,7 +262,7 @@ impl Node {
     /// When the next decree is to be told to a peer.
     pub(super) fn decrees_due(&self) -> Option<Timestamp> {
         let told = |(peer, link): (&AgentId, &super::link::Link)| {
-            self.trust().trusted(peer)?;
+            self.hears_decrees(peer).then_some(())?;
             let next = link.told.map_or(Timestamp::from_millis(0), |told| {
                 told.saturating_add(TELL_AGAIN)
             });
@@ -274,7 +274,7 @@ impl Node {
     pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
         let due = |(peer, link): &(&AgentId, &super::link::Link)| {
             let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
-            self.trust().trusted(peer).is_some() && told.is_none_or(|next| next <= at.now)
+            self.hears_decrees(peer) && told.is_none_or(|next| next <= at.now)
         };
         let peers: Vec<_> = self.links.iter().filter(due).collect();
         let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
@@ -285,6 +285,17 @@ impl Node {
             }
             self.link_mut(&peer).told = Some(at.now);
         }
+    }
+
+    /// Whoever is trusted, and our person's other agents in any case: one that is revoked hears it too.
+    fn hears_decrees(&self, peer: &AgentId) -> bool {
+        let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
+        self.trust().trusted(peer).is_some() || of_peer == Some(self.trust().own_principal())
+    }
+
+    /// Whether our own certificate was taken back by our person: nobody listens to us any more.
+    pub fn is_revoked(&self) -> bool {
+        self.trust().is_revoked(&self.identity.certificate)
     }
 
     /// What a peer is told: our principal's revocations, and for our person's other agents whether
