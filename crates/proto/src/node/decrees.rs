@@ -78,15 +78,16 @@ impl Node {
         at: At,
         statement: &PauseStatement,
     ) -> Result<Outcome, LocalError> {
-        self.rule_pause(statement).map_err(LocalError::Message)?;
+        self.rule_pause(at.now, statement)
+            .map_err(LocalError::Message)?;
         let mut outcome = Outcome::default();
         self.take_pause(at, statement, &mut outcome);
         self.tell_decrees(at, &mut outcome);
         Ok(outcome)
     }
 
-    /// Whether a control certificate is our own person's, and not older than one we know.
-    pub(super) fn is_our_control(&self, control: &ControlCertificate) -> bool {
+    /// Whether a control certificate is our own person's, valid now, and not older than one we know.
+    pub(super) fn is_our_control(&self, now: Timestamp, control: &ControlCertificate) -> bool {
         let own = &self.identity.certificate;
         let known = self.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
@@ -94,11 +95,17 @@ impl Node {
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
         control.principal == own.principal
             && control.root == own.root
+            && control.covers(now)
             && control.serial >= known.max(obeyed)
     }
 
     /// Check V12 of `agent.revoke`, `agent.pause` and `agent.resume`.
-    pub(super) fn rule_decree(&self, message: &Message, method: Method) -> Result<(), Reason> {
+    pub(super) fn rule_decree(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        method: Method,
+    ) -> Result<(), Reason> {
         let headers = &message.headers;
         if headers.session.is_some() || headers.sequence.is_some() {
             return Err(Reason::HeaderInvalid);
@@ -114,13 +121,13 @@ impl Node {
         let statement = pause_in(message).ok_or(Reason::StatementInvalid)?;
         let fits = headers.principal_id == *own && statement.paused == (method == Method::Pause);
         match fits {
-            true => self.rule_pause(&statement),
+            true => self.rule_pause(now, &statement),
             false => Err(Reason::StatementInvalid),
         }
     }
 
-    fn rule_pause(&self, statement: &PauseStatement) -> Result<(), Reason> {
-        if !self.is_our_control(&statement.control) {
+    fn rule_pause(&self, now: Timestamp, statement: &PauseStatement) -> Result<(), Reason> {
+        if !self.is_our_control(now, &statement.control) {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
