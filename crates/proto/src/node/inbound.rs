@@ -102,7 +102,7 @@ impl Node {
                 if known.is_some() {
                     return Err(Reason::MessageIdReuse.into());
                 }
-                self.rule_decree(message, method)?;
+                self.rule_decree(now, message, method)?;
                 Ok(None)
             }
             Some(method) if method.is_handshake() => {

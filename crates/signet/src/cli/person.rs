@@ -244,6 +244,13 @@ fn control_of(
         Some(path) => path.clone(),
         None => Home::find(home)?.key_file("control.pem"),
     };
+    if key.key.is_none() && !path.exists() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "this home does not hold the person's control key",
+            "name it with --key FILE, such as a file on a stick",
+        ));
+    }
     let key = read_signing_key(&path)?;
     match *key.public() == control.control_key {
         true => Ok((control, key)),
