@@ -112,7 +112,7 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
     attack::attack(&house, &attacker)?;
     handoff::steal(&house, &attacker, &task)?;
     decrees::pause(&house)?;
-    decrees::revoke(&house)?;
+    decrees::revoke(&house, &attacker)?;
     let alice_log = house.alice.log_file()?;
     house.stop()?;
     nats.stop();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::draft::{Identity, Signed};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, Digest, Version};
@@ -156,23 +156,27 @@ impl Attacker {
             secrets: Vec::new(),
             control: None,
         };
-        let mut node = Node::new(
-            identity,
-            Policy::default(),
-            random::bytes().map_err(|error| missed(&error))?,
-        );
-        let at = At { now, head: None };
-        node.handle_bind(at, &known)
-            .map_err(|error| missed(&error))?;
-        let (_, outcome) = node
-            .handle_send(at, &victim, Sending::Ping)
-            .map_err(|error| missed(&error))?;
-        let announce = outcome.effects.iter().find_map(|effect| match effect {
-            Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
-            _ => None,
-        });
-        announce.ok_or_else(|| DemoError::Missed("the impostor signs an announce".into()))
+        announce_as(identity, &known)
     }
+}
+
+/// The first flight of whoever holds the keys of `identity`, to a peer.
+pub(super) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<u8>, DemoError> {
+    let seed = random::bytes().map_err(|error| missed(&error))?;
+    let mut node = Node::new(identity, Policy::default(), seed);
+    let at = At {
+        now: clock::now(),
+        head: None,
+    };
+    node.handle_bind(at, peer).map_err(|error| missed(&error))?;
+    let (_, outcome) = node
+        .handle_send(at, &peer.agent, Sending::Ping)
+        .map_err(|error| missed(&error))?;
+    let announce = outcome.effects.iter().find_map(|effect| match effect {
+        Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
+        _ => None,
+    });
+    announce.ok_or_else(|| DemoError::Missed("an announce is signed".into()))
 }
 
 fn fresh_key() -> Result<SigningKey, DemoError> {

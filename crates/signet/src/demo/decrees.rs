@@ -6,7 +6,7 @@ use signet_proto::statement::{PauseStatement, Revocation};
 
 use crate::clock;
 
-use super::attack::refused;
+use super::attack::{Attacker, announce_as, refused};
 use super::household::Household;
 use super::member::{Member, is_verdict, text};
 use super::{DemoError, expect, step};
@@ -38,7 +38,7 @@ pub(super) fn pause(house: &Household) -> Result<(), DemoError> {
 
 /// A root key takes an agent's certificate back: every peer is told, and what the agent sends
 /// afterwards is refused.
-pub(super) fn revoke(house: &Household) -> Result<(), DemoError> {
+pub(super) fn revoke(house: &Household, attacker: &Attacker) -> Result<(), DemoError> {
     let Household {
         alice,
         bob,
@@ -63,19 +63,18 @@ pub(super) fn revoke(house: &Household) -> Result<(), DemoError> {
             && text(line, "peer") == helper.id
             && line.get("revocation") == Some(statement.to_value())
     };
-    for member in [bob, carol] {
+    for member in [bob, carol, helper] {
         member.wait_line("every peer is told of the revocation", is_told)?;
     }
     step(&format!(
         "alice's root key revokes {}: it stands in the logs of bob's and carol's agents",
         helper.id
     ));
-    let note = json!({
-        "peer": bob.id, "kind": "notification", "summary": "From the thief", "body": {},
-    });
-    let what = "the next message of the revoked agent to bob";
+    // Its own daemon sends nothing any more; a thief has one that does.
+    let thief = announce_as(helper.identity()?, &bob.certificate()?)?;
+    let what = "what a thief sends to bob with the keys of the revoked agent";
     refused(bob, "certificate-revoked", what, || {
-        helper.call("send", &note).map(drop)
+        attacker.publish(&bob.id, thief)
     })
 }
 
