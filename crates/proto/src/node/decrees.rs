@@ -198,7 +198,10 @@ impl Node {
             outcome,
         );
         outcome.effects.push(Effect::Trust(self.trust().clone()));
-        self.decrees_changed();
+        // Other people's words are not ours to repeat, nor a reason to repeat our own.
+        if revocation.principal == *self.trust().own_principal() {
+            self.decrees_changed();
+        }
     }
 
     fn take_pause(&mut self, at: At, statement: &PauseStatement, outcome: &mut Outcome) {

@@ -19,7 +19,7 @@ impl Node {
     ///
     /// Sessions that another signing key opened are used for sending no more: what stands unreceipted
     /// in them goes out again as it was signed, what comes in them is judged and receipted. Where a
-    /// peer has to learn of the change, an announce goes to every bound one. An identity of another
+    /// peer has to learn of the change, an announce goes to every trusted one. An identity of another
     /// agent or person, or with a lower serial, changes nothing.
     pub fn adopt(&mut self, at: At, identity: Identity) -> Outcome {
         let mut outcome = Outcome::default();
