@@ -248,6 +248,10 @@ impl Node {
                 };
                 (unproven.reason, unproven.message.hash(), claimed)
             }
+            Refusal::Shed(hash) => {
+                self.strangers.count(at.now, bytes, *hash);
+                return Outcome::default();
+            }
         };
         if !self.strangers.spend(at.now) {
             self.strangers.count(at.now, bytes, hash);
