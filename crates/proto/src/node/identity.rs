@@ -89,7 +89,9 @@ impl Node {
 
     /// A handshake that the old key began cannot end well: then it is begun anew.
     fn announce_to_all(&mut self, at: At, anew: bool, outcome: &mut Outcome) {
-        let peers: Vec<AgentId> = self.trust().peers().map(|(peer, _)| peer.clone()).collect();
+        let peers = self.trust().peers().map(|(peer, _)| peer);
+        let peers = peers.filter(|peer| self.trust().trusted(peer).is_some());
+        let peers: Vec<AgentId> = peers.cloned().collect();
         for peer in peers {
             if anew {
                 self.announce(at, &peer, outcome);
