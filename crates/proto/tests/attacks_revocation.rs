@@ -272,7 +272,7 @@ fn revocations_hold_in_any_order_and_however_often_they_come() {
         }
         let all = changes(&net.agents[BOB]);
         let revoked = all.iter().filter(|change| **change == TrustChange::Revoked);
-        assert_eq!(revoked.count(), lines, "only news is written down");
+        assert_eq!(revoked.count(), news, "only news is written down");
         for (serial, reason) in [(3, "certificate-revoked"), (2, "certificate-revoked")] {
             let make = move || identity_with("agent-alice", "alice", serial, |_| {});
             let flight = announce(make, &net.agents[BOB], net.now);

@@ -18,7 +18,7 @@ pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
         expect(log.contains(WEEK), "a search finds what is in clear")?;
         let is_hidden = |word: &&str| !log.contains(word);
         expect(
-            WORDS.iter().all(|word| is_hidden(word)),
+            WORDS.iter().all(is_hidden),
             "no word of what was sealed stands in a log",
         )?;
     }
