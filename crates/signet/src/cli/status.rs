@@ -52,6 +52,10 @@ fn page(status: &Value) -> String {
         log.map_or("-", |log| text(log, "head")),
     );
     let notes = [
+        (
+            "revoked",
+            "this agent's certificate was REVOKED by its person; signet key rotate signing",
+        ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
         (

@@ -320,6 +320,7 @@ impl Heart {
             "connected": self.nats.connected(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
+            "revoked": self.node.is_revoked(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
             "root-alarms": self.node.root_alarms(self.at().now).count(),

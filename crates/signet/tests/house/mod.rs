@@ -11,6 +11,7 @@
 )]
 
 pub mod bus;
+pub mod flood;
 pub mod log;
 pub mod pen;
 pub mod server;
@@ -49,9 +50,14 @@ pub struct House {
 
 impl House {
     pub fn new() -> Self {
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// A house in that directory, which goes with it.
+    pub fn within(dir: TempDir) -> Self {
         Self {
             server: Server::start(),
-            dir: tempfile::tempdir().unwrap(),
+            dir,
         }
     }
 
