@@ -75,7 +75,11 @@ pub(super) fn revoke(house: &Household) -> Result<(), DemoError> {
     });
     let what = "the next message of the revoked agent to bob";
     refused(bob, "certificate-revoked", what, || {
-        helper.call("send", &note).map(drop)
+        let sent = helper.call("send", &note)?;
+        let line = helper.wait_line("the revoked agent sends", |line| {
+            is_verdict(line, "sent", text(&sent, "message-id"))
+        })?;
+        Ok(text(&line, "sha256").to_owned())
     })
 }
 
