@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::headers::{Headers, MessageType};
-use crate::ids::Digest;
+use crate::ids::{AgentId, Digest};
 use crate::json::{self, Limits, Value};
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::reject::Reason;
@@ -147,8 +147,20 @@ impl Unverified {
     /// # Errors
     /// The first check that fails, with what the bytes *claim* as far as they could be read.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unparsed> {
-        let value = json::parse(bytes, Limits::MESSAGE)
-            .map_err(|error| Unparsed::new(bytes, error.into(), None))?;
+        Self::read(bytes, parse_value(bytes)?)
+    }
+
+    /// As [`Unverified::parse`], for documents whose sender is `wanted`; nothing for others.
+    pub(crate) fn parse_from(
+        bytes: &[u8],
+        wanted: impl FnOnce(&AgentId) -> bool,
+    ) -> Option<Result<Self, Unparsed>> {
+        let value = parse_value(bytes).ok()?;
+        let sender = Claimed::of(&value).agent?;
+        wanted(&sender).then(|| Self::read(bytes, value))
+    }
+
+    fn read(bytes: &[u8], value: Value) -> Result<Self, Unparsed> {
         if value.is_array() {
             return Err(Unparsed::new(bytes, Reason::BatchUnsupported, None));
         }
@@ -177,6 +189,10 @@ impl Unverified {
     }
 }
 
+fn parse_value(bytes: &[u8]) -> Result<Value, Unparsed> {
+    json::parse(bytes, Limits::MESSAGE).map_err(|error| Unparsed::new(bytes, error.into(), None))
+}
+
 /// Bytes that did not become a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unparsed {
@@ -202,7 +218,7 @@ impl Unparsed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claimed {
     /// `agent-id`, when it is a possible one.
-    pub agent: Option<crate::ids::AgentId>,
+    pub agent: Option<AgentId>,
     /// `message-type`, when it is one of the four.
     pub message_type: Option<MessageType>,
 }

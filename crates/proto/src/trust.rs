@@ -22,6 +22,7 @@ const CERTIFICATES: usize = 4;
 /// An agent bound to its principal.
 #[derive(Clone, Debug)]
 pub struct Peer {
+    principal: Option<PrincipalId>,
     certificates: Vec<Certificate>,
     epoch: u64,
     lowest_version: Option<Version>,
@@ -30,14 +31,15 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The newest certificate.
+    /// The newest certificate; none after its principal's root was replaced, until our person binds
+    /// the agent under the new one.
     pub fn newest(&self) -> Option<&Certificate> {
         self.certificates.last()
     }
 
-    /// The principal whose root signed.
+    /// The principal that the agent-id belongs to.
     pub fn principal(&self) -> Option<&PrincipalId> {
-        self.newest().map(|certificate| &certificate.principal)
+        self.principal.as_ref()
     }
 
     /// The certificate of the key `id`.
@@ -70,6 +72,7 @@ impl Peer {
 
     fn unknown() -> Self {
         Self {
+            principal: None,
             certificates: Vec::new(),
             epoch: 0,
             lowest_version: None,
@@ -191,6 +194,7 @@ impl TrustStore {
         }
         self.pin(certificate);
         self.change(agent, |peer| {
+            peer.principal = Some(certificate.principal.clone());
             if peer.newest() != Some(certificate) {
                 peer.certificates.push(certificate.clone());
             }
@@ -202,8 +206,8 @@ impl TrustStore {
     }
 
     /// By our person's decision alone: the principal of `certificate` goes on with another root key,
-    /// which nobody announced. Every other agent of the principal is withdrawn, until the person binds
-    /// it again under the new root.
+    /// which nobody announced. Every other agent of the principal is withdrawn, and nothing that the
+    /// old root signed counts any more, until the person binds it again under the new root.
     ///
     /// # Errors
     /// When the agent-id is our own or another principal's, or the principal is our own.
@@ -216,18 +220,19 @@ impl TrustStore {
         if bound.is_some_and(|bound| bound != principal) {
             return Err(BindError::Taken(agent.clone()));
         }
-        let theirs = self.view.peers();
-        let theirs = theirs.filter(|(_, peer)| peer.principal() == Some(principal));
-        let theirs: Vec<_> = theirs.map(|(agent, _)| agent.clone()).collect();
-        for other in theirs {
-            self.change(&other, |peer| peer.withdrawn = true);
+        for other in self.agents_of(principal) {
+            self.change(&other, |peer| {
+                peer.certificates.clear();
+                peer.keys_serial = 0;
+                peer.withdrawn = true;
+            });
         }
         let pinned = Arc::make_mut(&mut self.view.principals);
         pinned.insert(principal.clone(), Principal::of(certificate));
         Arc::make_mut(&mut self.view.refused).remove(&(certificate.root.id(), agent.clone()));
         self.change(agent, |peer| {
+            peer.principal = Some(principal.clone());
             peer.certificates = vec![certificate.clone()];
-            peer.keys_serial = 0;
             peer.withdrawn = false;
         });
         Ok(())
@@ -255,7 +260,10 @@ impl TrustStore {
             return false;
         }
         let named = (revocation.principal.clone(), revocation.agent.clone());
-        Arc::make_mut(&mut self.view.revoked).insert(named, Arc::new(revocation.clone()));
+        let known = Arc::make_mut(&mut self.view.revoked);
+        let known = known.entry(named).or_default();
+        known.retain(|known| known.root != revocation.root);
+        known.push(Arc::new(revocation.clone()));
         if self.view.peer(&revocation.agent).is_some() {
             self.change(&revocation.agent, |_| {});
         }
@@ -287,10 +295,23 @@ impl TrustStore {
             (same_root && certificate.serial >= known.seen)
                 || (!same_root && known.is_succeeded_by(&certificate.root))
         });
+        let succeeds = pinned.is_some_and(|known| known.root != certificate.root);
         if newer {
             let principals = Arc::make_mut(&mut self.view.principals);
             principals.insert(certificate.principal.clone(), Principal::of(certificate));
         }
+        if newer && succeeds {
+            // What was verified under the older root is judged again.
+            for agent in self.agents_of(&certificate.principal) {
+                self.change(&agent, |_| {});
+            }
+        }
+    }
+
+    fn agents_of(&self, principal: &PrincipalId) -> Vec<AgentId> {
+        let peers = self.view.peers();
+        let theirs = peers.filter(|(_, peer)| peer.principal() == Some(principal));
+        theirs.map(|(agent, _)| agent.clone()).collect()
     }
 
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
@@ -304,5 +325,5 @@ impl TrustStore {
 
 /// Refusals of strangers: a root key and the agent-id that it claimed.
 type Refused = BTreeSet<(KeyId, AgentId)>;
-/// The revocation that reaches highest, for each agent of a principal.
-type Revoked = BTreeMap<(PrincipalId, AgentId), Arc<Revocation>>;
+/// The revocation that reaches highest, for each agent of a principal and each root that was pinned.
+type Revoked = BTreeMap<(PrincipalId, AgentId), Vec<Arc<Revocation>>>;

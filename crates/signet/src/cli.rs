@@ -3,6 +3,7 @@
 mod ask;
 mod audit;
 mod demo;
+mod drafts;
 mod failure;
 mod handoff;
 mod inbox;
@@ -41,8 +42,8 @@ pub fn main() -> ExitCode {
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
         Command::Trust(args) => trust::run(args, home),
-        Command::Drafts(args) => person::drafts(&args, home),
-        Command::Approve(args) => person::approve(&args, home),
+        Command::Drafts(args) => drafts::drafts(&args, home),
+        Command::Approve(args) => drafts::approve(&args, home),
         Command::Pause(args) => person::pause(&args, home, true),
         Command::Resume(args) => person::pause(&args, home, false),
         Command::Handoff(args) => handoff::run(args, home),
@@ -79,12 +80,18 @@ enum Command {
     /// Who may be trusted: strangers, approvals, revocations
     Trust(trust::TrustArgs),
     /// What waits to leave, and for what
-    Drafts(person::DraftsArgs),
+    Drafts(drafts::DraftsArgs),
     /// Decide about a draft, with the control key
-    Approve(person::ApproveArgs),
+    Approve(drafts::ApproveArgs),
     /// Let every agent of this person pause
+    #[command(
+        after_help = "EXAMPLE:\n  signet pause\n  signet pause --key /media/stick/control.pem"
+    )]
     Pause(person::PauseArgs),
-    /// Let them go on
+    /// Let every agent of this person go on
+    #[command(
+        after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
+    )]
     Resume(person::PauseArgs),
     /// Who may get what from us and send what to us, and why
     Policy(policy::PolicyArgs),

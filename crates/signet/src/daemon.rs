@@ -11,6 +11,7 @@ mod heart;
 mod intake;
 pub mod journal;
 mod keys;
+mod listing;
 mod methods;
 mod params;
 pub mod people;

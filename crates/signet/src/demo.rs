@@ -1,23 +1,31 @@
-//! The demonstration: two people, three agents, each a real daemon, and three attacks.
+//! The demonstration: three people, four agents, each a real daemon, and what attackers try.
 //!
 //! Every line that it prints is about something that has just happened and was looked up in a log or
 //! an answer; the first thing that does not happen ends it with an error.
 
 mod attack;
+mod converse;
+mod decrees;
+mod handoff;
 mod household;
+mod member;
 mod process;
+mod secrets;
+mod trust;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use serde_json::{Value, json};
+use serde_json::Value;
+use signet_audit::LogError;
+use signet_proto::certificate::CertificateError;
 
 use crate::control::ClientError;
+use crate::keystore::KeystoreError;
 
-use attack::Attacker;
-use household::{Household, Member};
+use household::Household;
 use process::NatsServer;
 
 /// A step of the demonstration did not do what it says.
@@ -49,6 +57,15 @@ pub enum DemoError {
     /// A daemon did not do as it was asked.
     #[error("a daemon: {0}")]
     Daemon(#[from] ClientError),
+    /// A key of somebody's home.
+    #[error("a key: {0}")]
+    Key(#[from] KeystoreError),
+    /// What a person wanted to sign.
+    #[error("a statement: {0}")]
+    Statement(#[from] CertificateError),
+    /// A log.
+    #[error("a log: {0}")]
+    Log(#[from] LogError),
     /// Something that should have happened did not.
     #[error("this did not happen: {0}")]
     Missed(String),
@@ -76,16 +93,26 @@ impl DemoError {
 /// At the first step that does not do what it says.
 pub fn run(audit: &Path) -> Result<(), DemoError> {
     let start = Instant::now();
-    say("A household: alice with two agents, bob with one. Each agent has a daemon of its own.\n");
+    say(
+        "Alice has two agents, bob one, carol one; alice does not know carol. Each runs a daemon.\n",
+    );
     let scratch = process::Scratch::new()?;
     let nats = NatsServer::start(scratch.path())?;
     let house = Household::found(scratch.path(), audit, &nats.url)?;
     step(&format!(
-        "a private nats-server, {} daemons, every certificate exchanged",
+        "a private nats-server, {} daemons; alice and bob, bob and carol exchanged certificates",
         house.members().len()
     ));
-    converse(&house)?;
-    attack(&house, &nats)?;
+    converse::converse(&house)?;
+    secrets::seal(&house)?;
+    trust::introduce(&house)?;
+    trust::release(&house)?;
+    let task = handoff::hand_on(&house)?;
+    let attacker = attack::Attacker::connect(&nats.url)?;
+    attack::attack(&house, &attacker)?;
+    handoff::steal(&house, &attacker, &task)?;
+    decrees::pause(&house)?;
+    decrees::revoke(&house, &attacker)?;
     let alice_log = house.alice.log_file()?;
     house.stop()?;
     nats.stop();
@@ -98,108 +125,6 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
         say(&format!("  {}\n", member.display()));
     }
     say(&format!("\nTry:\n{}", recipes(&alice_log, audit)));
-    Ok(())
-}
-
-fn converse(house: &Household) -> Result<(), DemoError> {
-    let Household {
-        alice, bob, helper, ..
-    } = house;
-    let answering = bob.answer_next(json!({"evenings": ["Tue", "Thu"]}));
-    let request = json!({
-        "peer": bob.id, "kind": "request", "wait": 10, "summary": "Asks for free evenings next week",
-        "capability": "calendar.free-busy", "data-tier": 2, "body": {"week": "2026-W07"},
-    });
-    let sent = alice.call("send", &request)?;
-    let answer = sent.pointer("/answer/body").cloned().unwrap_or_default();
-    expect(
-        answer == json!({"evenings": ["Tue", "Thu"]}),
-        "alice's agent is answered",
-    )?;
-    answering
-        .join()
-        .map_err(|_| DemoError::Missed("bob's agent answers".into()))??;
-    let flights =
-        alice.count(|line| method_of(line).is_some_and(|method| FLIGHTS.contains(&method)))?;
-    expect(
-        flights == FLIGHTS.len(),
-        "a handshake of four flights comes first",
-    )?;
-    step("handshake: announce, verify, capability, trust: one session on both sides");
-    step(&format!(
-        "request \"Asks for free evenings next week\", answered {answer}, both signatures verified"
-    ));
-
-    let notification = json!({
-        "peer": helper.id, "kind": "notification", "wait": 10, "summary": "Dinner is at half past seven",
-        "body": {"dinner": "19:30"},
-    });
-    let told = bob.call("send", &notification)?;
-    expect(
-        told.get("state") == Some(&json!("received")),
-        "the notification is received durably",
-    )?;
-    step(&format!(
-        "notification from {} to {}, received durably (signed receipt)",
-        bob.id, helper.id
-    ));
-    let pinged = helper.call(
-        "send",
-        &json!({"peer": alice.id, "kind": "ping", "wait": 10}),
-    )?;
-    expect(
-        pinged.get("state") == Some(&json!("answered")),
-        "one agent of alice reaches the other",
-    )?;
-    Ok(())
-}
-
-fn attack(house: &Household, nats: &NatsServer) -> Result<(), DemoError> {
-    let attacker = Attacker::connect(&nats.url)?;
-    let Household {
-        alice, bob, helper, ..
-    } = house;
-    let request = alice.sent_message(|line| method_of(line) == Some("agent.request"))?;
-    let refused =
-        |member: &Member, bytes: Vec<u8>, reasons: &[&str], what: &str| -> Result<(), DemoError> {
-            let before = member.inbox()?;
-            let reason = member.refusal_after(|| attacker.publish(&member.id, bytes))?;
-            expect(reasons.contains(&reason.as_str()), what)?;
-            expect(
-                member.inbox()? == before,
-                "nothing that was refused reaches the agent",
-            )?;
-            step(&format!("{what}: refused ({reason}), logged, not answered"));
-            Ok(())
-        };
-    let impostor = attacker.impostor(&alice.id, &bob.id)?;
-    refused(
-        bob,
-        impostor,
-        &["root-changed"],
-        "an impostor announces itself as alice's agent",
-    )?;
-    let tampered = String::from_utf8_lossy(&request)
-        .replace("2026-W07", "2026-W08")
-        .into_bytes();
-    refused(
-        bob,
-        tampered,
-        &["signature-invalid"],
-        "alice's request with one digit changed",
-    )?;
-    refused(
-        bob,
-        request.clone(),
-        &["duplicate"],
-        "alice's request once more",
-    )?;
-    refused(
-        helper,
-        request,
-        &["wrong-recipient"],
-        "alice's request redirected to another agent",
-    )?;
     Ok(())
 }
 
@@ -220,6 +145,8 @@ fn recipes(log: &Path, audit: &Path) -> String {
     format!(
         "  jq . {log}\n  \
          cat {all}/*/inter-agent-*.jsonl | jq -r 'select(.verdict == \"rejected\") | [.ts, .peer, .reason] | @tsv'\n  \
+         jq -r 'select(.kind == \"trust\") | [.ts, .change, .peer, .fingerprint] | @tsv' {log}\n  \
+         cat {all}/*/inter-agent-*.jsonl | jq -r 'select(.kind == \"handoff\") | [.ts, .dir, .change, .peer, .goal // .note // \"-\"] | @tsv' | sort\n  \
          jq -r 'select(.summary) | [.ts, .dir, .peer, .summary] | @tsv' {log}\n"
     )
 }
@@ -264,13 +191,6 @@ fn say(text: &str) {
     // Whoever closed the pipe has seen enough.
     let _ = anstream::stdout().write_all(text.as_bytes());
 }
-
-const FLIGHTS: [&str; 4] = [
-    "agent.announce",
-    "agent.verify",
-    "agent.capability",
-    "agent.trust",
-];
 
 /// How long a step may take on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(15);

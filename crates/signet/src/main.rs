@@ -1,20 +1,47 @@
 //! The `signet` binary: what must hold before anything else runs, then [`signet::cli`].
 #![forbid(unsafe_code)]
 
+use std::io::Write as _;
+use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit, setrlimit, umask};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit, umask,
+};
 
 fn main() -> ExitCode {
     umask(Mode::from_raw_mode(0o077));
-    let no_core_dump = Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
-    if setrlimit(Resource::Core, no_core_dump).is_err() {
-        anstream::eprintln!("error: core dumps cannot be turned off, and one would hold the keys");
+    std::panic::set_hook(Box::new(report));
+    if shut_memory().is_err() {
+        anstream::eprintln!(
+            "error: this system does not let signet keep its memory private, and the keys are in it\n  \
+             next: run it where prctl(PR_SET_DUMPABLE) and setrlimit(RLIMIT_CORE) are allowed"
+        );
         return ExitCode::from(1);
     }
     signet::cli::main()
+}
+
+/// Every command may read secret keys and messages: no core dump holds them, and no other program
+/// of the same user reads them from memory (ptrace(2), proc(5)).
+fn shut_memory() -> rustix::io::Result<()> {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    setrlimit(Resource::Core, none)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// Says where a fault of ours is and not what with: a panic's own text can hold a message.
+fn report(fault: &PanicHookInfo<'_>) {
+    let place = fault.location().map_or_else(String::new, |place| {
+        format!(" at {}:{}", place.file(), place.line())
+    });
+    // Where nobody reads standard error, a panic here would end in an abort.
+    let _ = writeln!(
+        anstream::stderr(),
+        "error: a fault in signet itself{place}\n  next: start it again, and tell the maintainers this line"
+    );
 }

@@ -25,7 +25,7 @@ pub enum TaskState {
     Failed,
     /// The holder gives it back undone.
     Returned,
-    /// Its time ended while it was open, or the offer never left.
+    /// Its time ended while it was open, the offer never left, or its other side is trusted no more.
     Expired,
 }
 

@@ -13,27 +13,25 @@ const BURST: u64 = 1_000;
 /// How long a flood is counted before its line is written.
 const FLOOD_LINE: Duration = Duration::from_secs(1);
 
-/// A token bucket, and the count of what it turned away.
+/// How many lines strangers may still cause: a token bucket.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub struct Allowance {
     millitokens: u64,
     refilled: Option<Timestamp>,
-    flood: Option<(Timestamp, Flood)>,
 }
 
-impl Default for Budget {
+impl Default for Allowance {
     fn default() -> Self {
         Self {
             millitokens: BURST * 1000,
             refilled: None,
-            flood: None,
         }
     }
 }
 
-impl Budget {
-    /// Whether one more line is allowed at `now`.
-    pub(super) fn spend(&mut self, now: Timestamp) -> bool {
+impl Allowance {
+    /// How many lines are allowed at `now`.
+    pub fn left(&mut self, now: Timestamp) -> u64 {
         let elapsed = self
             .refilled
             .map_or(Duration::ZERO, |before| now.since(before));
@@ -42,13 +40,30 @@ impl Budget {
             .saturating_mul(RATE);
         self.millitokens = self.millitokens.saturating_add(earned).min(BURST * 1000);
         self.refilled = Some(now);
-        match self.millitokens.checked_sub(1000) {
-            Some(rest) => {
-                self.millitokens = rest;
-                true
-            }
-            None => false,
+        self.millitokens / 1000
+    }
+
+    /// Whether one more line is allowed at `now`.
+    pub fn spend(&mut self, now: Timestamp) -> bool {
+        let allowed = self.left(now) > 0;
+        if allowed {
+            self.millitokens -= 1000;
         }
+        allowed
+    }
+}
+
+/// The allowance, and the count of what it turned away.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    allowance: Allowance,
+    flood: Option<(Timestamp, Flood)>,
+}
+
+impl Budget {
+    /// Whether one more line is allowed at `now`.
+    pub(super) fn spend(&mut self, now: Timestamp) -> bool {
+        self.allowance.spend(now)
     }
 
     /// Counts an input that was over the budget.

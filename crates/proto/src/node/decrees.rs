@@ -78,15 +78,16 @@ impl Node {
         at: At,
         statement: &PauseStatement,
     ) -> Result<Outcome, LocalError> {
-        self.rule_pause(statement).map_err(LocalError::Message)?;
+        self.rule_pause(at.now, statement)
+            .map_err(LocalError::Message)?;
         let mut outcome = Outcome::default();
         self.take_pause(at, statement, &mut outcome);
         self.tell_decrees(at, &mut outcome);
         Ok(outcome)
     }
 
-    /// Whether a control certificate is our own person's, and not older than one we know.
-    pub(super) fn is_our_control(&self, control: &ControlCertificate) -> bool {
+    /// Whether a control certificate is our own person's, valid now, and not older than one we know.
+    pub(super) fn is_our_control(&self, now: Timestamp, control: &ControlCertificate) -> bool {
         let own = &self.identity.certificate;
         let known = self.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
@@ -94,11 +95,17 @@ impl Node {
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
         control.principal == own.principal
             && control.root == own.root
+            && control.covers(now)
             && control.serial >= known.max(obeyed)
     }
 
     /// Check V12 of `agent.revoke`, `agent.pause` and `agent.resume`.
-    pub(super) fn rule_decree(&self, message: &Message, method: Method) -> Result<(), Reason> {
+    pub(super) fn rule_decree(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        method: Method,
+    ) -> Result<(), Reason> {
         let headers = &message.headers;
         if headers.session.is_some() || headers.sequence.is_some() {
             return Err(Reason::HeaderInvalid);
@@ -114,13 +121,13 @@ impl Node {
         let statement = pause_in(message).ok_or(Reason::StatementInvalid)?;
         let fits = headers.principal_id == *own && statement.paused == (method == Method::Pause);
         match fits {
-            true => self.rule_pause(&statement),
+            true => self.rule_pause(now, &statement),
             false => Err(Reason::StatementInvalid),
         }
     }
 
-    fn rule_pause(&self, statement: &PauseStatement) -> Result<(), Reason> {
-        if !self.is_our_control(&statement.control) {
+    fn rule_pause(&self, now: Timestamp, statement: &PauseStatement) -> Result<(), Reason> {
+        if !self.is_our_control(now, &statement.control) {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
@@ -191,7 +198,10 @@ impl Node {
             outcome,
         );
         outcome.effects.push(Effect::Trust(self.trust().clone()));
-        self.decrees_changed();
+        // Other people's words are not ours to repeat, nor a reason to repeat our own.
+        if revocation.principal == *self.trust().own_principal() {
+            self.decrees_changed();
+        }
     }
 
     fn take_pause(&mut self, at: At, statement: &PauseStatement, outcome: &mut Outcome) {
@@ -262,7 +272,7 @@ impl Node {
     /// When the next decree is to be told to a peer.
     pub(super) fn decrees_due(&self) -> Option<Timestamp> {
         let told = |(peer, link): (&AgentId, &super::link::Link)| {
-            self.trust().trusted(peer)?;
+            self.hears_decrees(peer).then_some(())?;
             let next = link.told.map_or(Timestamp::from_millis(0), |told| {
                 told.saturating_add(TELL_AGAIN)
             });
@@ -274,7 +284,7 @@ impl Node {
     pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
         let due = |(peer, link): &(&AgentId, &super::link::Link)| {
             let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
-            self.trust().trusted(peer).is_some() && told.is_none_or(|next| next <= at.now)
+            self.hears_decrees(peer) && told.is_none_or(|next| next <= at.now)
         };
         let peers: Vec<_> = self.links.iter().filter(due).collect();
         let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
@@ -285,6 +295,17 @@ impl Node {
             }
             self.link_mut(&peer).told = Some(at.now);
         }
+    }
+
+    /// Whoever is trusted, and our person's other agents in any case: one that is revoked hears it too.
+    fn hears_decrees(&self, peer: &AgentId) -> bool {
+        let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
+        self.trust().trusted(peer).is_some() || of_peer == Some(self.trust().own_principal())
+    }
+
+    /// Whether our own certificate was taken back by our person: nobody listens to us any more.
+    pub fn is_revoked(&self) -> bool {
+        self.trust().is_revoked(&self.identity.certificate)
     }
 
     /// What a peer is told: our principal's revocations, and for our person's other agents whether

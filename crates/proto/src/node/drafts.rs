@@ -79,9 +79,9 @@ impl Node {
     ///
     /// # Errors
     /// `draft-unknown` when no such draft waits for one (it may have ended, or never been), or
-    /// `statement-invalid` when our person's control key did not sign.
+    /// `statement-invalid` when our person's control key did not sign, or is out of date.
     pub fn handle_decision(&mut self, at: At, approval: &Approval) -> Result<Outcome, LocalError> {
-        if !self.is_our_control(&approval.control) {
+        if !self.is_our_control(at.now, &approval.control) {
             return Err(LocalError::Message(Reason::StatementInvalid));
         }
         let (peer, message_id) = self.undecided(approval.draft)?;

@@ -19,7 +19,7 @@ impl Node {
     ///
     /// Sessions that another signing key opened are used for sending no more: what stands unreceipted
     /// in them goes out again as it was signed, what comes in them is judged and receipted. Where a
-    /// peer has to learn of the change, an announce goes to every bound one. An identity of another
+    /// peer has to learn of the change, an announce goes to every trusted one. An identity of another
     /// agent or person, or with a lower serial, changes nothing.
     pub fn adopt(&mut self, at: At, identity: Identity) -> Outcome {
         let mut outcome = Outcome::default();
@@ -89,7 +89,9 @@ impl Node {
 
     /// A handshake that the old key began cannot end well: then it is begun anew.
     fn announce_to_all(&mut self, at: At, anew: bool, outcome: &mut Outcome) {
-        let peers: Vec<AgentId> = self.trust().peers().map(|(peer, _)| peer.clone()).collect();
+        let peers = self.trust().peers().map(|(peer, _)| peer);
+        let peers = peers.filter(|peer| self.trust().trusted(peer).is_some());
+        let peers: Vec<AgentId> = peers.cloned().collect();
         for peer in peers {
             if anew {
                 self.announce(at, &peer, outcome);

@@ -102,7 +102,7 @@ impl Node {
                 if known.is_some() {
                     return Err(Reason::MessageIdReuse.into());
                 }
-                self.rule_decree(message, method)?;
+                self.rule_decree(now, message, method)?;
                 Ok(None)
             }
             Some(method) if method.is_handshake() => {
@@ -247,6 +247,10 @@ impl Node {
                     message_type,
                 };
                 (unproven.reason, unproven.message.hash(), claimed)
+            }
+            Refusal::Shed(hash) => {
+                self.strangers.count(at.now, bytes, *hash);
+                return Outcome::default();
             }
         };
         if !self.strangers.spend(at.now) {

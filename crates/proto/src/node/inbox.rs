@@ -109,10 +109,10 @@ impl Inbox {
         self.arrivals
     }
 
-    /// Takes everything of `peer` out of the way. The log has it all; here the newest are kept.
-    pub(super) fn set_aside(&mut self, peer: &AgentId) {
-        let of_peer = |message: &Arc<Message>| message.headers.agent_id == *peer;
-        let theirs = self.items.values().filter(|message| of_peer(message));
+    /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept.
+    pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
+        let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
+        let theirs = self.items.values().filter(|message| goes(message));
         let theirs: Vec<_> = theirs.map(Arc::clone).collect();
         for message in theirs {
             self.remove(peer, message.headers.message_id);

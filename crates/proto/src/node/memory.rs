@@ -51,9 +51,12 @@ impl Node {
             Entry::Trust(change, certificate) => {
                 return self.apply_trust(now, *change, certificate);
             }
-            Entry::Revoked(revocation) => return self.apply_revocation(revocation),
+            Entry::Revoked(revocation) => return self.apply_revocation(now, revocation),
             Entry::Pause(statement) => {
-                self.pausing.arrivals = self.inbox.arrivals();
+                // A pause that is said again holds back what came since the first.
+                if !self.pausing.is_paused() {
+                    self.pausing.arrivals = self.inbox.arrivals();
+                }
                 self.pausing.statement = Some(statement.clone());
             }
             Entry::Approval(line) => self.apply_approval(line),

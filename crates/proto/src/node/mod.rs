@@ -21,6 +21,7 @@ mod outbound;
 mod permission;
 mod request;
 mod sealing;
+mod shed;
 mod standing;
 mod strangers;
 mod tasks;
@@ -46,6 +47,7 @@ use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 use crate::verify::{Unproven, Verified};
 
+pub use budget::Allowance;
 use budget::Budget;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
@@ -78,12 +80,18 @@ pub struct Judged {
 enum Refusal {
     Unparsed(Unparsed),
     Unproven(Unproven),
+    /// Not looked at: the hash of the bytes.
+    Shed(Digest),
 }
 
 impl Judged {
     /// The whole way of bytes through the stateless checks V01 to V07. Workers call it in parallel.
     pub fn of(bytes: &[u8], view: &TrustView) -> Self {
-        let result = match Unverified::parse(bytes) {
+        Self::of_parsed(bytes, Unverified::parse(bytes), view)
+    }
+
+    fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
+        let result = match parsed {
             Ok(unverified) => unverified.verify(view).map_err(Refusal::Unproven),
             Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
         };

@@ -36,6 +36,9 @@ impl Node {
         peer: &AgentId,
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
+        if self.is_revoked() {
+            return Err(LocalError::Revoked);
+        }
         self.may_write_to(peer)?;
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));

@@ -92,6 +92,11 @@ pub enum LocalError {
     /// Too many strangers have mail waiting.
     #[error("mail for too many unknown agents waits already; approve or add one of them first")]
     TooManyStrangers,
+    /// Our person took our own certificate back.
+    #[error(
+        "this agent's certificate was revoked by its person; `signet key rotate signing` makes a new one"
+    )]
+    Revoked,
     /// No stranger of that name waits.
     #[error("no agent {0} waits for a decision; `signet trust pending` lists who does")]
     StrangerUnknown(AgentId),
@@ -181,6 +186,7 @@ impl LocalError {
         match self {
             Self::PeerUnknown(_) => "peer-unknown",
             Self::PeerRevoked(_) => "peer-revoked",
+            Self::Revoked => "certificate-revoked",
             Self::TooManyStrangers => "too-many-strangers",
             Self::StrangerUnknown(_) => "stranger-unknown",
             Self::StrangerAmbiguous(_) => "stranger-ambiguous",

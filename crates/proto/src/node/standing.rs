@@ -42,15 +42,15 @@ impl Node {
             }
             TrustChange::Withdrawn => {
                 self.trust.withdraw(agent);
-                return self.cut(agent);
+                return self.cut(now, agent);
             }
-            TrustChange::RootReplaced => return self.apply_replaced_root(certificate),
+            TrustChange::RootReplaced => return self.apply_replaced_root(now, certificate),
             TrustChange::Revoked => {}
         }
         Changed::default()
     }
 
-    fn apply_replaced_root(&mut self, certificate: &Certificate) -> Changed {
+    fn apply_replaced_root(&mut self, now: Timestamp, certificate: &Certificate) -> Changed {
         let _ = self.trust.replace_root(certificate);
         self.waiting_room.decided(certificate);
         let theirs = self.trust().peers();
@@ -58,33 +58,35 @@ impl Node {
         let theirs: Vec<AgentId> = theirs.map(|(agent, _)| agent.clone()).collect();
         let mut changed = Changed::default();
         for agent in theirs {
-            changed.cut.append(&mut self.cut(&agent).cut);
+            changed.cut.append(&mut self.cut(now, &agent).cut);
         }
         changed
     }
 
-    pub(super) fn apply_revocation(&mut self, revocation: &Revocation) -> Changed {
+    pub(super) fn apply_revocation(&mut self, now: Timestamp, revocation: &Revocation) -> Changed {
         self.trust.revoke(revocation);
         let agent = &revocation.agent;
         let Some(peer) = self.trust().peer(agent).cloned() else {
             return Changed::default();
         };
         if self.trust().trusted(agent).is_none() {
-            return self.cut(agent);
+            return self.cut(now, agent);
         }
-        // A newer certificate stands: only what the revoked keys opened is closed.
+        // A newer certificate stands: only what the revoked keys opened and signed goes.
         let view = self.trust().clone();
         let revoked = |key| {
             let certificate = peer.certificate(key);
             certificate.is_none_or(|certificate| view.is_revoked(certificate))
         };
+        self.inbox
+            .set_aside(agent, |message| revoked(message.headers.key_id));
         let link = self.link_mut(agent);
         let mut changed = Changed::default();
-        for session in &mut link.sessions {
-            if revoked(session.peer_key) && !session.closed {
-                session.closed = true;
-                changed.abandoned.append(&mut session.ledger.abandon());
-            }
+        let closed = link
+            .sessions
+            .extract_if(.., |session| revoked(session.peer_key));
+        for mut session in closed {
+            changed.abandoned.append(&mut session.ledger.abandon());
         }
         changed
     }
@@ -100,28 +102,29 @@ impl Node {
         }
     }
 
-    /// Ends everything with a peer that is trusted no more: sessions, drafts, open requests; what it
-    /// sent and our agent has not taken is set aside for the person.
-    fn cut(&mut self, agent: &AgentId) -> Changed {
+    /// Ends everything with a peer that is trusted no more: sessions, drafts, open requests, tasks; what
+    /// it sent and our agent has not taken is set aside for the person. The sessions are forgotten: when
+    /// it is trusted again, what it sent in them meanwhile is not taken, and it hears so.
+    fn cut(&mut self, now: Timestamp, agent: &AgentId) -> Changed {
+        self.tasks.cut(now, agent);
         let Some(link) = self.links.get_mut(agent) else {
             return Changed::default();
         };
         let drafts = link.drafts.drain(..);
         let mut names: Vec<MessageId> = drafts.map(|waiting| waiting.draft.message_id).collect();
-        for session in &mut link.sessions {
-            session.closed = true;
-            session.retry = None;
+        for mut session in link.sessions.drain(..) {
             let abandoned = session.ledger.abandon();
             names.extend(abandoned.iter().map(|message| message.headers.message_id));
         }
         link.handshake = Default::default();
+        link.greets = false;
         let asked = self.open.iter().filter(|(_, open)| open.peer == *agent);
         names.extend(asked.map(|(name, _)| *name));
         self.open.retain(|_, open| open.peer != *agent);
         names.sort_unstable();
         names.dedup();
         self.pings.retain(|(peer, _), _| peer != agent);
-        self.inbox.set_aside(agent);
+        self.inbox.set_aside(agent, |_| true);
         Changed {
             cut: names
                 .into_iter()

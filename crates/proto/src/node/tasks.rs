@@ -10,6 +10,8 @@ use crate::json::canonical;
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
+use super::inbound::PEER_REVOKED;
+
 /// A task between us and one peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
@@ -25,7 +27,7 @@ pub struct Task {
     pub began: Timestamp,
     /// When the newest line was written.
     pub changed: Timestamp,
-    /// Why it was declined: a reason's name.
+    /// Why it was declined, or `peer-revoked`: a reason's name.
     pub reason: Option<String>,
     /// The holder's newest words.
     pub note: Option<String>,
@@ -182,6 +184,15 @@ impl Tasks {
         let mut held = self.held.values_mut();
         if let Some(task) = held.find(|task| task.offer == offer && task.peer == *peer) {
             task.go_on(now, said, to);
+        }
+    }
+
+    /// The peer is trusted no more: what was given to it or by it, and is open, ends.
+    pub(super) fn cut(&mut self, now: Timestamp, peer: &AgentId) {
+        let all = self.held.values_mut().chain(self.given.values_mut());
+        for task in all.filter(|task| task.peer == *peer && task.state.is_open()) {
+            (task.state, task.changed) = (TaskState::Expired, now);
+            task.reason = Some(PEER_REVOKED.to_owned());
         }
     }
 

@@ -9,6 +9,9 @@ use crate::ids::{AgentId, PrincipalId};
 use crate::reject::Reason;
 use crate::statement::Revocation;
 
+/// How many revocations of one person's unbound agents are kept.
+const REVOCATIONS: usize = 1_024;
+
 /// A snapshot of the trust store, cheap to clone and to share between threads.
 #[derive(Clone, Debug)]
 pub struct TrustView {
@@ -73,21 +76,25 @@ impl TrustView {
 
     /// Every revocation of a principal's agents that reaches highest.
     pub fn revocations(&self, principal: &PrincipalId) -> impl Iterator<Item = &Arc<Revocation>> {
-        let of = move |named: &&(PrincipalId, AgentId)| named.0 == *principal;
         let named = self.revoked.iter();
         named
-            .filter(move |(name, _)| of(name))
-            .map(|(_, revocation)| revocation)
+            .filter(move |((of, _), _)| of == principal)
+            .flat_map(|(_, revocations)| revocations)
     }
 
-    /// Whether the certificate's root took it back.
+    /// Whether the certificate's root took it back, or the one that is pinned in its place. What an
+    /// older root said does not bind its successor's certificates: a stolen root could otherwise
+    /// keep an agent out for ever.
     pub fn is_revoked(&self, certificate: &Certificate) -> bool {
         if self.revoked.is_empty() {
             return false;
         }
         let named = (certificate.principal.clone(), certificate.agent.clone());
-        let revoked = self.revoked.get(&named);
-        revoked.is_some_and(|revocation| certificate.serial <= revocation.serial)
+        let mut revoked = self.revoked.get(&named).into_iter().flatten();
+        revoked.any(|revocation| {
+            let counts = revocation.root == certificate.root || self.is_authentic(revocation);
+            counts && certificate.serial <= revocation.serial
+        })
     }
 
     /// Whether a revocation is signed by a pinned root. Only such ones are taken.
@@ -96,11 +103,16 @@ impl TrustView {
         pinned.is_some_and(|pinned| pinned.root == revocation.root)
     }
 
-    /// Whether a revocation is authentic and reaches higher than what is known.
+    /// Whether a revocation is authentic and reaches higher than what is known. Of agents that nobody
+    /// bound, another person's root may fill no more than its share.
     pub fn is_news(&self, revocation: &Revocation) -> bool {
         let named = (revocation.principal.clone(), revocation.agent.clone());
-        let known = self.revoked.get(&named);
-        self.is_authentic(revocation) && known.is_none_or(|known| known.serial < revocation.serial)
+        let mut known = self.revoked.get(&named).into_iter().flatten();
+        let told =
+            known.any(|known| known.root == revocation.root && known.serial >= revocation.serial);
+        let counts = revocation.principal == self.own || self.peer(&revocation.agent).is_some();
+        let has_room = || self.revocations(&revocation.principal).count() < REVOCATIONS;
+        self.is_authentic(revocation) && !told && (counts || has_room())
     }
 
     /// The bound peer that a flight's certificate speaks of (check V06). The certificate's signature

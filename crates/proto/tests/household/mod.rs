@@ -13,6 +13,7 @@
 pub mod allowed;
 pub mod forger;
 pub mod net;
+pub mod people;
 pub mod sealing;
 pub mod tasks;
 
@@ -59,7 +60,19 @@ pub fn identity_with(
     serial: u64,
     change: impl FnOnce(&mut CertificateRequest),
 ) -> Identity {
-    let root = key(&format!("root of {principal}"));
+    let root = format!("root of {principal}");
+    identity_under(&root, agent, principal, serial, change)
+}
+
+/// The same, certified by any root key.
+pub fn identity_under(
+    root: &str,
+    agent: &str,
+    principal: &str,
+    serial: u64,
+    change: impl FnOnce(&mut CertificateRequest),
+) -> Identity {
+    let root = key(root);
     let signing = key(&format!("signing key {serial} of {agent}"));
     let mut request = CertificateRequest {
         agent: agent.parse().unwrap(),
@@ -191,6 +204,16 @@ impl Agent {
         }
         let outcome = self.node.resume(at);
         self.keep(at, outcome)
+    }
+
+    /// What its log alone makes of a new node.
+    pub fn retold(&self) -> Node {
+        let (identity, policy) = (self.make)();
+        let mut node = Node::new(identity, policy, [5; 32]);
+        for (ts, entry) in &self.log {
+            node.recall(*ts, &reread(entry));
+        }
+        node
     }
 
     /// The reasons of everything refused so far, in order.

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use signet_audit::visible;
 
 use crate::config::ConfigError;
-use crate::control::{ClientError, ServerError};
+use crate::control::{ClientError, RpcError, ServerError};
 use crate::daemon::DaemonError;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
@@ -105,9 +105,6 @@ impl From<NoHome> for Failure {
     }
 }
 
-/// JSON-RPC's code for it.
-const INVALID_PARAMS: i64 = -32602;
-
 macro_rules! refused {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
@@ -126,21 +123,7 @@ impl From<ClientError> for Failure {
                 let what = what.unwrap_or(&refusal.message).to_owned();
                 Self::new(Exit::Usage, what, "--help shows the form of each argument")
             }
-            ClientError::Refused(refusal) => {
-                let reason = refusal
-                    .data
-                    .as_ref()
-                    .and_then(|data| data.get("reason"))
-                    .and_then(|reason| reason.as_str());
-                let what = reason.map_or(refusal.message.clone(), |reason| {
-                    format!("{reason}: {}", refusal.message)
-                });
-                Self::new(
-                    Exit::Refused,
-                    what,
-                    "signet status shows peers and sessions",
-                )
-            }
+            ClientError::Refused(refusal) => refused_by(refusal),
             ClientError::NotReachable { .. } => Self::new(
                 Exit::NotReachable,
                 &error,
@@ -162,3 +145,20 @@ impl From<MemoryError> for Failure {
 }
 
 refused!(KeystoreError, LockError, PrivateError, ServerError);
+
+/// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
+fn refused_by(refusal: &RpcError) -> Failure {
+    let member = |name: &str| refusal.data.as_ref()?.get(name)?.as_str();
+    // The texts of refusals have the form `what is wrong; what to do`.
+    let text = refusal.message.trim_end_matches('.');
+    let (what, next) = match (member("next"), text.rsplit_once("; ")) {
+        (Some(next), _) => (text, next),
+        (None, Some((what, next))) => (what, next),
+        (None, None) => (text, "signet status shows peers and sessions"),
+    };
+    let what = member("reason").map_or(what.to_owned(), |reason| format!("{reason}: {what}"));
+    Failure::new(Exit::Refused, what, next)
+}
+
+/// JSON-RPC's code for it.
+const INVALID_PARAMS: i64 = -32602;

@@ -32,12 +32,7 @@ pub(super) struct InboxArgs {
 pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
     if args.set_aside {
-        let aside = client.call("inbox.aside", &json!({}))?;
-        let messages = aside.get("messages").and_then(Value::as_array);
-        for message in messages.into_iter().flatten() {
-            show(&args, &mut client, message)?;
-        }
-        return Ok(());
+        return set_aside(&args, &mut client);
     }
     let listed = client.call(
         if args.follow {
@@ -78,6 +73,26 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
         show(&args, &mut taking, &arrived?.params)?;
     }
     Ok(())
+}
+
+fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), Failure> {
+    let mut seen = 0;
+    loop {
+        let page = client.call("inbox.aside", &json!({ "skip": seen }))?;
+        let messages = page.get("messages").and_then(Value::as_array);
+        let messages = messages.map(Vec::as_slice).unwrap_or_default();
+        if messages.is_empty() {
+            break;
+        }
+        for message in messages {
+            show(args, client, message)?;
+        }
+        seen += messages.len();
+    }
+    match seen == 0 && !args.json {
+        true => print("nothing is set aside\n"),
+        false => Ok(()),
+    }
 }
 
 fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Failure> {

@@ -166,7 +166,7 @@ fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
         "  keys/root.pem         the person's root key, and keys/next-root.pem its successor\n  \
            keys/control.pem      approves, pauses and resumes; the person's\n  \
            keys/audit.pem        reads the log's sealed copies; the person's\n\n\
-         These four are not needed to run: move them to a safe place off this machine.\n\n"
+         These four are not needed to run: move them to a safe place off this machine.\n"
     } else {
         ""
     };
@@ -174,7 +174,7 @@ fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
         "{} of {} is made in {path}\n\n  \
            config.toml           needs no editing\n  \
            keys/signing.pem      signs its messages\n  \
-           keys/sealing.pem      opens what is sealed for it\n\
+           keys/sealing.pem      opens what is sealed for it\n  \
            keys/certificate.json valid until {}\n\
          {root}\n\
          The root key's fingerprint, to read out to the people you meet:\n  {}\n\n\

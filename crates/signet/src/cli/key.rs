@@ -93,7 +93,7 @@ fn open(home: &Home) -> Result<(Config, Keys), Failure> {
 }
 
 /// A JSON file that somebody carried here.
-fn read_json(file: &Path) -> Result<Value, Failure> {
+pub(super) fn read_json(file: &Path) -> Result<Value, Failure> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
         Failure::new(Exit::Usage, what, "name the file that was carried here")

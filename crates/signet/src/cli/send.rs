@@ -121,7 +121,7 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
             let waits = text(sent, "waits-for");
             print(&format!(
                 "queued: {id} waits for {waits}\n  next: {}\n",
-                next_for(waits)
+                next_for(waits, id, &args.peer)
             ))
         }
         ("queued", _) => {
@@ -158,13 +158,13 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
 }
 
 /// What a person does about a message that waits for people.
-fn next_for(waits: &str) -> &'static str {
+fn next_for(waits: &str, id: &str, peer: &str) -> String {
     match waits {
-        "approval" => "signet drafts, then signet approve",
-        "introduction" => {
-            "its person sees yours in `signet trust pending`, and then you see theirs; both approve"
-        }
-        _ => "signet resume",
+        "approval" => format!("signet approve {id}, or signet approve {id} --refuse"),
+        "introduction" => format!(
+            "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
+        ),
+        _ => "signet resume, when your agents may go on".to_owned(),
     }
 }
 
@@ -196,7 +196,7 @@ fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Fa
 
 const EXAMPLE: &str = "\
 EXIT CODES:
-  0  answered, or received for a notification
+  0  answered, or received for a notification; or queued until people have decided
   1  refused, by the reason that is printed
   3  no answer or receipt in time; a late answer comes into the inbox
 

@@ -36,11 +36,12 @@ fn page(status: &Value) -> String {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
     let log = status.get("log");
     let mut page = format!(
-        "{} of {}  ({}, process {})\n  NATS   {}\n  inbox  {} waiting\n  log    {} lines, head {}\n",
+        "{} of {}  ({}, process {})\n  words  {}\n  NATS   {}\n  inbox  {} waiting\n  log    {} lines, head {}\n",
         text(status, "agent"),
         text(status, "principal"),
         text(status, "version"),
         number(status.get("pid")),
+        text(status, "fingerprint"),
         if connected {
             "connected"
         } else {
@@ -51,6 +52,10 @@ fn page(status: &Value) -> String {
         log.map_or("-", |log| text(log, "head")),
     );
     let notes = [
+        (
+            "revoked",
+            "this agent's certificate was REVOKED by its person; signet key rotate signing",
+        ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
         (

@@ -1,19 +1,20 @@
 //! `signet trust …`: whom this person's agent may know, decided by the person.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use signet_audit::{describe, visible};
 use signet_proto::ids::AgentId;
-use signet_proto::json::{self, Limits};
 
 use super::ask::{decide, print_json, text};
+use super::key::read_json;
 use super::peer::read_certificate;
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 use crate::config::Config;
 use crate::home::Home;
+use crate::memory::MemoryError;
 
 /// See `signet trust --help`.
 #[derive(Debug, Args)]
@@ -29,6 +30,7 @@ pub(super) struct TrustArgs {
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
     /// Strangers that ask to be known, and what to type about each
+    #[command(after_help = "EXAMPLE:\n  signet trust pending")]
     Pending,
     /// Trust a stranger, or again an agent that was revoked here
     #[command(after_help = "EXAMPLE:\n  signet trust approve agent-bob-001")]
@@ -61,9 +63,13 @@ enum TrustCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Every agent that is or was bound, and how it stands
+    /// Every agent that is or was trusted, and how it stands
+    #[command(after_help = "EXAMPLE:\n  signet trust list")]
     List,
     /// Every change of trust, approval and pause that the log holds
+    #[command(
+        after_help = "EXAMPLE:\n  signet trust log\n  signet trust log --json | jq 'select(.kind == \"trust\")'"
+    )]
     Log,
 }
 
@@ -95,7 +101,8 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
         TrustCommand::Refuse(stranger) => {
             let value = decide(home, "trust.refuse", &params(&stranger))?;
             let words = format!(
-                "{} is refused under this root key, and not asked about again\n",
+                "{} is refused under this root key, and you are not asked about it again\n  \
+                   if you change your mind: signet peer add THEIR-CERTIFICATE.json\n",
                 stranger.agent
             );
             show(&value, words)
@@ -109,7 +116,7 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
             let value = decide(
                 home,
                 "trust.revocation",
-                &json!({"statement": read_statement(&file)?}),
+                &json!({"statement": read_json(&file)?}),
             )?;
             show(&value, revoked(&value))
         }
@@ -141,48 +148,43 @@ fn params(stranger: &Stranger) -> Value {
 
 fn pending(value: &Value) -> String {
     let mut page = String::new();
-    let list = |name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
-    };
-    for one in list("pending") {
-        let (agent, root) = (text(&one, "agent"), text(&one, "root"));
+    let list = |name: &str| value.get(name).and_then(Value::as_array);
+    for one in list("pending").into_iter().flatten() {
+        let (agent, root) = (text(one, "agent"), text(one, "root"));
         // Writing to a String cannot fail.
         let _ = write!(
             page,
-            "{agent} says that it acts for \"{}\" (both names unverified), since {}\n  \
+            "{agent} says that it acts for \"{}\"; nobody has verified either name (since {})\n  \
                its root key reads: {}\n  \
-               compare these words with the person, by telephone or face to face, then\n    \
-               signet trust approve {agent} --root {root}\n  or\n    \
-               signet trust refuse {agent} --root {root}\n",
-            text(&one, "principal"),
-            text(&one, "since"),
-            text(&one, "fingerprint"),
+               ask that person, by telephone or face to face, to read out the words of their own agent: signet status\n    \
+               the same words:  signet trust approve {agent} --root {root}\n    \
+               any other words: signet trust refuse {agent} --root {root}\n",
+            text(one, "principal"),
+            text(one, "since"),
+            text(one, "fingerprint"),
         );
     }
-    for one in list("root-alarms") {
+    for one in list("root-alarms").into_iter().flatten() {
         let _ = write!(
             page,
             "ALARM, {}: somebody uses the name of a person you know with another root key, {}\n  \
-               nothing was accepted; ask the person. If the new key is theirs:\n    \
-               signet trust replace-root THEIR-NEW-CERTIFICATE.json\n",
-            text(&one, "since"),
-            text(&one, "root"),
+               nothing was accepted; ask the person, by telephone or face to face\n    \
+               a new key of theirs: signet trust replace-root THEIR-NEW-CERTIFICATE.json\n    \
+               not their key:       somebody pretends to be them; there is nothing to do here\n",
+            text(one, "since"),
+            text(one, "root"),
         );
     }
     match page.is_empty() {
-        true => "nobody waits\n".to_owned(),
+        true => "nobody waits for your decision\n".to_owned(),
         false => visible_lines(&page),
     }
 }
 
 fn approved(value: &Value) -> String {
     format!(
-        "{} is trusted; its root key reads: {}\n  we announce ourselves to it, and what waited for it goes out\n  \
-           to take it back: signet trust revoke {}\n",
+        "{} is trusted; its root key reads: {}\n  what waits for it leaves as soon as its person trusts you too\n  \
+           to take the trust back: signet trust revoke {}\n",
         text(value, "agent"),
         text(value, "fingerprint"),
         text(value, "agent")
@@ -192,8 +194,8 @@ fn approved(value: &Value) -> String {
 fn withdrawn(value: &Value) -> String {
     let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
     format!(
-        "{} is trusted no more: {} messages of ours to it ended, {} of its messages are set aside\n  \
-           to trust it again: signet trust approve {}\n",
+        "{} is trusted no more\n  messages to it that ended: {}; messages of its that your agent no longer gets: {}\n  \
+           to read those: signet inbox --set-aside\n  to trust it again: signet trust approve {}\n",
         text(value, "peer"),
         number("ended"),
         number("set-aside"),
@@ -212,9 +214,9 @@ fn revoked(value: &Value) -> String {
         text(value, "agent"),
         text(value, "principal"),
         if known {
-            ", as was known"
+            ", as was known already"
         } else {
-            "; every peer is told"
+            ", for good"
         }
     )
 }
@@ -252,9 +254,8 @@ fn list(value: &Value) -> String {
         );
     }
     match page.is_empty() {
-        true => {
-            "nobody is known yet; next: signet peer add FILE, or signet trust pending\n".to_owned()
-        }
+        true => "nobody is known yet\n  next: signet peer add FILE, or signet trust pending\n"
+            .to_owned(),
         false => visible_lines(&page),
     }
 }
@@ -262,32 +263,28 @@ fn list(value: &Value) -> String {
 fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
-    let lines = signet_audit::read(&config.audit_dir).map_err(crate::memory::MemoryError::from)?;
-    for line in lines {
-        let line = line.map_err(crate::memory::MemoryError::from)?;
+    let mut is_empty = true;
+    // Before the first start there is no log.
+    let lines = config
+        .audit_dir
+        .exists()
+        .then(|| signet_audit::read(&config.audit_dir));
+    let lines = lines.transpose().map_err(MemoryError::from)?;
+    for line in lines.into_iter().flatten() {
+        let line = line.map_err(MemoryError::from)?;
         if !["trust", "approval", "pause"].contains(&line.kind.as_str()) {
             continue;
         }
+        is_empty = false;
         match json {
             true => print(&format!("{}\n", String::from_utf8_lossy(&line.to_json())))?,
             false => print(&format!("{}\n", describe(&line)))?,
         }
     }
-    Ok(())
-}
-
-/// The JSON object of a statement that somebody signed.
-pub(super) fn read_statement(file: &Path) -> Result<Value, Failure> {
-    let failed = |what: String| {
-        let what = format!("{}: {what}", file.display());
-        Failure::new(
-            Exit::Usage,
-            what,
-            "name the file that the signing command made",
-        )
-    };
-    let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
-    json::parse(&bytes, Limits::MESSAGE).map_err(|error| failed(error.to_string()))
+    match is_empty && !json {
+        true => print("nobody was trusted, refused or revoked yet\n"),
+        false => Ok(()),
+    }
 }
 
 /// Every line safe for a terminal.

@@ -1,14 +1,16 @@
 //! From the transport to verified inputs: workers parse and verify in parallel, and hand over in
 //! the order of arrival.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use signet_proto::node::Judged;
+use signet_proto::node::{Allowance, Judged};
 use signet_proto::trust::TrustView;
 use signet_transport::{Arrival, Inbox};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
+
+use crate::clock;
 
 /// How many arrivals one worker takes at once.
 const CHUNK: usize = 64;
@@ -44,7 +46,12 @@ async fn run(
     view: watch::Receiver<TrustView>,
     taken: mpsc::Sender<Taken>,
 ) {
-    let under_way = Arc::new(Semaphore::new(KIB_UNDER_WAY));
+    let workers = Workers {
+        view,
+        under_way: Arc::new(Semaphore::new(KIB_UNDER_WAY)),
+        allowance: Arc::default(),
+        taken,
+    };
     let mut arrivals = Vec::with_capacity(CHUNK);
     while inbox.receive_many(&mut arrivals, CHUNK).await > 0 {
         let mut chunk = Vec::with_capacity(arrivals.len());
@@ -53,37 +60,60 @@ async fn run(
                 Ok(raw) => chunk.push(raw),
                 Err(event) => {
                     let messages = std::mem::take(&mut chunk);
-                    let sent = hand_over(messages, &view, &under_way, &taken).await;
-                    if !sent || taken.send(Taken::Event(event)).await.is_err() {
+                    let sent = workers.hand_over(messages).await;
+                    if !sent || workers.taken.send(Taken::Event(event)).await.is_err() {
                         return;
                     }
                 }
             }
         }
-        if !hand_over(chunk, &view, &under_way, &taken).await {
+        if !workers.hand_over(chunk).await {
             return;
         }
     }
 }
 
-async fn hand_over(
-    chunk: Vec<Raw>,
-    view: &watch::Receiver<TrustView>,
-    under_way: &Arc<Semaphore>,
-    taken: &mpsc::Sender<Taken>,
-) -> bool {
-    if chunk.is_empty() {
-        return true;
+/// What every chunk is judged with.
+struct Workers {
+    view: watch::Receiver<TrustView>,
+    under_way: Arc<Semaphore>,
+    /// Kept beside the node's own, which has the last word: here it says what need not be looked at.
+    allowance: Arc<Mutex<Allowance>>,
+    taken: mpsc::Sender<Taken>,
+}
+
+impl Workers {
+    async fn hand_over(&self, chunk: Vec<Raw>) -> bool {
+        if chunk.is_empty() {
+            return true;
+        }
+        let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
+        let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
+        let Ok(permit) = Arc::clone(&self.under_way).acquire_many_owned(kib).await else {
+            return false;
+        };
+        let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
+        let judged = tokio::spawn(async move { judge(chunk, &view, &allowance) });
+        self.taken
+            .send(Taken::Messages(judged, permit))
+            .await
+            .is_ok()
     }
-    let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
-    let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
-    let Ok(permit) = Arc::clone(under_way).acquire_many_owned(kib).await else {
-        return false;
+}
+
+/// Strangers are judged as long as they may cost lines; then only what may be a peer's is.
+fn judge(chunk: Vec<Raw>, view: &TrustView, allowance: &Mutex<Allowance>) -> Vec<Judged> {
+    let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = allowance().left(clock::now());
+    let judge = |raw: Raw| {
+        let judged = raw.judge(view, left > 0);
+        if judged.is_strangers() && left > 0 {
+            let spent = allowance().spend(clock::now());
+            left = if spent { left - 1 } else { 0 };
+        }
+        judged
     };
-    let view = view.borrow().clone();
-    let judged =
-        tokio::spawn(async move { chunk.into_iter().map(|raw| raw.judge(&view)).collect() });
-    taken.send(Taken::Messages(judged, permit)).await.is_ok()
+    chunk.into_iter().map(judge).collect()
 }
 
 /// One input as the transport gave it.
@@ -117,9 +147,10 @@ impl Raw {
         }
     }
 
-    fn judge(self, view: &TrustView) -> Judged {
+    fn judge(self, view: &TrustView, strangers: bool) -> Judged {
         match self.kind {
-            Kind::Whole => Judged::of(&self.bytes, view),
+            Kind::Whole if strangers => Judged::of(&self.bytes, view),
+            Kind::Whole => Judged::of_peers(&self.bytes, view),
             Kind::Misplaced => Judged::misplaced(&self.bytes),
             Kind::Oversized(length) => Judged::oversized(length, &self.bytes),
         }

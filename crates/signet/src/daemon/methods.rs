@@ -18,17 +18,15 @@ use crate::render;
 
 use super::handoffs::parse_handoff;
 use super::heart::Heart;
+use super::listing::{MESSAGES, page};
 use super::params::{
-    AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, named, parse,
-    parse_question, parse_send,
+    AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, SkipParams, named,
+    parse, parse_given, parse_question, parse_send,
 };
 use super::people;
 
 /// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
 pub(super) const REFUSED: i64 = -32000;
-
-/// How many messages one listing gives.
-const LISTING: usize = 1_000;
 
 impl Heart {
     /// Serves one call. A call that changes something is answered when that is durable.
@@ -62,7 +60,7 @@ impl Heart {
                 return self.write(self.at().now, Vec::new(), deeds).await;
             }
             "inbox.list" => self.list(params),
-            "inbox.aside" => Ok(self.aside()),
+            "inbox.aside" => self.aside(params),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
             "policy.show" => Ok(permission::show(&self.node, self.at().now)),
@@ -265,33 +263,25 @@ impl Heart {
                 "the agents of this person pause, and nothing is handed over; `signet resume`";
             return Err(RpcError::new(REFUSED, text).with_data(json!({"reason": "paused"})));
         }
-        let params = if params.is_null() {
-            ListParams::default()
-        } else {
-            parse(params)?
-        };
-        let limit = params.limit.unwrap_or(LISTING).min(LISTING);
-        let items = self
-            .node
-            .inbox()
-            .after(params.after)
-            .take(limit)
-            .map(|item| {
-                let opened = self.node.opened(&item.message);
-                let mut value = render::item(&item.message, opened.as_ref());
-                if let Some(members) = value.as_object_mut() {
-                    members.insert("number".into(), item.number.into());
-                }
-                value
-            });
-        Ok(json!({"messages": items.collect::<Vec<_>>(), "waiting": self.node.inbox().len()}))
+        let params = parse_given::<ListParams>(params)?;
+        let items = self.node.inbox().after(params.after).map(|item| {
+            let opened = self.node.opened(&item.message);
+            let mut value = render::item(&item.message, opened.as_ref());
+            if let Some(members) = value.as_object_mut() {
+                members.insert("number".into(), item.number.into());
+            }
+            value
+        });
+        let messages = page(items, params.limit.unwrap_or(MESSAGES));
+        Ok(json!({"messages": messages, "waiting": self.node.inbox().len()}))
     }
 
     /// What revoked agents sent and our agent had not taken: for the person.
-    fn aside(&self) -> Value {
-        let items = self.node.inbox().aside();
+    fn aside(&self, params: Value) -> Result<Value, RpcError> {
+        let skip = parse_given::<SkipParams>(params)?.skip;
+        let items = self.node.inbox().aside().skip(skip);
         let items = items.map(|message| render::item(message, self.node.opened(message).as_ref()));
-        json!({"messages": items.collect::<Vec<_>>()})
+        Ok(json!({"messages": page(items, MESSAGES)}))
     }
 
     fn peers(&self) -> Value {
@@ -330,6 +320,7 @@ impl Heart {
             "connected": self.nats.connected(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
+            "revoked": self.node.is_revoked(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
             "root-alarms": self.node.root_alarms(self.at().now).count(),

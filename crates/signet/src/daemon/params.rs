@@ -99,6 +99,13 @@ pub(super) struct ListParams {
     pub(super) limit: Option<usize>,
 }
 
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct SkipParams {
+    /// How many were already seen.
+    pub(super) skip: usize,
+}
+
 pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
     let params = parse::<SendParams>(params)?;
     let content = Content {
@@ -166,6 +173,17 @@ pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
     serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
+}
+
+/// Parameters that may be left out altogether.
+pub(super) fn parse_given<T>(params: Value) -> Result<T, RpcError>
+where
+    T: Default + for<'de> Deserialize<'de>,
+{
+    match params.is_null() {
+        true => Ok(T::default()),
+        false => parse(params),
+    }
 }
 
 pub(super) fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {

@@ -14,8 +14,9 @@ use signet_proto::statement::{Approval, PauseStatement, Revocation};
 use crate::control::RpcError;
 use crate::render;
 
-use super::methods::{bind_refused, bound, refused};
-use super::params::{BindParams, PeerParams, named, parse};
+use super::listing::{MESSAGES, page};
+use super::methods::{REFUSED, bind_refused, bound, refused};
+use super::params::{BindParams, PeerParams, named, parse, parse_given};
 
 /// What a method did: what to show, and what to write and perform first.
 pub type Done = (Value, Outcome);
@@ -25,6 +26,15 @@ pub type Done = (Value, Outcome);
 struct StrangerParams {
     agent: String,
     root: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct DraftsParams {
+    /// How many were already seen.
+    skip: usize,
+    /// Only those whose message-id begins so.
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +59,7 @@ pub fn serve(
         "trust.revoke" => withdraw(node, at, params),
         "trust.replace-root" => replace_root(node, at, params),
         "trust.revocation" => take_revocation(node, at, params),
-        "drafts.list" => Ok((drafts(node), Outcome::default())),
+        "drafts.list" => drafts(node, params).map(|shown| (shown, Outcome::default())),
         "drafts.decide" => decide_draft(node, at, params),
         "pause.tell" => pause(node, at, params),
         "pause.show" => Ok((pausing(node), Outcome::default())),
@@ -121,7 +131,10 @@ fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done
 fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
     let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
     let before = node.inbox().aside().count();
-    let outcome = node.handle_withdraw(at, &agent).map_err(refused)?;
+    let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
+        let what = format!("{agent} is not trusted; signet trust list shows who is");
+        RpcError::new(REFUSED, what).with_data(json!({"reason": error.name()}))
+    })?;
     let aside = node.inbox().aside().count().saturating_sub(before);
     let ended = outcome.effects.iter();
     let ended = ended.filter(|effect| matches!(effect, signet_proto::node::Effect::Settle { .. }));
@@ -150,7 +163,12 @@ fn take_revocation(node: &mut Node, at: At, params: Value) -> Result<Done, RpcEr
     Ok((shown, outcome))
 }
 
-fn drafts(node: &Node) -> Value {
+fn drafts(node: &Node, params: Value) -> Result<Value, RpcError> {
+    let params = parse_given::<DraftsParams>(params)?;
+    let named = |waiter: &signet_proto::node::Waiter<'_>| {
+        let name = waiter.draft.message_id.to_string();
+        name.starts_with(&params.name)
+    };
     let draft = |waiter: signet_proto::node::Waiter<'_>| {
         let draft = waiter.draft;
         json!({
@@ -169,7 +187,12 @@ fn drafts(node: &Node) -> Value {
     };
     let control = node.identity().control.as_ref();
     let control = control.map(|control| control.to_value().clone());
-    json!({"drafts": node.drafts().map(draft).collect::<Vec<_>>(), "control": control})
+    let drafts = node.drafts().filter(named).skip(params.skip).map(draft);
+    Ok(json!({
+        "drafts": page(drafts, MESSAGES),
+        "waiting": node.drafts().count(),
+        "control": control,
+    }))
 }
 
 fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
@@ -206,7 +229,7 @@ fn pausing(node: &Node) -> Value {
 
 pub(super) fn parse_certificate(value: &Value) -> Result<Certificate, RpcError> {
     Certificate::parse(value).map_err(|error| {
-        RpcError::new(super::methods::REFUSED, error.to_string())
+        RpcError::new(REFUSED, error.to_string())
             .with_data(json!({"reason": "certificate-invalid"}))
     })
 }
@@ -217,6 +240,5 @@ fn parse_control(value: Option<&Value>) -> Result<ControlCertificate, RpcError> 
 }
 
 fn invalid(error: &signet_proto::certificate::CertificateError) -> RpcError {
-    RpcError::new(super::methods::REFUSED, error.to_string())
-        .with_data(json!({"reason": "statement-invalid"}))
+    RpcError::new(REFUSED, error.to_string()).with_data(json!({"reason": "statement-invalid"}))
 }

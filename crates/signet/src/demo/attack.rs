@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
+use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::draft::{Identity, Signed};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, Digest, Version};
@@ -16,7 +16,68 @@ use zeroize::Zeroizing;
 
 use crate::{clock, random, render};
 
-use super::{DemoError, PATIENCE};
+use super::converse::WEEK;
+use super::household::Household;
+use super::member::Member;
+use super::{DemoError, PATIENCE, expect, method_of, step};
+
+/// What somebody tries who can publish on the broker.
+pub(super) fn attack(house: &Household, attacker: &Attacker) -> Result<(), DemoError> {
+    let Household {
+        alice, bob, helper, ..
+    } = house;
+    let request = alice.sent_message(|line| method_of(line) == Some("agent.request"))?;
+    let refused = |member: &Member, bytes: Vec<u8>, reason: &str, what: &str| {
+        refused(member, reason, what, || attacker.publish(&member.id, bytes))
+    };
+    let impostor = attacker.impostor(&alice.id, &bob.id)?;
+    refused(
+        bob,
+        impostor,
+        "root-changed",
+        "an impostor announces itself as alice's agent",
+    )?;
+    let tampered = String::from_utf8_lossy(&request)
+        .replace(WEEK, "2026-W08")
+        .into_bytes();
+    refused(
+        bob,
+        tampered,
+        "signature-invalid",
+        "alice's request with one digit changed",
+    )?;
+    refused(
+        bob,
+        request.clone(),
+        "duplicate",
+        "alice's request once more",
+    )?;
+    refused(
+        helper,
+        request,
+        "wrong-recipient",
+        "alice's request redirected to another agent",
+    )?;
+    Ok(())
+}
+
+/// Sends what is refused for that reason, and reaches no agent.
+pub(super) fn refused(
+    member: &Member,
+    reason: &str,
+    what: &str,
+    send: impl FnOnce() -> Result<(), DemoError>,
+) -> Result<(), DemoError> {
+    let before = member.inbox()?;
+    let found = member.refusal_after(send)?;
+    expect(found == reason, &format!("{what}: {reason}, not {found}"))?;
+    expect(
+        member.inbox()? == before,
+        "nothing that was refused reaches the agent",
+    )?;
+    step(&format!("{what}: refused ({reason}), logged"));
+    Ok(())
+}
 
 /// Somebody who can publish, and has no key of the household.
 pub(super) struct Attacker {
@@ -95,23 +156,27 @@ impl Attacker {
             secrets: Vec::new(),
             control: None,
         };
-        let mut node = Node::new(
-            identity,
-            Policy::default(),
-            random::bytes().map_err(|error| missed(&error))?,
-        );
-        let at = At { now, head: None };
-        node.handle_bind(at, &known)
-            .map_err(|error| missed(&error))?;
-        let (_, outcome) = node
-            .handle_send(at, &victim, Sending::Ping)
-            .map_err(|error| missed(&error))?;
-        let announce = outcome.effects.iter().find_map(|effect| match effect {
-            Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
-            _ => None,
-        });
-        announce.ok_or_else(|| DemoError::Missed("the impostor signs an announce".into()))
+        announce_as(identity, &known)
     }
+}
+
+/// The first flight of whoever holds the keys of `identity`, to a peer.
+pub(super) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<u8>, DemoError> {
+    let seed = random::bytes().map_err(|error| missed(&error))?;
+    let mut node = Node::new(identity, Policy::default(), seed);
+    let at = At {
+        now: clock::now(),
+        head: None,
+    };
+    node.handle_bind(at, peer).map_err(|error| missed(&error))?;
+    let (_, outcome) = node
+        .handle_send(at, &peer.agent, Sending::Ping)
+        .map_err(|error| missed(&error))?;
+    let announce = outcome.effects.iter().find_map(|effect| match effect {
+        Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
+        _ => None,
+    });
+    announce.ok_or_else(|| DemoError::Missed("an announce is signed".into()))
 }
 
 fn fresh_key() -> Result<SigningKey, DemoError> {

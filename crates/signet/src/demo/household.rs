@@ -1,20 +1,20 @@
-//! Two people, three agents, their homes and daemons.
+//! Three people, four agents, and their homes.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::control::Client;
-
-use super::process::{Process, wait_for};
-use super::{DemoError, PATIENCE};
+use super::DemoError;
+use super::member::Member;
 
 /// The agents, by the names of their logs.
-pub(super) const AGENTS: [&str; 3] = ["agent-alice-001", "agent-alice-002", "agent-bob-001"];
+pub(super) const AGENTS: [&str; 4] = [
+    "agent-alice-001",
+    "agent-alice-002",
+    "agent-bob-001",
+    "agent-carol-001",
+];
 /// Marks a log directory as the demonstration's own, to be replaced by the next one.
 const MARK: &str = "made-by-signet-demo";
 
@@ -26,15 +26,8 @@ pub(super) struct Household {
     pub(super) helper: Member,
     /// Bob's agent.
     pub(super) bob: Member,
-}
-
-/// One agent with its running daemon.
-pub(super) struct Member {
-    /// Its agent-id.
-    pub(super) id: String,
-    home: PathBuf,
-    log: PathBuf,
-    daemon: Process,
+    /// The agent of carol, whom bob knows and alice does not.
+    pub(super) carol: Member,
 }
 
 impl Household {
@@ -48,7 +41,7 @@ impl Household {
             clear(&audit.join(agent))?;
         }
         let homes = AGENTS.map(|agent| scratch.join(agent));
-        let [alice, helper, bob] = &homes;
+        let [alice, helper, bob, carol] = &homes;
         init(alice, AGENTS[0], "alice", None, &audit)?;
         init(
             helper,
@@ -58,154 +51,28 @@ impl Household {
             &audit,
         )?;
         init(bob, AGENTS[2], "bob", None, &audit)?;
-        introduce(&homes)?;
+        init(carol, AGENTS[3], "carol", None, &audit)?;
+        introduce(&[alice, helper, bob])?;
+        introduce(&[bob, carol])?;
         let member = |home: &PathBuf, id: &str| Member::start(id, home, &audit.join(id), nats);
         Ok(Self {
             alice: member(alice, AGENTS[0])?,
             helper: member(helper, AGENTS[1])?,
             bob: member(bob, AGENTS[2])?,
+            carol: member(carol, AGENTS[3])?,
         })
     }
 
-    pub(super) fn members(&self) -> [&Member; 3] {
-        [&self.alice, &self.helper, &self.bob]
+    pub(super) fn members(&self) -> [&Member; 4] {
+        [&self.alice, &self.helper, &self.bob, &self.carol]
     }
 
     /// Stops every daemon cleanly.
     pub(super) fn stop(self) -> Result<(), DemoError> {
-        for member in [self.alice, self.helper, self.bob] {
-            member.daemon.stop()?;
+        for member in [self.alice, self.helper, self.bob, self.carol] {
+            member.stop()?;
         }
         Ok(())
-    }
-}
-
-impl Member {
-    fn start(id: &str, home: &Path, log: &Path, nats: &str) -> Result<Self, DemoError> {
-        let mut command = signet(home)?;
-        command
-            .arg("run")
-            .env("NATS_URL", nats)
-            .stderr(Stdio::null());
-        let mut daemon = Process::start(&format!("the daemon of {id}"), &mut command)?;
-        let socket = home.join("control.sock");
-        wait_for("a daemon is connected", || {
-            if daemon.is_over() {
-                return Err(DemoError::Process {
-                    what: format!("the daemon of {id}"),
-                    why: "ended at once".into(),
-                });
-            }
-            let status = Client::connect(&socket, PATIENCE)
-                .and_then(|mut client| client.call("status", &json!({})));
-            Ok(status
-                .ok()
-                .filter(|status| status.get("connected") == Some(&json!(true))))
-        })?;
-        Ok(Self {
-            id: id.to_owned(),
-            home: home.to_owned(),
-            log: log.to_owned(),
-            daemon,
-        })
-    }
-
-    /// One call to its daemon.
-    pub(super) fn call(&self, method: &str, params: &Value) -> Result<Value, DemoError> {
-        Ok(self.client()?.call(method, params)?)
-    }
-
-    /// Answers the next request that arrives, as an agent would.
-    pub(super) fn answer_next(&self, body: Value) -> JoinHandle<Result<(), DemoError>> {
-        let client = self.client();
-        std::thread::spawn(move || {
-            let mut client = client?;
-            client.call("inbox.follow", &json!({}))?;
-            let Some(arrived) = client.notifications().next() else {
-                return Ok(());
-            };
-            let request = arrived?.params;
-            client.call(
-                "reply",
-                &json!({"message-id": request.get("message-id"), "body": body}),
-            )?;
-            Ok(())
-        })
-    }
-
-    /// How many messages wait for the agent.
-    pub(super) fn inbox(&self) -> Result<u64, DemoError> {
-        let status = self.call("status", &json!({}))?;
-        status
-            .get("inbox")
-            .and_then(Value::as_u64)
-            .ok_or_else(|| DemoError::Missed("the daemon counts its inbox".into()))
-    }
-
-    /// How many lines of its log are as asked.
-    pub(super) fn count(&self, is: impl Fn(&Value) -> bool) -> Result<usize, DemoError> {
-        Ok(self.lines()?.iter().filter(|line| is(line)).count())
-    }
-
-    /// The bytes of a message that it sent, as they went over the wire.
-    pub(super) fn sent_message(&self, is: impl Fn(&Value) -> bool) -> Result<Vec<u8>, DemoError> {
-        let lines = self.lines()?;
-        let sent = |line: &&Value| line.get("verdict") == Some(&json!("sent")) && is(line);
-        let message = lines.iter().find(sent).and_then(|line| line.get("message"));
-        message
-            .map(signet_proto::json::canonical)
-            .ok_or_else(|| DemoError::Missed("the message is in the log".into()))
-    }
-
-    /// The reason of the first refusal that its log shows after `attack`.
-    pub(super) fn refusal_after(
-        &self,
-        attack: impl FnOnce() -> Result<(), DemoError>,
-    ) -> Result<String, DemoError> {
-        let before = self.lines()?.len();
-        attack()?;
-        wait_for("an attack is refused", || {
-            let lines = self.lines()?;
-            let refused = |line: &&Value| line.get("verdict") == Some(&json!("rejected"));
-            let refusal = lines.iter().skip(before).find(refused);
-            Ok(refusal.and_then(|line| line.get("reason")?.as_str().map(str::to_owned)))
-        })
-    }
-
-    /// Its log of this month.
-    pub(super) fn log_file(&self) -> Result<PathBuf, DemoError> {
-        let io = |source| DemoError::Io {
-            path: self.log.clone(),
-            source,
-        };
-        let mut files: Vec<_> = std::fs::read_dir(&self.log)
-            .map_err(io)?
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
-        files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
-        files.sort();
-        let file = files
-            .pop()
-            .ok_or_else(|| DemoError::Missed("a log is written".into()))?;
-        let here = std::env::current_dir().unwrap_or_default();
-        Ok(file.strip_prefix(here).map(Path::to_owned).unwrap_or(file))
-    }
-
-    fn client(&self) -> Result<Client, DemoError> {
-        Ok(Client::connect(
-            &self.home.join("control.sock"),
-            PATIENCE + Duration::from_secs(5),
-        )?)
-    }
-
-    fn lines(&self) -> Result<Vec<Value>, DemoError> {
-        let path = self.log_file()?;
-        let file = std::fs::File::open(&path).map_err(|source| DemoError::Io { path, source })?;
-        let lines = BufReader::new(file).lines().map_while(Result::ok);
-        Ok(lines
-            .map_while(|line| serde_json::from_str(&line).ok())
-            .collect())
     }
 }
 
@@ -237,8 +104,8 @@ fn init(
     std::fs::write(&path, text + offer).map_err(io)
 }
 
-fn introduce(homes: &[PathBuf; 3]) -> Result<(), DemoError> {
-    let mut certificates = Vec::new();
+/// Each of them exports its certificate, and the others add it.
+fn introduce(homes: &[&PathBuf]) -> Result<(), DemoError> {
     for home in homes {
         let certificate = output("signet peer export", signet(home)?.args(["peer", "export"]))?;
         let path = home.with_extension("json");
@@ -246,25 +113,16 @@ fn introduce(homes: &[PathBuf; 3]) -> Result<(), DemoError> {
             path: path.clone(),
             source,
         })?;
-        certificates.push(path);
-    }
-    for (index, home) in homes.iter().enumerate() {
-        for (_, certificate) in certificates
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index)
-        {
-            output(
-                "signet peer add",
-                signet(home)?.args(["peer", "add"]).arg(certificate),
-            )?;
+        for other in homes.iter().filter(|other| *other != home) {
+            let mut command = signet(other)?;
+            output("signet peer add", command.args(["peer", "add"]).arg(&path))?;
         }
     }
     Ok(())
 }
 
 /// This very program, on one home.
-fn signet(home: &Path) -> Result<Command, DemoError> {
+pub(super) fn signet(home: &Path) -> Result<Command, DemoError> {
     let this = std::env::current_exe().map_err(|source| DemoError::Io {
         path: PathBuf::from("signet"),
         source,

@@ -67,18 +67,24 @@ impl Sender {
     }
 }
 
-/// Everything that anybody sends to `agent.*.inbox`.
+/// Everything that anybody sends, or sends to some.
 pub struct Watch {
     seen: Arc<Mutex<Vec<Sent>>>,
 }
 
 impl Watch {
     pub fn new(house: &House) -> Self {
+        Self::at(house, &[">".to_owned()])
+    }
+
+    /// What is sent to these subjects.
+    pub fn at(house: &House, subjects: &[String]) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
         let mut out = stream.try_clone().unwrap();
         let mut back = BufReader::new(stream);
-        out.write_all(b"CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPING\r\n")
-            .unwrap();
+        let subscribe = |(sid, subject)| format!("SUB {subject} {sid}\r\n");
+        let subscribed: String = subjects.iter().enumerate().map(subscribe).collect();
+        write!(out, "CONNECT {{\"verbose\":false}}\r\n{subscribed}PING\r\n").unwrap();
         let mut line = String::new();
         while line != "PONG\r\n" {
             line.clear();

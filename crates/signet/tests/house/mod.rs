@@ -11,6 +11,7 @@
 )]
 
 pub mod bus;
+pub mod flood;
 pub mod log;
 pub mod pen;
 pub mod server;
@@ -49,28 +50,51 @@ pub struct House {
 
 impl House {
     pub fn new() -> Self {
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// A house in that directory, which goes with it.
+    pub fn within(dir: TempDir) -> Self {
         Self {
             server: Server::start(),
-            dir: tempfile::tempdir().unwrap(),
+            dir,
         }
     }
 
     /// `signet init`: `agent-<name>` of the principal `<name>`.
     pub fn home(&self, name: &str) -> Home {
+        self.made(name, (&format!("agent-{name}"), name), &[])
+    }
+
+    /// Another agent of the same person, `agent-<name>`.
+    pub fn sibling(&self, of: &Home, name: &str) -> Home {
+        let root = of.dir.join("keys/root.pem");
+        let root = ["--root", root.to_str().unwrap()];
+        self.made(name, (&format!("agent-{name}"), &of.principal), &root)
+    }
+
+    /// `signet init` in a directory of its own, for any agent of any principal.
+    pub fn made(&self, name: &str, (agent, principal): (&str, &str), more: &[&str]) -> Home {
         let home = Home {
-            agent: format!("agent-{name}"),
-            principal: name.to_owned(),
-            dir: self.dir.path().join(name),
+            agent: agent.to_owned(),
+            principal: principal.to_owned(),
+            dir: self.path(name),
             url: self.server.url(),
             child: None,
         };
-        home.done(&["init", "--agent", &home.agent, "--principal", name]);
+        let args = ["init", "--agent", agent, "--principal", principal];
+        home.done(&[&args[..], more].concat());
         // Tests talk faster than people.
         for key in ["messages-per-minute", "conversation-messages-per-minute"] {
             let default = if key.starts_with('c') { 60 } else { 120 };
             home.configure(&format!("# {key} = {default}"), &format!("{key} = 1000000"));
         }
         home
+    }
+
+    /// A place beside the homes.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
     }
 
     /// Everybody adds everybody, by files.
@@ -134,6 +158,17 @@ impl Home {
             output.status.code()
         );
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A command that must end with `code`; the two lines that it says.
+    pub fn fails(&self, code: i32, args: &[&str]) -> String {
+        let output = self.cli(args);
+        let said = says(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
+        let form = said.starts_with("error: ") && said.contains("\n  next: ");
+        assert!(form && said.lines().count() == 2, "{args:?}: {said}");
+        said
     }
 
     /// The same with `--json`, parsed: one document a line.

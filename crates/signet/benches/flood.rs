@@ -1,0 +1,192 @@
+//! What a peer notices while strangers announce themselves as fast as the machine sends, and what the
+//! daemon holds in memory meanwhile. `SIGNET_FLOOD_SECONDS` and `SIGNET_FLOOD_RATE` change the flood.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod common;
+#[path = "../tests/house/mod.rs"]
+mod house;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use common::percentile;
+use house::bus::Sender;
+use house::flood::{announces, pour};
+use house::{Home, House};
+use serde_json::json;
+
+const SECONDS: f64 = 30.0;
+/// Announces a second, at most.
+const RATE: f64 = 20_000.0;
+const STRANGERS: usize = 5_000;
+/// How often the peer sends a request.
+const EVERY: Duration = Duration::from_millis(20);
+/// How many of its requests may be under way.
+const ASKERS: u32 = 16;
+/// The longest that 99 of 100 requests may take, in milliseconds.
+const MOST: f64 = 250.0;
+/// What the daemon may grow by, in KiB.
+const GROWTH: u64 = 32 * 1024;
+/// Whoever waited so long, in milliseconds, was helped by a resend.
+const RESENT: f64 = 5_000.0;
+
+fn main() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let length = Duration::from_secs_f64(number("SIGNET_FLOOD_SECONDS").unwrap_or(SECONDS));
+    let rate = number("SIGNET_FLOOD_RATE").unwrap_or(RATE);
+    let house = House::within(common::directory());
+    let (alice, bob) = house.alice_and_bob();
+    let quiet = ask(&alice, &bob, || sleep(Duration::from_secs(3))).0;
+
+    let inputs = announces(STRANGERS, &bob);
+    let mut sender = Sender::new(&house);
+    let (before, cpu) = (bob.resident().0, cpu(&bob));
+    let highest = AtomicU64::new(before);
+    let (times, (sent, took)) = ask(&alice, &bob, || {
+        watched(&bob, &highest, || {
+            let start = Instant::now();
+            let sent = pour(&mut sender, &bob.subject(), &inputs, rate, length);
+            (sent, start.elapsed().as_secs_f64())
+        })
+    });
+    let cpu = self::cpu(&bob) - cpu;
+    let accounts = bob.accounts();
+    let after = bob.resident().0;
+    let (highest, p99) = (highest.into_inner(), times.percentile(99));
+    let growth = highest.saturating_sub(before);
+
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    println!(
+        "A flood of announces of {} bytes from {STRANGERS} strangers; load average {}.\n",
+        inputs[0].len(),
+        load.trim()
+    );
+    println!(
+        "sent {sent} in {took:.1} s: {:.0} a second",
+        sent as f64 / took
+    );
+    println!(
+        "arrived {}: {} lines, {} counted by {} flood lines; {} gap lines",
+        accounts.arrived(),
+        accounts.lines,
+        accounts.counted,
+        accounts.floods,
+        accounts.gaps
+    );
+    println!("memory: {before} KiB before, {highest} at most, {after} after; grew {growth}");
+    println!(
+        "CPU: {:.2} cores, {:.1} us an input",
+        cpu / 1e9 / took,
+        cpu / 1e3 / sent as f64
+    );
+    println!(
+        "\n{:<24} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6}",
+        "milliseconds", "asked", "p50", "p99", "max", "resent", "lost"
+    );
+    quiet.print("peer, in quiet");
+    times.print("peer, in the flood");
+    assert_eq!(times.lost, 0, "requests of the peer were lost");
+    assert!(p99 < MOST, "p99 is {p99:.0} ms");
+    assert!(growth < GROWTH, "memory grew by {growth} KiB");
+}
+
+/// From when a request was due to its answer, in milliseconds: one that had to wait for a free asker
+/// counts the wait.
+struct Times {
+    answered: Vec<f64>,
+    lost: usize,
+}
+
+impl Times {
+    fn percentile(&self, percent: usize) -> f64 {
+        percentile(&self.answered, percent)
+    }
+
+    fn print(&self, name: &str) {
+        let resent = self.answered.iter().filter(|time| **time >= RESENT).count();
+        println!(
+            "{name:<24} {:>8} {:>8.1} {:>8.1} {:>8.1} {resent:>6} {:>6}",
+            self.answered.len() + self.lost,
+            self.percentile(50),
+            self.percentile(99),
+            self.percentile(100),
+            self.lost
+        );
+    }
+}
+
+/// Pings steadily as long as `meanwhile` lasts.
+fn ask<T>(from: &Home, to: &Home, meanwhile: impl FnOnce() -> T) -> (Times, T) {
+    let (over, start) = (AtomicBool::new(false), Instant::now());
+    thread::scope(|scope| {
+        let over = &over;
+        let askers: Vec<_> = (0..ASKERS)
+            .map(|asker| scope.spawn(move || asker_of(from, to, asker, start, over)))
+            .collect();
+        let done = meanwhile();
+        over.store(true, Ordering::Relaxed);
+        let all: Vec<Option<f64>> = askers
+            .into_iter()
+            .flat_map(|asker| asker.join().unwrap())
+            .collect();
+        let answered: Vec<f64> = all.iter().copied().flatten().collect();
+        let lost = all.len() - answered.len();
+        (Times { answered, lost }, done)
+    })
+}
+
+fn asker_of(
+    from: &Home,
+    to: &Home,
+    asker: u32,
+    start: Instant,
+    over: &AtomicBool,
+) -> Vec<Option<f64>> {
+    let mut client = from.client().unwrap();
+    let params = json!({"peer": to.agent, "kind": "ping", "wait": 50.0, "life": 60});
+    let mut times = Vec::new();
+    for turn in 0.. {
+        let due = start + EVERY * (asker + turn * ASKERS);
+        sleep(due.saturating_duration_since(Instant::now()));
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let answer = client.call("send", &params).unwrap();
+        let time = due.elapsed().as_secs_f64() * 1e3;
+        times.push((answer["state"] == "answered").then_some(time));
+    }
+    times
+}
+
+/// Notes the most memory that `home`'s daemon holds during `work`.
+fn watched<T>(home: &Home, highest: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                highest.fetch_max(home.resident().0, Ordering::Relaxed);
+                sleep(Duration::from_millis(20));
+            }
+        });
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// Nanoseconds on a processor, of all its threads.
+fn cpu(home: &Home) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", home.pid())).unwrap();
+    let spent = |task: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    tasks.filter_map(spent).sum()
+}
