@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help demo test lint ci bench clean
+.PHONY: help demo test lint ci bench mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ ci: ## everything that the merge of a change asks for
 
 bench: ## measure
 	@server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
+
+mutants: ## which changes of the protocol no test notices (hours; FILE=… for one file; not part of ci)
+	@scripts/mutants $(FILE)
 
 clean: ## remove what was built and fetched
 	@cargo clean && rm -rf .tools

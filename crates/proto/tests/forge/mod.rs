@@ -26,13 +26,13 @@ use signet_proto::reject::Reason;
 
 use signet_proto::statement::{PauseStatement, Revocation};
 
-use crate::household::{self, at};
+use super::household::{self, at};
 
 /// A message-id that a test names.
 pub fn id(name: &str) -> MessageId {
     let random = Digest::of(&[name.as_bytes()]).0;
     MessageId::from_parts(
-        u64::try_from(crate::household::START).unwrap(),
+        u64::try_from(super::household::START).unwrap(),
         random[..10].try_into().unwrap(),
     )
 }
