@@ -126,11 +126,13 @@ pub fn handed(net: &Net, who: usize) -> Vec<MessageId> {
 }
 
 pub fn notices(effects: &[Effect]) -> Vec<&Notice> {
-    let notice = |effect| match effect {
-        Effect::Notice(notice) => Some(&**notice),
-        _ => None,
-    };
-    effects.iter().filter_map(notice).collect()
+    let mut notices = Vec::new();
+    for effect in effects {
+        if let Effect::Notice(notice) = effect {
+            notices.push(notice.as_ref());
+        }
+    }
+    notices
 }
 
 /// The changes of trust in an agent's log.
