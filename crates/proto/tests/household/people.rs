@@ -126,10 +126,12 @@ pub fn handed(net: &Net, who: usize) -> Vec<MessageId> {
 }
 
 pub fn notices(effects: &[Effect]) -> Vec<&Notice> {
-    let notice = |effect| match effect {
-        &Effect::Notice(ref notice) => Some(&**notice),
-        _ => None,
-    };
+    fn notice(effect: &Effect) -> Option<&Notice> {
+        match effect {
+            Effect::Notice(notice) => Some(notice.as_ref()),
+            _ => None,
+        }
+    }
     effects.iter().filter_map(notice).collect()
 }
 
