@@ -11,6 +11,7 @@
 mod forms;
 #[path = "../house/mod.rs"]
 mod house;
+mod people;
 mod sessions;
 
 use std::collections::BTreeSet;
@@ -65,6 +66,8 @@ fn every_reason_is_reached_over_the_wire() {
     wire.shape_and_headers();
     wire.place();
     wire.sender(&key(&mallory, "root"), &key(&victor, "root"));
+    wire.taken_back();
+    wire.said_before();
     wire.time();
     wire.session();
     wire.handshake(&key(&mallory, "root"));
