@@ -7,7 +7,7 @@ SHELL := /bin/bash
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## build signet and watch two agents meet, exchange and prove it
+demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
 	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
 

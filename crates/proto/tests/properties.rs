@@ -20,13 +20,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{
-    Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling, TrustChange, Verdict,
+    ApprovalLine, Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling,
+    TrustChange, Verdict,
 };
 use signet_proto::envelope::{Claimed, Form, Method, Unverified};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::reject::Reason;
 use signet_proto::seal::{self, Opened};
+use signet_proto::statement::{Approval, Decision, Revocation};
 
 /// What has been used to drive terminals, forge lines and hide words.
 const HOSTILE: [&str; 10] = [
@@ -122,12 +124,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn a_draft_survives_the_log(draft in draft()) {
+    fn a_draft_survives_the_log(draft in draft(), needs_approval in any::<bool>()) {
+        let root = alice().certificate.root.id();
         let (value, copy) = draft.to_value(&alice(), at(0).now, &mut rng()).unwrap();
         let entry = Entry::Draft(DraftLine {
             peer: draft.recipient.clone(),
             message_id: draft.message_id,
-            approve: None,
+            approve: needs_approval.then_some(root),
             life: draft.life.as_secs(),
             message: value,
             copy,
@@ -138,6 +141,35 @@ proptest! {
         let life = Duration::from_secs(line.life);
         let stored = Draft::parse(line.message, life).unwrap();
         prop_assert_eq!(stored.open(&alice()), Ok(draft));
+    }
+
+    #[test]
+    fn a_revocation_survives_the_log(serial in 1_u64..1 << 53, why in text(), ms in 0_i64..1 << 40) {
+        let (person, agent) = ("alice".parse().unwrap(), recipient("agent-alice"));
+        let root = household::key("root of alice");
+        let signed = Revocation::sign(&person, &agent, serial, &why, at(ms).now, &root);
+        prop_assume!(!why.is_empty());
+        let entry = Entry::Revoked(signed.unwrap());
+        prop_assert_eq!(reread(&entry), entry);
+    }
+
+    #[test]
+    fn a_pause_survives_the_log(paused in any::<bool>(), serial in 1_u64..1 << 53) {
+        let entry = Entry::Pause(household::people::pause("alice", paused, serial));
+        prop_assert_eq!(reread(&entry), entry);
+    }
+
+    #[test]
+    fn an_approval_survives_the_log(draft in any::<[u8; 32]>(), granted in any::<bool>()) {
+        let decision = if granted { Decision::Approved } else { Decision::Refused };
+        let (control, key) = (household::control("alice"), household::key("control of alice"));
+        let approval = Approval::sign(Digest(draft), decision, at(0).now, &control, &key);
+        let entry = Entry::Approval(ApprovalLine {
+            peer: recipient("agent-bob"),
+            message_id: id("m"),
+            approval: approval.unwrap(),
+        });
+        prop_assert_eq!(reread(&entry), entry);
     }
 
     #[test]
@@ -269,8 +301,6 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
     };
     let mut entries = vec![
         Entry::Genesis(certificate.clone()),
-        Entry::Trust(TrustChange::Bound, certificate.clone()),
-        Entry::Trust(TrustChange::Renewed, certificate.clone()),
         Entry::Clock {
             peer: certificate.agent.clone(),
             difference_ms: -1,
@@ -296,6 +326,17 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             Evidence::Raw(Vec::new(), Claimed::default()),
         ),
     ];
+    let changes = [
+        TrustChange::Bound,
+        TrustChange::Renewed,
+        TrustChange::Pending,
+        TrustChange::Refused,
+        TrustChange::Withdrawn,
+        TrustChange::RootChanged,
+        TrustChange::RootSucceeded,
+        TrustChange::RootReplaced,
+    ];
+    entries.extend(changes.map(|change| Entry::Trust(change, certificate.clone())));
     let did = [
         Did::Acknowledged,
         Did::AnswerFailed,

@@ -87,6 +87,24 @@ fn everything_under_way_ends_and_what_waits_is_set_aside() {
 }
 
 #[test]
+fn a_revoked_peers_messages_end_and_it_hears_nothing() {
+    let mut net = talking();
+    net.cut = Some((1, 0));
+    let waiting = net.ask(1, 0);
+    let from = net.now + 1;
+    let said_so = revocation("alice", "agent-alice", 1);
+    does(&mut net, 1, |node, at| {
+        node.handle_revocation(at, &said_so).unwrap()
+    });
+    net.cut = None;
+    assert_eq!(states(&net, 1, waiting), [revoked()]);
+    net.run_for(DAY);
+    assert_eq!(said(&net, 1, 0, from), 0);
+    assert_eq!(net.agents[1].node.inbox().aside().count(), 1);
+    remembered(&net);
+}
+
+#[test]
 fn a_withdrawn_peers_drafts_end_and_new_ones_are_not_taken() {
     let (mut alice, mut bob) = alice_and_bob();
     let sending = Sending::Ping;

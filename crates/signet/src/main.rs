@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::io::Write as _;
-use std::panic::PanicHookInfo;
+use std::panic::{Location, PanicHookInfo};
 use std::process::ExitCode;
 
 use rustix::fs::Mode;
@@ -36,12 +36,15 @@ fn shut_memory() -> rustix::io::Result<()> {
 
 /// Says where a fault of ours is and not what with: a panic's own text can hold a message.
 fn report(fault: &PanicHookInfo<'_>) {
-    let place = fault.location().map_or_else(String::new, |place| {
+    // Where nobody reads standard error, a panic here would end in an abort.
+    let _ = write!(anstream::stderr(), "{}", words_for(fault.location()));
+}
+
+fn words_for(place: Option<&Location<'_>>) -> String {
+    let place = place.map_or_else(String::new, |place| {
         format!(" at {}:{}", place.file(), place.line())
     });
-    // Where nobody reads standard error, a panic here would end in an abort.
-    let _ = writeln!(
-        anstream::stderr(),
-        "error: a fault in signet itself{place}\n  next: start it again, and tell the maintainers this line"
-    );
+    format!(
+        "error: a fault in signet itself{place}\n  next: start it again, and tell the maintainers this line\n"
+    )
 }

@@ -9,12 +9,15 @@
 
 mod house;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use house::{Home, House, eventually};
 use serde_json::{Value, json};
 use signet::config::Config;
 use signet::keystore::{self, Keys};
+use signet_proto::certificate::KeyStatement;
+use signet_proto::time::Timestamp;
 
 fn certificate(home: &Home) -> Value {
     serde_json::from_str(&home.done(&["peer", "export"])).unwrap()
@@ -224,3 +227,126 @@ fn a_revocation_goes_to_the_running_daemon_or_its_error_is_passed_on() {
         "{said}"
     );
 }
+
+/// Makes the sealing key of a stopped agent so old: its statement, signed by its own key, ends so much
+/// earlier. Gives the statement's serial and its end.
+fn aged(home: &Home, age: Duration) -> (u64, Timestamp) {
+    let place = signet::home::Home::at(&home.dir);
+    let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+    let made = signet::clock::now().saturating_sub(age);
+    let end = made.saturating_add(45 * DAY);
+    let (serial, key) = (keys.statement.serial, keys.statement.sealing_key);
+    let agent = &keys.certificate.agent;
+    let statement = KeyStatement::sign(agent, key, serial, end, &keys.signing).unwrap();
+    std::fs::write(file(home, "keys.json"), statement.to_value().to_string()).unwrap();
+    (serial, end)
+}
+
+fn sealing_key(home: &Home) -> String {
+    let shown = home.json(&["key", "show"]).remove(0);
+    let keys = shown["keys"].as_array().unwrap().iter();
+    let mut sealing = keys.filter(|key| key["key"] == "sealing");
+    sealing.next().unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+/// What the daemon does once an hour; here it is asked to.
+fn upkeep(home: &Home) {
+    home.call("keys.adopt", &json!({})).unwrap();
+}
+
+/// Tells something of tier 3 and has it read.
+fn confides(from: &Home, to: &Home, word: &str) {
+    let params = json!({
+        "peer": to.agent, "kind": "notification", "data-tier": 3, "body": word, "wait": 60,
+    });
+    assert_eq!(from.call("send", &params).unwrap()["state"], "received");
+    let read = to.inbox().iter().any(|item| item["body"] == word);
+    assert!(read, "{word} can be read");
+}
+
+#[test]
+fn a_running_daemon_replaces_its_sealing_key_when_it_is_thirty_days_old() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    let soon = Duration::from_secs(20);
+    let (serial, end) = aged(&alice, 30 * DAY - soon);
+    let due = signet::clock::now().saturating_add(soon);
+    let old = sealing_key(&alice);
+    alice.start();
+    bob.start();
+    confides(&bob, &alice, "before");
+    upkeep(&alice);
+    let early = sealing_key(&alice);
+    if signet::clock::now() < due {
+        assert_eq!(early, old, "not a day too early");
+    }
+    while signet::clock::now() <= due {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    upkeep(&alice);
+    let new = sealing_key(&alice);
+    assert_ne!(new, old);
+    // The old secret is kept for a week and a minute beyond its statement.
+    let until = end.saturating_add(7 * DAY + Duration::from_secs(60));
+    let kept = format!("sealing-{serial}.until-{}.pem", until.as_millis() / 1000);
+    assert!(Path::new(&file(&alice, &kept)).exists(), "{kept}");
+    alice.ping(&bob);
+    eventually("bob seals to the new key", || {
+        let sealed_to = |line: &&Value| line["message"]["params"]["sealed"]["to"] == new.as_str();
+        confides(&bob, &alice, "after");
+        bob.log().iter().find(sealed_to).map(|_| ())
+    });
+    let read: Vec<_> = alice
+        .inbox()
+        .iter()
+        .map(|item| item["body"].clone())
+        .collect();
+    assert!(read.contains(&json!("before")), "{read:?}");
+    verifies(&alice);
+}
+
+#[test]
+fn a_daemon_replaces_an_old_sealing_key_at_its_start_and_not_a_young_one() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    let first = sealing_key(&alice);
+    for (days, replaced) in [(29, false), (31, true), (44, true), (60, true)] {
+        aged(&alice, days * DAY);
+        let before = sealing_key(&alice);
+        alice.start();
+        assert_eq!(sealing_key(&alice) != before, replaced, "{days} days");
+        assert!(alice.stop().success());
+    }
+    assert_ne!(sealing_key(&alice), first);
+}
+
+#[test]
+fn old_sealing_secrets_are_destroyed_when_their_time_is_over_and_not_before() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    let kept = |serial: u64, after: i64| {
+        let until = signet::clock::now().as_millis() / 1000 + after;
+        let path = PathBuf::from(file(&alice, &format!("sealing-{serial}.until-{until}.pem")));
+        std::fs::copy(file(&alice, "sealing.pem"), &path).unwrap();
+        path
+    };
+    let (over, soon, later) = (kept(5, -2), kept(6, 15), kept(7, 3600));
+    alice.start();
+    assert!(!over.exists() && later.exists());
+    upkeep(&alice);
+    eventually("its second comes", || {
+        std::thread::sleep(Duration::from_millis(500));
+        upkeep(&alice);
+        (!soon.exists()).then_some(())
+    });
+    assert!(later.exists());
+    let named = soon.to_str().unwrap().rsplit_once("until-").unwrap().1;
+    let until: i64 = named.trim_end_matches(".pem").parse().unwrap();
+    assert!(
+        signet::clock::now().as_millis() / 1000 >= until,
+        "not before"
+    );
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -102,3 +102,35 @@ fn the_words_that_decline_a_sealed_request_reach_the_asker() {
     );
     assert!(!text_of(&log_of(&bob)).contains(MARKER));
 }
+
+#[test]
+fn an_inbox_full_of_large_sealed_messages_is_listed_a_few_megabytes_at_a_time() {
+    const MESSAGES: usize = 40;
+    let house = House::new();
+    let (alice, bob) = private_pair(&house);
+    for number in 0..MESSAGES {
+        let body = json!({"number": number, "text": "x".repeat(150_000)});
+        let params =
+            json!({"peer": bob.agent, "kind": "notification", "data-tier": 3, "body": body});
+        alice.call("send", &params).unwrap();
+    }
+    eventually("all arrive", || {
+        (bob.call("status", &json!({})).unwrap()["inbox"] == MESSAGES).then_some(())
+    });
+    let page = bob.call("inbox.list", &json!({})).unwrap();
+    assert_eq!(page["waiting"], MESSAGES);
+    let listed = page["messages"].as_array().unwrap().len();
+    assert!((1..MESSAGES).contains(&listed), "{listed}");
+    assert!(page.to_string().len() <= 4 * 1024 * 1024);
+    // Whoever asks on gets every one of them, once.
+    let numbers = |list: &[Value]| -> Vec<u64> {
+        let number = |item: &Value| item["body"]["number"].as_u64().unwrap();
+        list.iter().map(number).collect()
+    };
+    let all: Vec<u64> = (0..MESSAGES as u64).collect();
+    assert_eq!(numbers(&bob.json(&["inbox"])), all);
+    bob.done(&["trust", "revoke", &alice.agent]);
+    let aside = bob.call("inbox.aside", &json!({})).unwrap();
+    assert!(aside.to_string().len() <= 4 * 1024 * 1024);
+    assert_eq!(numbers(&bob.json(&["inbox", "--set-aside"])), all);
+}

@@ -23,9 +23,11 @@ pub struct Config {
     pub name: String,
     /// The most bytes of one message, either way. What is longer arrives as `Arrival::Oversized`.
     pub max_bytes: usize,
-    /// How many messages may wait in the subscription. Beyond it the client library drops, and an
-    /// `Arrival::Gap` says so.
+    /// How many messages may wait to be read. What comes beyond it is dropped, and an `Arrival::Gap`
+    /// says so.
     pub capacity: usize,
+    /// How many bytes of messages may wait; beyond it likewise.
+    pub capacity_bytes: usize,
     /// How this agent proves to the server who it is.
     pub login: Login,
     /// Encryption of the connection.
@@ -34,7 +36,7 @@ pub struct Config {
 
 impl Config {
     /// A configuration without login or TLS, for messages of at most 240 KiB (`docs/protocol.md`, strict
-    /// JSON) and 256 waiting ones.
+    /// JSON) and 8,192 waiting ones of 16 MiB together.
     pub fn new(
         servers: Vec<String>,
         inbox: impl Into<String>,
@@ -46,7 +48,8 @@ impl Config {
             reply_prefix: reply_prefix.into(),
             name: "signet".to_owned(),
             max_bytes: 240 * 1024,
-            capacity: 256,
+            capacity: 8_192,
+            capacity_bytes: 16 << 20,
             login: Login::None,
             tls: Tls::default(),
         }
@@ -59,7 +62,7 @@ impl Config {
         let options = ConnectOptions::new()
             .name(&self.name)
             .custom_inbox_prefix(&self.reply_prefix)
-            .subscription_capacity(self.capacity.max(1))
+            .subscription_capacity(SUBSCRIPTION)
             .connection_timeout(CONNECT)
             .ping_interval(PING)
             .ignore_discovered_servers();
@@ -97,6 +100,7 @@ impl fmt::Debug for Config {
             .field("name", &self.name)
             .field("max_bytes", &self.max_bytes)
             .field("capacity", &self.capacity)
+            .field("capacity_bytes", &self.capacity_bytes)
             .field("login", &self.login)
             .field("tls", &self.tls)
             .finish()
@@ -223,6 +227,9 @@ fn login_file(path: &Path, reason: &str) -> Error {
     }
 }
 
+/// What the client library may read ahead of the session, which keeps it empty: one look at the socket
+/// brings at most 8 MiB.
+const SUBSCRIPTION: usize = 8_192;
 /// How long TCP, TLS and login may take together.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Two unanswered pings end a connection, so a silent server is noticed within three of these.

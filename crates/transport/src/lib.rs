@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod backoff;
 mod config;
 mod error;

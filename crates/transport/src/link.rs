@@ -11,6 +11,7 @@ use async_nats::client::Client;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use crate::backlog::{Backlog, Offered};
 use crate::session::{End, Outlet, Session};
 use crate::signals::Signals;
 use crate::{Arrival, Backoff, Config, Error};
@@ -54,7 +55,7 @@ impl Supervisor {
     pub(crate) fn new(
         config: Config,
         link: watch::Sender<Link>,
-        arrivals: mpsc::Sender<Arrival>,
+        arrivals: Backlog,
         stops: mpsc::Receiver<Stop>,
     ) -> Self {
         let outlet = Outlet {
@@ -83,13 +84,7 @@ impl Supervisor {
 
     async fn keep_connected(&mut self) -> End {
         loop {
-            if self
-                .outlet
-                .arrivals
-                .send(Arrival::Disconnected)
-                .await
-                .is_err()
-            {
+            if self.outlet.arrivals.send(Arrival::Disconnected).await == Offered::Unwanted {
                 return End::Unwanted;
             }
             let mut session = match self.restore().await {

@@ -7,6 +7,7 @@ use async_nats::client::Client;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::backlog::{Waiting, backlog};
 use crate::link::{Link, Stop, Supervisor};
 use crate::session::DRAIN_LIMIT;
 use crate::{Config, Error};
@@ -29,7 +30,7 @@ pub enum Arrival {
         /// Its first KiB.
         head: Bytes,
     },
-    /// The subscription was full and messages were dropped. Their senders hold them until a receipt.
+    /// Too much waited to be read, and messages were dropped. Their senders hold them until a receipt.
     Gap {
         /// How many at least: in a flood the client library loses count too.
         at_least: u64,
@@ -50,19 +51,19 @@ pub enum Arrival {
 /// Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Inbox {
-    arrivals: mpsc::Receiver<Arrival>,
+    arrivals: Waiting,
 }
 
 impl Inbox {
     /// The next arrival, or `None` after a drain. Cancel safe.
     pub async fn receive(&mut self) -> Option<Arrival> {
-        self.arrivals.recv().await
+        self.arrivals.receive().await
     }
 
     /// Waits for one arrival, then takes with it what is ready, up to `max` in all, into `out`. Returns how
     /// many; 0 says that the connection was closed (or that `max` is 0). Cancel safe.
     pub async fn receive_many(&mut self, out: &mut Vec<Arrival>, max: usize) -> usize {
-        self.arrivals.recv_many(out, max).await
+        self.arrivals.receive_many(out, max).await
     }
 }
 
@@ -85,7 +86,7 @@ impl Nats {
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
     pub async fn connect(config: Config) -> Result<(Self, Inbox), Error> {
         config.options()?;
-        let (arrived, arrivals) = mpsc::channel(HANDOVER);
+        let (arrived, arrivals) = backlog(config.capacity, config.capacity_bytes);
         let (link_tx, link) = watch::channel(Link::Down(None));
         let (stop, stops) = mpsc::channel(1);
         let max_bytes = config.max_bytes;
@@ -198,6 +199,4 @@ fn publishable(subject: &str) -> bool {
     subject.split('.').all(part)
 }
 
-/// Between the subscription and the inbox: small, because both hold messages.
-const HANDOVER: usize = 64;
 const GRACE: Duration = Duration::from_secs(1);

@@ -8,8 +8,10 @@ use async_nats::{Message, PublishError, Subscriber};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, watch};
+use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::backlog::{Backlog, Offered};
 use crate::link::{Link, Stop};
 use crate::signals::Signals;
 use crate::{Arrival, Error};
@@ -17,7 +19,7 @@ use crate::{Arrival, Error};
 /// Where everything goes that a session learns.
 #[derive(Clone)]
 pub(crate) struct Outlet {
-    pub(crate) arrivals: mpsc::Sender<Arrival>,
+    pub(crate) arrivals: Backlog,
     pub(crate) link: Arc<watch::Sender<Link>>,
     pub(crate) max_bytes: usize,
 }
@@ -25,8 +27,8 @@ pub(crate) struct Outlet {
 impl Outlet {
     pub(crate) async fn send(&self, arrival: Arrival) -> Step {
         match self.arrivals.send(arrival).await {
-            Ok(()) => Step::On,
-            Err(_) => Step::Unwanted,
+            Offered::Unwanted => Step::Unwanted,
+            _ => Step::On,
         }
     }
 }
@@ -64,6 +66,7 @@ pub(crate) struct Session {
     marker: Bytes,
     trips: u64,
     proved: bool,
+    draining: bool,
     next_gap: Instant,
 }
 
@@ -90,6 +93,7 @@ impl Session {
             marker: Bytes::new(),
             trips: 0,
             proved: false,
+            draining: false,
             next_gap: Instant::now(),
         };
         session.round_trip().await.map_err(|e| e.to_string())?;
@@ -150,7 +154,7 @@ impl Session {
             if step != Step::On {
                 break;
             }
-            match self.subscriber.next().now_or_never() {
+            match unconstrained(self.subscriber.next()).now_or_never() {
                 Some(Some(message)) => step = self.deliver(message).await,
                 Some(None) => step = Step::Lost,
                 None => break,
@@ -171,7 +175,23 @@ impl Session {
                 Step::On
             };
         }
-        self.outlet.send(cap(message, self.outlet.max_bytes)).await
+        let message = cap(message, self.outlet.max_bytes);
+        if self.draining {
+            return self.outlet.send(message).await;
+        }
+        self.offer(message)
+    }
+
+    /// Never waits: what is not taken out of the subscription at once would be held by it, in any size.
+    fn offer(&self, message: Arrival) -> Step {
+        match self.outlet.arrivals.offer(message) {
+            Offered::Taken => Step::On,
+            Offered::Full => {
+                self.signals.dropped();
+                Step::On
+            }
+            Offered::Unwanted => Step::Unwanted,
+        }
     }
 
     async fn relay(&self) -> Step {
@@ -200,7 +220,7 @@ impl Session {
     async fn salvage(&mut self) {
         self.signals.retire();
         self.outlet.link.send_replace(Link::Down(None));
-        while let Some(Some(message)) = self.subscriber.next().now_or_never() {
+        while let Some(Some(message)) = unconstrained(self.subscriber.next()).now_or_never() {
             if !message.payload.starts_with(self.mark.as_bytes()) {
                 self.outlet.send(cap(message, self.outlet.max_bytes)).await;
             }
@@ -225,7 +245,7 @@ impl Session {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
-        self.proved = true;
+        (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;
         loop {
@@ -282,6 +302,6 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 const PROOF_LIMIT: Duration = Duration::from_secs(1);
 const MARKER_REPEAT: Duration = Duration::from_millis(500);
 /// Messages handed over before anything else is looked at.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 1_024;
 const GAP_EVERY: Duration = Duration::from_secs(1);
 const HEAD: usize = 1024;

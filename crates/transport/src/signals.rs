@@ -32,7 +32,7 @@ impl Signals {
     /// Takes one event without waiting: the library tells them one after the other.
     pub(crate) fn hear(&self, event: Event) {
         match event {
-            Event::SlowConsumer(_) => drop(self.dropped.fetch_add(1, Ordering::Relaxed)),
+            Event::SlowConsumer(_) => self.dropped(),
             Event::ServerError(ServerError::SlowConsumer(_)) => {}
             Event::ServerError(error) => self.refuse(&error.to_string()),
             Event::Disconnected | Event::Closed => self.lose(),
@@ -41,6 +41,11 @@ impl Signals {
             }
         }
         self.raised.notify_one();
+    }
+
+    /// One message was dropped.
+    pub(crate) fn dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits for something new.

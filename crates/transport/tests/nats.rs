@@ -277,6 +277,7 @@ async fn a_drain_loses_nothing_that_was_published() {
     let server = Server::start("");
     let mut wide = config(&server, "alpha");
     wide.capacity = 10_000;
+    wide.capacity_bytes = 64 << 20;
     let (_alpha, mut inbox) = up(wide).await;
     let (beta, mut beta_inbox) = up(config(&server, "beta")).await;
     let clone = beta.clone();

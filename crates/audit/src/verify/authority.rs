@@ -94,13 +94,21 @@ impl Authority {
     /// A revocation counts when the pinned root signed it.
     pub(super) fn admit_revocation(&self, revocation: &Revocation) -> Result<(), &'static str> {
         let pinned = self.roots.get(&revocation.principal);
-        match pinned.is_some_and(|pinned| pinned.root == revocation.root) {
+        let counts = |pinned: &Pinned| {
+            pinned.root == revocation.root || pinned.is_succeeded_by(&revocation.root)
+        };
+        match pinned.is_some_and(counts) {
             true => Ok(()),
             false => Err("the revocation's root key is not the one pinned for its principal"),
         }
     }
 
     fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
+        // A person may trust an agent again by the certificate it had before its root was succeeded.
+        let known = self.agents.get(&certificate.agent);
+        if known.is_some_and(|known| known.certificates.contains(certificate)) {
+            return Ok(());
+        }
         if !self.admits_root(certificate) {
             return Err(
                 "the certificate's root key is not the one pinned for its principal before",
@@ -177,7 +185,12 @@ impl Authority {
         };
         let bound = self.agents.get(&certificate.agent);
         let bound = bound.is_some_and(|known| known.principal == certificate.principal);
-        if bound && self.admits_root(&certificate) {
+        // A successor is pinned by its own line, once a session stands; here it only counts.
+        let pinned = self.roots.get(&certificate.principal);
+        let counts = pinned.is_some_and(|pinned| {
+            pinned.root == certificate.root || pinned.is_succeeded_by(&certificate.root)
+        });
+        if bound && counts {
             let known = self.agents.get_mut(&certificate.agent);
             known
                 .into_iter()

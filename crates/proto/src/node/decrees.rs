@@ -12,6 +12,7 @@ use crate::reject::Reason;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 
+use super::inbound::is_tiered;
 use super::request::LocalError;
 use super::{At, Effect, Node, Notice, Outcome};
 
@@ -107,7 +108,7 @@ impl Node {
         method: Method,
     ) -> Result<(), Reason> {
         let headers = &message.headers;
-        if headers.session.is_some() || headers.sequence.is_some() {
+        if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
             return Err(Reason::HeaderInvalid);
         }
         if method == Method::Revoke {
@@ -131,7 +132,10 @@ impl Node {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
-        match last.is_none_or(|last| last.serial < statement.serial) {
+        // A new control certificate outranks every word said under the one before: whoever stole that
+        // key and used up its numbers is heard no more.
+        let echo = last == Some(statement);
+        match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
         }
@@ -206,6 +210,9 @@ impl Node {
 
     fn take_pause(&mut self, at: At, statement: &PauseStatement, outcome: &mut Outcome) {
         let before = self.pausing.clone();
+        if before.statement.as_ref() == Some(statement) {
+            return;
+        }
         let notice = Notice::Pause(statement.clone());
         self.write_entry(at, Entry::Pause(statement.clone()), Some(notice), outcome);
         self.decrees_changed();
@@ -271,6 +278,9 @@ impl Node {
 
     /// When the next decree is to be told to a peer.
     pub(super) fn decrees_due(&self) -> Option<Timestamp> {
+        if self.disconnected {
+            return None;
+        }
         let told = |(peer, link): (&AgentId, &super::link::Link)| {
             self.hears_decrees(peer).then_some(())?;
             let next = link.told.map_or(Timestamp::from_millis(0), |told| {
@@ -282,6 +292,9 @@ impl Node {
     }
 
     pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
+        if self.disconnected {
+            return;
+        }
         let due = |(peer, link): &(&AgentId, &super::link::Link)| {
             let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
             self.hears_decrees(peer) && told.is_none_or(|next| next <= at.now)
@@ -364,6 +377,10 @@ impl Node {
             self.write_sent(at, signed, outcome);
         }
     }
+}
+
+fn rank(statement: &PauseStatement) -> (u64, u64) {
+    (statement.control.serial, statement.serial)
 }
 
 fn revocation_in(message: &Message) -> Option<Revocation> {

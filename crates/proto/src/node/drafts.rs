@@ -4,6 +4,7 @@ use crate::draft::Draft;
 use crate::entry::{ApprovalLine, Did, Entry};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Value, canonical};
+use crate::policy::PING;
 use crate::reject::Reason;
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
@@ -108,7 +109,10 @@ impl Node {
 
     /// The root key that an approval of this draft would rest on, when our person's is needed.
     pub(super) fn approval_root(&self, draft: &Draft) -> Result<Option<KeyId>, LocalError> {
-        if !self.policy.approve.contains(&draft.data_tier) || draft.is_empty() {
+        let named = draft.capability.as_ref().map(|name| name.as_str());
+        let asks = self.policy.approve.contains(&draft.data_tier);
+        // A sign of life is the daemon's own, and says nothing of its person.
+        if !asks || draft.is_empty() || named == Some(PING) {
             return Ok(None);
         }
         let root = self.bound_root(&draft.recipient);

@@ -10,11 +10,11 @@ use crate::handoff::{
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
 use crate::policy::TASK;
-use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use super::handoffs::{Change, in_clear};
 use super::request::{Handing, LocalError};
+use super::sealing::declined;
 use super::tasks::Task;
 use super::{At, Node, Outcome};
 
@@ -122,7 +122,7 @@ impl Node {
         task: TaskId,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let form = Form::Success;
-        self.decide(at, task, form, Some(accepted_body(task)))
+        self.decide(at, task, form, (None, Some(accepted_body(task))))
     }
 
     /// Does not take a task that was offered to us, and says why.
@@ -135,12 +135,9 @@ impl Node {
         task: TaskId,
         why: String,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        let form = Form::Failure {
-            code: Reason::Declined.code(),
-            message: why,
-            reason: Reason::Declined.name().to_owned(),
-        };
-        self.decide(at, task, form, None)
+        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
+        let (form, summary) = declined(held.given.tier, why);
+        self.decide(at, task, form, (summary, None))
     }
 
     fn decide(
@@ -148,7 +145,7 @@ impl Node {
         at: At,
         task: TaskId,
         form: Form,
-        body: Option<Value>,
+        (summary, body): (Option<String>, Option<Value>),
     ) -> Result<(MessageId, Outcome), LocalError> {
         let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
         if held.state(at.now) != TaskState::Offered {
@@ -167,6 +164,7 @@ impl Node {
         };
         let mut draft = self.word(at, &held_by(&peer, task, &given), form, body);
         draft.in_reply_to = Some(offer);
+        draft.summary = summary;
         let message_id = draft.message_id;
         let note = in_clear(given.tier, note);
         let change = TaskChange::Moved { to, reason, note };

@@ -8,6 +8,7 @@ use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method};
 use crate::handshake::Handshake;
 use crate::json::Value;
+use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
 use crate::seal::Opened;
@@ -114,7 +115,8 @@ impl Node {
     }
 
     fn rule_flight(&self, link: &Link, flight: &Message, reused: bool) -> Result<(), Reason> {
-        if flight.headers.session.is_some() || flight.headers.sequence.is_some() {
+        let placed = flight.headers.session.is_some() || flight.headers.sequence.is_some();
+        if placed || is_tiered(flight) {
             return Err(Reason::HeaderInvalid);
         }
         if reused {
@@ -292,6 +294,11 @@ fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a V
     opened.map_or(message.body.as_ref(), |opened| opened.body.as_ref())
 }
 
+/// Flights, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
+pub(super) fn is_tiered(message: &Message) -> bool {
+    message.headers.data_tier > HIGHEST_CLEAR_TIER
+}
+
 fn can_be_a_replay(message: &Message, ruling: Ruling) -> bool {
     let flight = message.form.method().is_some_and(Method::is_handshake);
     match ruling {
@@ -323,7 +330,7 @@ pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason
 
 /// A receipt has a session and no number. It is taken for an ended session as well.
 fn admit_receipt(message: &Message, reused: bool) -> Result<(), Reason> {
-    if message.headers.sequence.is_some() {
+    if message.headers.sequence.is_some() || is_tiered(message) {
         return Err(Reason::HeaderInvalid);
     }
     if reused {

@@ -280,6 +280,7 @@ pub struct Node {
     strangers: Budget,
     waiting_room: Strangers,
     pausing: Pausing,
+    disconnected: bool,
     rng: ChaCha20Rng,
 }
 
@@ -308,6 +309,7 @@ impl Node {
             strangers: Budget::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
+            disconnected: false,
             rng: ChaCha20Rng::from_seed(seed),
         }
     }

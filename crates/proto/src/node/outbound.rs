@@ -164,9 +164,16 @@ impl Node {
     pub fn handle_bind(&mut self, at: At, certificate: &Certificate) -> Result<Outcome, BindError> {
         let mut outcome = Outcome::default();
         if self.trust.clone().bind(certificate)? {
+            let principal = self.trust().principal(&certificate.principal);
+            let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
             let entry = Entry::Trust(TrustChange::Bound, certificate.clone());
-            self.apply(at.now, &entry);
-            outcome.entries.push(entry);
+            self.write_entry(at, entry, None, &mut outcome);
+            let follows = self.trust().principal(&certificate.principal);
+            if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
+                let entry = Entry::Trust(TrustChange::RootSucceeded, certificate.clone());
+                let notice = Notice::RootSucceeded(certificate.clone());
+                self.write_entry(at, entry, Some(notice), &mut outcome);
+            }
             outcome.effects.push(Effect::Trust(self.trust().clone()));
         }
         Ok(outcome)

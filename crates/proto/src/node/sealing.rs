@@ -49,14 +49,21 @@ impl Node {
     }
 }
 
-/// A failure in our agent's own words. Where the request was sealed, so are they: as the summary.
+/// A failure in our agent's own words.
 pub(super) fn decline(request: &Message, id: MessageId, text: String) -> Draft {
+    let (form, summary) = declined(request.headers.data_tier, text);
+    let mut draft = Draft::answer(form, request, id, None);
+    draft.summary = summary;
+    draft
+}
+
+/// The form and the summary of a failure in our agent's own words. Where what they answer was sealed,
+/// so are they: as the summary.
+pub(super) fn declined(tier: u8, text: String) -> (Form, Option<String>) {
     let reason = Reason::Declined;
-    let in_clear = may_travel_in_clear(request.headers.data_tier, true, false);
-    let (message, summary) = if in_clear {
-        (text, None)
-    } else {
-        (reason.text().to_owned(), Some(text))
+    let (message, summary) = match may_travel_in_clear(tier, true, false) {
+        true => (text, None),
+        false => (reason.text().to_owned(), Some(text)),
     };
     let (code, reason) = (reason.code(), reason.name().to_owned());
     let form = Form::Failure {
@@ -64,7 +71,5 @@ pub(super) fn decline(request: &Message, id: MessageId, text: String) -> Draft {
         message,
         reason,
     };
-    let mut draft = Draft::answer(form, request, id, None);
-    draft.summary = summary;
-    draft
+    (form, summary)
 }

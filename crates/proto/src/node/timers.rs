@@ -88,6 +88,7 @@ impl Node {
     /// to at once, what was sent into the void goes out again now and not at its next resend, and
     /// each session's peer hears how far we are.
     pub fn handle_connected(&mut self, at: At) -> Outcome {
+        self.disconnected = false;
         self.hasten_decrees(at.now);
         for link in self.links.values_mut() {
             link.next_announce = None;
@@ -104,6 +105,11 @@ impl Node {
             }
         }
         self.handle_timeout(at)
+    }
+
+    /// The transport is not connected, or not yet: decrees wait until it is.
+    pub fn handle_disconnected(&mut self) {
+        self.disconnected = true;
     }
 
     /// A clean stop: what was counted is written.

@@ -97,10 +97,12 @@ impl TrustView {
         })
     }
 
-    /// Whether a revocation is signed by a pinned root. Only such ones are taken.
+    /// Whether a revocation is signed by a pinned root or its named successor. Only such ones are taken.
     pub fn is_authentic(&self, revocation: &Revocation) -> bool {
         let pinned = self.principals.get(&revocation.principal);
-        pinned.is_some_and(|pinned| pinned.root == revocation.root)
+        pinned.is_some_and(|pinned| {
+            pinned.root == revocation.root || pinned.is_succeeded_by(&revocation.root)
+        })
     }
 
     /// Whether a revocation is authentic and reaches higher than what is known. Of agents that nobody

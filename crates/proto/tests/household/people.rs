@@ -127,7 +127,7 @@ pub fn handed(net: &Net, who: usize) -> Vec<MessageId> {
 
 pub fn notices(effects: &[Effect]) -> Vec<&Notice> {
     let notice = |effect| match effect {
-        &Effect::Notice(ref notice) => Some(&**notice),
+        Effect::Notice(notice) => Some(&**notice),
         _ => None,
     };
     effects.iter().filter_map(notice).collect()

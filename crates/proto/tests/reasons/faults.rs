@@ -46,12 +46,14 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_headers();
     faults.in_sender();
     faults.in_flight_sender();
+    faults.taken_back();
     faults.in_time();
     faults.in_place();
     faults.in_handshake();
     faults.in_allowance();
     faults.in_boxes();
     faults.in_handoff();
+    faults.in_decrees();
     faults.of_two_checks();
     faults.all
 }

@@ -24,6 +24,7 @@ mod handoff;
 #[path = "../household/mod.rs"]
 mod household;
 mod late;
+mod people;
 mod sender;
 mod stages;
 mod two;
@@ -41,10 +42,7 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 10] = [
-    (Reason::CertificateRevoked, "to be made"),
-    (Reason::TrustWithdrawn, "to be made"),
-    (Reason::StatementStale, "to be made"),
+const WITHOUT_VECTOR: [(Reason, &str); 7] = [
     (
         Reason::BodyUnfit,
         "it takes a schema in the recipient's configuration: tests/policy.rs has one",

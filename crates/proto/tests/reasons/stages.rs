@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{MessageId, SessionId};
-use signet_proto::node::{Content, Sending};
+use signet_proto::node::{Content, Outcome, Sending};
 use signet_proto::policy::Policy;
 use signet_proto::time::Timestamp;
 
@@ -46,7 +46,39 @@ pub fn build() -> World {
     let (announced, verify) = announced();
     let mut far = bob.log.clone();
     far.extend(far_ahead(&bob.log, session));
+    let alice = identity("agent-alice", "alice").certificate;
     let logs = BTreeMap::from([
+        (
+            "revoked",
+            then(knows(&alice), |bob| {
+                let lost = crate::household::people::revocation("alice", "agent-alice", 1);
+                bob.node.handle_revocation(at(0), &lost).unwrap()
+            }),
+        ),
+        (
+            "withdrawn",
+            then(knows(&alice), |bob| {
+                let agent = recipient("agent-alice");
+                bob.node.handle_withdraw(at(0), &agent).unwrap()
+            }),
+        ),
+        (
+            "refused",
+            then(Log::new(), |bob| {
+                let dave = || identity("agent-dave", "dave");
+                let flight = crate::household::people::announce(dave, bob, 0);
+                bob.hear(at(0), &flight);
+                let agent = recipient("agent-dave");
+                bob.node.handle_refuse(at(0), &agent, None).unwrap()
+            }),
+        ),
+        (
+            "paused",
+            then(knows(&identity("agent-bob-2", "bob").certificate), |bob| {
+                let word = crate::household::people::pause("bob", true, 1);
+                bob.node.handle_pause(at(0), &word).unwrap()
+            }),
+        ),
         ("nobody", Log::new()),
         (
             "acquainted",
@@ -93,6 +125,14 @@ fn knows(certificate: &Certificate) -> Log {
     let outcome = bob.node.handle_bind(at(0), certificate).unwrap();
     bob.keep(at(0), outcome);
     bob.log
+}
+
+/// What Bob's person, or a stranger, did after that.
+fn then(log: Log, act: impl FnOnce(&mut Agent) -> Outcome) -> Log {
+    let mut bob = bob(&log);
+    let outcome = act(&mut bob);
+    bob.keep(at(0), outcome);
+    log.into_iter().chain(bob.log).collect()
 }
 
 fn content(tier: u8) -> Content {

@@ -30,11 +30,15 @@ pub fn init(dir: &Path, agent: &str) -> Home {
     // No person sends as fast as a bench.
     let path = home.config_file();
     let text = std::fs::read_to_string(&path).unwrap();
-    let text = text.replacen(
-        "# messages-per-minute = 120",
-        "messages-per-minute = 1000000",
-        1,
-    );
+    let limits = [("messages", 120), ("conversation-messages", 60)];
+    let text = limits.iter().fold(text, |text, (what, most)| {
+        let (default, bench) = (
+            format!("# {what}-per-minute = {most}"),
+            format!("{what}-per-minute = 1000000"),
+        );
+        assert!(text.contains(&default), "{default} stands nowhere");
+        text.replacen(&default, &bench, 1)
+    });
     std::fs::write(&path, text).unwrap();
     home
 }

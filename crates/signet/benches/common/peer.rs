@@ -15,7 +15,7 @@ use signet_transport::{Arrival, Inbox, Nats};
 
 use super::Daemon;
 
-/// How far the sender runs ahead of the log: as many as the daemon's subscription holds, so that
+/// How far the sender runs ahead of the log: far less than the daemon lets wait, so that
 /// core NATS drops nothing.
 const AHEAD: usize = 256;
 

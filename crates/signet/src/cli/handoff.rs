@@ -114,7 +114,7 @@ struct SendArgs {
     /// One line for the people who read the log
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// The data tier of goal and input: 1 public, 2 household
+    /// The data tier of goal and input: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     data_tier: Option<u8>,
     /// How long to wait until the peer has it; 0 for not at all

@@ -4,7 +4,11 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use tracing::Level;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::{Exit, Failure};
 use crate::daemon;
@@ -24,6 +28,10 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     // The client library tells of every dropped message; a `gap` line does so once a second.
     let filter = EnvFilter::try_from_env("SIGNET_LOG")
         .unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
+    // … and at `trace` it tells every message, word for word: nobody may ask for that.
+    let telling = filter_fn(|event| {
+        *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
+    });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -31,6 +39,8 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         .with_ansi(is_coloured())
         // The terminal may be gone; that is no reason to say so there.
         .log_internal_errors(false)
+        .finish()
+        .with(telling)
         .init();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let workers = args.workers.map_or_else(|| cores.clamp(1, 8), usize::from);

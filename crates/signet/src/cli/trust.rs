@@ -224,7 +224,7 @@ fn revoked(value: &Value) -> String {
 fn replaced(value: &Value) -> String {
     format!(
         "{} goes on with the root key that reads: {}\n  \
-           {} is bound to it; other agents of {} must be approved or added again\n",
+           {} is bound to it; every other agent of {} must be added again: signet peer add FILE\n",
         text(value, "principal"),
         text(value, "fingerprint"),
         text(value, "peer"),

@@ -52,6 +52,7 @@ impl Heart {
 
     /// Performs again what the log shows unfinished.
     pub(super) async fn resume(&mut self) {
+        self.node.handle_disconnected();
         let at = self.at();
         let outcome = self.node.resume(at);
         self.write(at.now, vec![outcome], Vec::new()).await;
@@ -147,6 +148,7 @@ impl Heart {
                 self.node.handle_connected(at)
             }
             Arrival::Disconnected => {
+                self.node.handle_disconnected();
                 warn!("disconnected; trying again");
                 return;
             }

@@ -172,7 +172,21 @@ pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
+    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(fault(&error)))
+}
+
+/// What is wrong with parameters, without the value that is: it may be part of a message.
+fn fault(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match (
+        text.starts_with("unknown field"),
+        text.rsplit_once(", expected "),
+    ) {
+        (false, Some((_, expected))) => {
+            format!("a parameter has the wrong form; expected {expected}")
+        }
+        _ => text,
+    }
 }
 
 /// Parameters that may be left out altogether.
@@ -193,3 +207,31 @@ pub(super) fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, R
 
 /// The longest that a call may wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_parameter_is_not_repeated_in_the_error() {
+        let wrong = [
+            json!({"peer": "agent-bob", "kind": "secret"}),
+            json!({"peer": "agent-bob", "kind": "request", "data-tier": "secret"}),
+            json!({"peer": "agent-bob", "kind": "request", "data-tier": "secret, expected secret"}),
+            json!({"peer": "agent-bob", "kind": {"secret": "secret"}}),
+            json!({"peer": ["secret"], "kind": "request"}),
+            json!("secret"),
+        ];
+        for params in wrong {
+            let error = parse::<SendParams>(params.clone()).err().unwrap();
+            let text = format!("{error:?}");
+            assert!(!text.contains("secret"), "{params}: {text}");
+        }
+        let typo = parse::<PeerParams>(json!({"pear": "agent-bob"}))
+            .err()
+            .unwrap();
+        assert!(format!("{typo:?}").contains("`pear`"));
+    }
+}

@@ -218,9 +218,12 @@ fn pause(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
 fn pausing(node: &Node) -> Value {
     let said = node.pausing().statement();
     let control = node.identity().control.as_ref();
+    // Under a newer control certificate the numbers begin anew.
+    let newest = control.map_or(0, |control| control.serial);
+    let counted = said.filter(|said| said.control.serial >= newest);
     json!({
         "paused": node.pausing().is_paused(),
-        "serial": said.map_or(0, |said| said.serial),
+        "serial": counted.map_or(0, |said| said.serial),
         "since": said.map(|said| said.issued_at.to_string()),
         "waiting": node.inbox().len(),
         "control": control.map(|control| control.to_value().clone()),

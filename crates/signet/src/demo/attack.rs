@@ -61,15 +61,15 @@ pub(super) fn attack(house: &Household, attacker: &Attacker) -> Result<(), DemoE
     Ok(())
 }
 
-/// Sends what is refused for that reason, and reaches no agent.
+/// Sends what is refused for that reason, and reaches no agent; `send` gives the hash of the message.
 pub(super) fn refused(
     member: &Member,
     reason: &str,
     what: &str,
-    send: impl FnOnce() -> Result<(), DemoError>,
+    send: impl FnOnce() -> Result<String, DemoError>,
 ) -> Result<(), DemoError> {
     let before = member.inbox()?;
-    let found = member.refusal_after(send)?;
+    let found = member.refusal_of(send)?;
     expect(found == reason, &format!("{what}: {reason}, not {found}"))?;
     expect(
         member.inbox()? == before,
@@ -108,14 +108,15 @@ impl Attacker {
         })
     }
 
-    /// Puts bytes into an agent's inbox.
-    pub(super) fn publish(&self, agent: &str, bytes: Vec<u8>) -> Result<(), DemoError> {
+    /// Puts bytes into an agent's inbox; gives their hash, as a log names it.
+    pub(super) fn publish(&self, agent: &str, bytes: Vec<u8>) -> Result<String, DemoError> {
+        let hash = Digest::of(&[&bytes]).to_hex();
         let agent: AgentId = agent.parse().map_err(|error| missed(&error))?;
         let sent = self.runtime.block_on(
             self.nats
                 .publish(render::inbox_subject(&agent), Bytes::from(bytes)),
         );
-        sent.map_err(|error| missed(&error))
+        sent.map(|()| hash).map_err(|error| missed(&error))
     }
 
     /// An announce, flawless but for one thing: the root key is the impostor's own.

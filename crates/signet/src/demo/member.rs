@@ -129,18 +129,19 @@ impl Member {
             .ok_or_else(|| DemoError::Missed("the message is in the log".into()))
     }
 
-    /// The reason of the first refusal that its log shows after `attack`.
-    pub(super) fn refusal_after(
+    /// The reason for which its log refuses what `send` sends and gives the hash of.
+    pub(super) fn refusal_of(
         &self,
-        attack: impl FnOnce() -> Result<(), DemoError>,
+        send: impl FnOnce() -> Result<String, DemoError>,
     ) -> Result<String, DemoError> {
         let before = self.lines()?.len();
-        attack()?;
+        let hash = send()?;
         wait_for("an attack is refused", || {
             let lines = self.lines()?;
-            let refused = |line: &&Value| line.get("verdict") == Some(&json!("rejected"));
+            let refused =
+                |line: &&Value| text(line, "verdict") == "rejected" && text(line, "sha256") == hash;
             let refusal = lines.iter().skip(before).find(refused);
-            Ok(refusal.and_then(|line| line.get("reason")?.as_str().map(str::to_owned)))
+            Ok(refusal.map(|line| text(line, "reason").to_owned()))
         })
     }
 

@@ -16,9 +16,8 @@ pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
     for member in [alice, bob] {
         let log = member.log_text()?;
         expect(log.contains(WEEK), "a search finds what is in clear")?;
-        let is_hidden = |word: &&str| !log.contains(word);
         expect(
-            WORDS.iter().all(|word| is_hidden(word)),
+            WORDS.iter().all(|word| !log.contains(word)),
             "no word of what was sealed stands in a log",
         )?;
     }
@@ -73,4 +72,5 @@ fn body_of(sight: &Sight) -> Option<&Value> {
 const SUMMARY: &str = "About the blood test";
 const ASKED: &str = "Which doctor read my blood test?";
 const ANSWERED: &str = "Dr Okafor; she calls on Friday";
-const WORDS: [&str; 5] = [SUMMARY, ASKED, ANSWERED, "blood", "Okafor"];
+/// Each with a space, so that no ciphertext spells it by chance.
+const WORDS: [&str; 5] = [SUMMARY, ASKED, ANSWERED, "blood test", "Dr Okafor"];

@@ -210,12 +210,15 @@ impl Home {
 
     pub fn start_as(&mut self, mut command: Command) {
         assert!(self.child.is_none(), "{} runs already", self.agent);
-        let said = File::options()
-            .create(true)
-            .append(true)
-            .open(self.dir.join("said"))
-            .unwrap();
-        self.child = Some(command.stdout(Stdio::null()).stderr(said).spawn().unwrap());
+        let kept = |name: &str| {
+            let mut file = File::options();
+            file.create(true)
+                .append(true)
+                .open(self.dir.join(name))
+                .unwrap()
+        };
+        command.stdout(kept("printed")).stderr(kept("said"));
+        self.child = Some(command.spawn().unwrap());
         self.connected();
     }
 

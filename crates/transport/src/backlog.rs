@@ -1,0 +1,146 @@
+//! What has arrived and was not read yet: bounded in messages and in bytes, so that a flood that is
+//! read more slowly than it comes costs messages and not memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::mpsc;
+
+use crate::Arrival;
+
+/// The way in.
+#[derive(Clone)]
+pub(crate) struct Backlog {
+    arrivals: mpsc::Sender<Arrival>,
+    held: Arc<AtomicUsize>,
+    most_bytes: usize,
+}
+
+/// The way out.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    arrivals: mpsc::Receiver<Arrival>,
+    held: Arc<AtomicUsize>,
+}
+
+/// What became of an arrival.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    Taken,
+    /// There is no room: it was dropped.
+    Full,
+    /// Nobody reads any more.
+    Unwanted,
+}
+
+/// Room for so many messages of so many bytes together, and for events beside them.
+pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, Waiting) {
+    let (sender, arrivals) = mpsc::channel(messages.max(1).saturating_add(EVENTS));
+    let held = Arc::new(AtomicUsize::new(0));
+    let backlog = Backlog {
+        arrivals: sender,
+        held: Arc::clone(&held),
+        most_bytes,
+    };
+    (backlog, Waiting { arrivals, held })
+}
+
+impl Backlog {
+    /// Waits for room.
+    pub(crate) async fn send(&self, arrival: Arrival) -> Offered {
+        self.held.fetch_add(cost(&arrival), Ordering::Relaxed);
+        match self.arrivals.send(arrival).await {
+            Ok(()) => Offered::Taken,
+            Err(_) => Offered::Unwanted,
+        }
+    }
+
+    /// Takes a message that there is room for, and drops another.
+    pub(crate) fn offer(&self, message: Arrival) -> Offered {
+        let cost = cost(&message);
+        let held = self.held.load(Ordering::Relaxed);
+        if self.arrivals.capacity() <= EVENTS || held.saturating_add(cost) > self.most_bytes {
+            return self.unless_closed(Offered::Full);
+        }
+        self.held.fetch_add(cost, Ordering::Relaxed);
+        match self.arrivals.try_send(message) {
+            Ok(()) => Offered::Taken,
+            Err(_) => self.unless_closed(Offered::Full),
+        }
+    }
+
+    /// Until nobody reads any more.
+    pub(crate) async fn closed(&self) {
+        self.arrivals.closed().await;
+    }
+
+    fn unless_closed(&self, offered: Offered) -> Offered {
+        if self.arrivals.is_closed() {
+            Offered::Unwanted
+        } else {
+            offered
+        }
+    }
+}
+
+impl Waiting {
+    pub(crate) async fn receive(&mut self) -> Option<Arrival> {
+        let arrival = self.arrivals.recv().await?;
+        self.held.fetch_sub(cost(&arrival), Ordering::Relaxed);
+        Some(arrival)
+    }
+
+    pub(crate) async fn receive_many(&mut self, out: &mut Vec<Arrival>, max: usize) -> usize {
+        let before = out.len();
+        let count = self.arrivals.recv_many(out, max).await;
+        let read: usize = out.iter().skip(before).map(cost).sum();
+        self.held.fetch_sub(read, Ordering::Relaxed);
+        count
+    }
+}
+
+fn cost(arrival: &Arrival) -> usize {
+    match arrival {
+        Arrival::Message { bytes, .. } => EACH + bytes.len(),
+        Arrival::Oversized { head, .. } => EACH + head.len(),
+        _ => 0,
+    }
+}
+
+/// Places for what is no message.
+const EVENTS: usize = 64;
+/// What a message costs beside its bytes.
+const EACH: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn message(length: usize) -> Arrival {
+        Arrival::Message {
+            bytes: Bytes::from(vec![0; length]),
+            subject: "agent.alpha.inbox".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_large_messages_is_bounded_in_bytes_and_of_small_ones_in_number() {
+        let (backlog, mut waiting) = backlog(100, 1 << 20);
+        let fits = |length: usize| {
+            let taken = |_: &usize| backlog.offer(message(length)) == Offered::Taken;
+            (0..1_000).filter(taken).count()
+        };
+        assert_eq!(fits(200 << 10), 5, "a MiB of 200 KiB each");
+        assert_eq!(backlog.offer(message(200 << 10)), Offered::Full);
+        assert_eq!(backlog.send(Arrival::Connected).await, Offered::Taken);
+        let mut out = vec![Arrival::Disconnected];
+        assert_eq!(waiting.receive_many(&mut out, 64).await, 6, "events pass");
+        assert_eq!(fits(1), 100, "reading makes room");
+        assert!(waiting.receive().await.is_some());
+        assert_eq!(fits(1), 1);
+        drop(waiting);
+        assert_eq!(backlog.offer(message(1)), Offered::Unwanted);
+    }
+}
