@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use forge::{message, sign};
 use household::net::message_of;
-use household::tasks::{ALICE, BOB, link, mandate};
+use household::tasks::{ALICE, BOB, link, mandate, task};
 use household::{at, identity};
-use serde_json::Value;
+use serde_json::{Value, json};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::handoff::{
-    Authority, Chain, LONGEST_CHAIN, LONGEST_MANDATE, MANDATE_LIFE, TaskState,
+    Authority, Chain, LONGEST_CHAIN, LONGEST_MANDATE, MANDATE_LIFE, TaskState, accepted_body,
+    is_acceptance,
 };
 use signet_proto::ids::Digest;
 use signet_proto::receipt::{Exception, Receipt};
@@ -106,6 +107,19 @@ fn a_chain_has_eight_steps_at_most_and_one_at_least() {
     assert_eq!((LONGEST_CHAIN, longest.links().count()), (8, 8));
     assert_eq!(longest.to_value(), steps(8));
     assert!(Chain::read(&steps(LONGEST_CHAIN + 1)).is_err());
+}
+
+/// Taking one task is not taking another, nor is silence.
+#[test]
+fn an_acceptance_names_its_task() {
+    let body = accepted_body(task(1));
+    assert_eq!(
+        body,
+        json!({"task": task(1).to_string(), "decision": "accepted"})
+    );
+    assert!(is_acceptance(&body, task(1)));
+    assert!(!is_acceptance(&body, task(2)));
+    assert!(!is_acceptance(&Value::Null, task(1)));
 }
 
 #[test]
