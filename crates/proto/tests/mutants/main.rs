@@ -20,10 +20,20 @@ mod attacks_floods;
 mod attacks_handoff;
 #[path = "../attacks_policy.rs"]
 mod attacks_policy;
+#[path = "../attacks_revocation.rs"]
+mod attacks_revocation;
 #[path = "../attacks_seal.rs"]
 mod attacks_seal;
+#[path = "../attacks_shed.rs"]
+mod attacks_shed;
+#[path = "../attacks_strangers.rs"]
+mod attacks_strangers;
 #[path = "../attacks_transcript.rs"]
 mod attacks_transcript;
+#[path = "../attacks_trust.rs"]
+mod attacks_trust;
+#[path = "../bounds.rs"]
+mod bounds;
 #[path = "../budgets_and_hops.rs"]
 mod budgets_and_hops;
 #[path = "../conversation.rs"]
@@ -34,6 +44,8 @@ mod handoff;
 mod handshake;
 #[path = "../key_change.rs"]
 mod key_change;
+#[path = "../mutants_trust.rs"]
+mod mutants_trust;
 #[path = "../policy.rs"]
 mod policy;
 #[path = "../properties.rs"]
@@ -52,3 +64,5 @@ mod tamper;
 mod transcript;
 #[path = "../trust.rs"]
 mod trust;
+#[path = "../withdrawal.rs"]
+mod withdrawal;
