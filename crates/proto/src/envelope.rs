@@ -18,6 +18,7 @@ use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest};
 use crate::json::{self, Limits, Value};
 use crate::policy::HIGHEST_CLEAR_TIER;
+use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::schema;
 use crate::seal::Sealed;
@@ -50,6 +51,12 @@ pub struct Message {
 }
 
 impl Message {
+    /// Whether it carries in clear what its tier would have sealed.
+    pub(crate) fn bares_secrets(&self) -> bool {
+        let (summary, body) = (self.summary.is_some(), self.body.is_some());
+        !may_travel_in_clear(self.headers.data_tier, summary, body)
+    }
+
     /// The canonical bytes (RFC 8785), with the signature.
     pub fn canonical(&self) -> &Arc<[u8]> {
         &self.canonical

@@ -195,6 +195,12 @@ impl TrustStore {
         self.pin(certificate);
         self.change(agent, |peer| {
             peer.principal = Some(certificate.principal.clone());
+            let before = peer.newest().map(|newest| newest.signing_key.id());
+            // Key statements are counted for the key that signs them: whoever stole an older one
+            // cannot use up the numbers of the next.
+            if before != Some(certificate.signing_key.id()) {
+                peer.keys_serial = 0;
+            }
             if peer.newest() != Some(certificate) {
                 peer.certificates.push(certificate.clone());
             }

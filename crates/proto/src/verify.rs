@@ -127,7 +127,9 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
             .map_err(|_| Reason::CertificateInvalid)?;
     }
     let credentials = prove_credentials(message, certificate)?;
-    if credentials.keys.serial < peer.keys_serial() {
+    let newest = peer.newest().map(|newest| newest.signing_key.id());
+    let same_key = newest == Some(credentials.certificate.signing_key.id());
+    if same_key && credentials.keys.serial < peer.keys_serial() {
         return Err(Reason::SerialRolledBack);
     }
     Ok((credentials, peer.epoch()))

@@ -90,12 +90,15 @@ impl Node {
     /// Whether a control certificate is our own person's, valid now, and not older than one we know.
     pub(super) fn is_our_control(&self, now: Timestamp, control: &ControlCertificate) -> bool {
         let own = &self.identity.certificate;
+        // Another home of our person may have followed a new root before this one.
+        let pinned = self.trust().principal(&own.principal);
         let known = self.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
         control.principal == own.principal
-            && control.root == own.root
+            && (control.root == own.root
+                || pinned.is_some_and(|pinned| *pinned.root() == control.root))
             && control.covers(now)
             && control.serial >= known.max(obeyed)
     }
@@ -337,7 +340,9 @@ impl Node {
             .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
             .collect();
         let word = self.pausing.statement.as_ref();
-        let word = word.filter(|word| young(word.issued_at) && of_peer == Some(own));
+        // A pause is told for as long as it holds.
+        let word = word.filter(|word| word.paused || young(word.issued_at));
+        let word = word.filter(|_| of_peer == Some(own));
         decrees.extend(word.map(|word| {
             let method = if word.paused {
                 Method::Pause

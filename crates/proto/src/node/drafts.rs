@@ -147,7 +147,13 @@ impl Node {
 
     /// Why a draft may not leave although it is its turn.
     pub(super) fn obstacle(&self, peer: &AgentId, waiting: &Waiting) -> Option<&'static str> {
-        let approval = waiting.approval.as_ref()?;
+        let Some(approval) = waiting.approval.as_ref() else {
+            // What was decided since it was written holds for it too.
+            let asks = self.policy.approve.contains(&waiting.draft.data_tier);
+            let named = waiting.draft.capability.as_ref().map(|name| name.as_str());
+            let bare = waiting.draft.is_empty() || named == Some(PING);
+            return (asks && !bare).then_some(NOT_APPROVED);
+        };
         let same = self.bound_root(peer) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }

@@ -32,6 +32,11 @@ impl Node {
         let message_id = self.fresh_id(at.now);
         let (chain, hops) = self.chain_for(at.now, peer, &handing)?;
         let task = chain.task();
+        // A second handoff would take the place of the first, which its holder may be working on.
+        let stands = self.tasks.given_to(task, peer);
+        if let Some(stands) = stands.filter(|given| given.state(at.now).is_open()) {
+            return Err(LocalError::TaskStands(task, stands.state(at.now)));
+        }
         let offering = Offering {
             goal: handing.goal,
             input: handing.input,

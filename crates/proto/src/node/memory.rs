@@ -281,8 +281,10 @@ impl Node {
             return;
         };
         let message = stored.message();
+        // What waits for its person may be refused: then the request still wants an answer.
         if let Some(request) = message.headers.in_reply_to
             && message.form.method().is_none()
+            && line.approve.is_none()
         {
             let recipient = message.headers.recipient_id.clone();
             let answer = (message.headers.message_id, message.form == Form::Success);

@@ -95,12 +95,13 @@ impl Judged {
             Ok(unverified) => unverified.verify(view).map_err(Refusal::Unproven),
             Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
         };
-        let kept = bytes.len().min(crate::entry::RAW_KEPT);
-        let head = if result.is_ok() {
-            Vec::new()
-        } else {
-            bytes.get(..kept).unwrap_or_default().to_vec()
+        let kept = match &result {
+            // What says of itself that it is sensitive leaves no words, whoever said it.
+            Err(Refusal::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
+            Ok(_) => 0,
+            Err(_) => bytes.len().min(crate::entry::RAW_KEPT),
         };
+        let head = bytes.get(..kept).unwrap_or_default().to_vec();
         Self {
             bytes: bytes.len() as u64,
             head,

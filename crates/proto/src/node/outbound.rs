@@ -104,6 +104,14 @@ impl Node {
                 LocalError::Ambiguous(request)
             });
         };
+        let peer = &message.headers.agent_id;
+        let drafts = self.link(peer).into_iter().flat_map(|link| &link.drafts);
+        if drafts
+            .into_iter()
+            .any(|waiting| waiting.draft.in_reply_to == Some(request))
+        {
+            return Err(LocalError::NotWaiting(request));
+        }
         if message.form != Form::Call(Method::Request) {
             return Err(if message.form == Form::Call(Method::Handoff) {
                 LocalError::IsHandoff(request)

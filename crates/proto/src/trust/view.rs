@@ -93,7 +93,17 @@ impl TrustView {
         let mut revoked = self.revoked.get(&named).into_iter().flatten();
         revoked.any(|revocation| {
             let counts = revocation.root == certificate.root || self.is_authentic(revocation);
-            counts && certificate.serial <= revocation.serial
+            // Whoever stole a root cannot keep its named successor out.
+            let outranked = revocation.root != certificate.root && self.succeeds(certificate);
+            counts && !outranked && certificate.serial <= revocation.serial
+        })
+    }
+
+    /// Whether the certificate's root is the named successor of the one that is pinned.
+    fn succeeds(&self, certificate: &Certificate) -> bool {
+        let pinned = self.principals.get(&certificate.principal);
+        pinned.is_some_and(|pinned| {
+            pinned.root != certificate.root && pinned.is_succeeded_by(&certificate.root)
         })
     }
 
@@ -175,7 +185,8 @@ impl TrustView {
         // that the sender makes anew each time.
         let newest = peer.newest().map_or(0, |newest| newest.serial);
         let same = peer.newest() == Some(certificate);
-        match certificate.serial > newest || same {
+        // Under the successor of a root the serials begin anew.
+        match certificate.serial > newest || same || self.succeeds(certificate) {
             true if peer.withdrawn => Standing::Withdrawn,
             true => Standing::Bound(peer),
             false => Standing::Older,
