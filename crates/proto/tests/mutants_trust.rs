@@ -16,9 +16,10 @@ use forge::{envelope, headers, read, sign};
 use household::people::announce;
 use household::{Agent, at, identity, key};
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
-use signet_proto::envelope::{Unverified, Verified};
+use signet_proto::envelope::Unverified;
 use signet_proto::keys::SealSecret;
 use signet_proto::reject::Reason;
+use signet_proto::verify::Verified;
 use zeroize::Zeroizing;
 
 /// Bob, who knows Alice.

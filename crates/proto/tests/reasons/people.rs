@@ -78,13 +78,13 @@ impl Faults<'_> {
 
     pub fn in_decrees(&mut self) {
         let sister = identity("agent-bob-2", "bob");
-        let again = message(&sister, "agent-bob", Method::Pause, "input", NOW);
+        let again = message(&sister, "agent-bob", Method::Resume, "input", NOW);
         self.add(
-            "v12-a-pause-that-was-obeyed-before",
+            "v12-a-resume-under-the-number-of-the-pause",
             Reason::StatementStale,
             "paused",
             sign(again, &sister.signing),
-            "an old word of the person's cannot be repeated, whoever carries it",
+            "the numbers of a person's words only rise",
         );
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
     print(&match paused {
         true => format!(
             "the agents of {} pause: none is handed a message, and none sends one\n  \
-               those on other machines are told as soon as they are reached; to go on: signet resume\n",
+               those that this agent knows are told as soon as they are reached; to go on: signet resume\n",
             control.principal
         ),
         false => format!(
