@@ -7,7 +7,7 @@ use signet_proto::reject::Reason;
 use signet_proto::statement::{PauseStatement, Revocation};
 
 use super::Wire;
-use super::house::pen::{Pen, fresh_id, key, seed, with};
+use super::house::pen::{Pen, key, seed};
 
 impl Wire<'_> {
     pub(super) fn taken_back(&mut self) {
@@ -34,7 +34,7 @@ impl Wire<'_> {
         }
     }
 
-    /// Bob's person has a second agent, which tells the same word twice.
+    /// Bob's person has a second agent, which tells an older word after a newer one.
     pub(super) fn said_before(&mut self) {
         let bob = self.bob.agent.clone();
         let root = key(self.bob, "root");
@@ -44,13 +44,14 @@ impl Wire<'_> {
         let control = ControlCertificate::parse(&control).unwrap();
         let signing: SigningKey = key(self.bob, "control");
         let now = signet::clock::now();
-        let word = PauseStatement::sign(false, 7, now, &control, &signing).unwrap();
-        let body = json!({"statement": word.to_value(), "control": control.to_value()});
-        let told = second.call("agent.resume", &bob, body);
-        let bytes = second.sign(told.clone());
+        let told = |serial| {
+            let word = PauseStatement::sign(false, serial, now, &control, &signing).unwrap();
+            let body = json!({"statement": word.to_value(), "control": control.to_value()});
+            second.call("agent.resume", &bob, body)
+        };
+        let bytes = second.sign(told(7));
         let line = self.bob.hears(&mut self.sender, &bytes);
         assert_eq!(line["verdict"], "accepted", "{line}");
-        let again = with(told, "message-id", fresh_id());
-        self.expect(Reason::StatementStale, &second.sign(again));
+        self.expect(Reason::StatementStale, &second.sign(told(6)));
     }
 }
