@@ -1,0 +1,103 @@
+//! Seeds, many or one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::household::net::Dice;
+use crate::mood::Mood;
+use crate::world::{Event, World};
+
+/// How many seeds a plain `cargo test` runs.
+const SEEDS: u64 = 2_000;
+/// How long everything has to come to its end when nothing goes wrong any more, in ms.
+const CALM: i64 = 4 * 3_600_000;
+
+/// The run of a seed, to its end.
+fn run(seed: u64, loud: bool) -> Result<(u64, u64), String> {
+    let mut dice = Dice(seed);
+    let mood = Mood::of(&mut dice);
+    let mut world = World::new(seed, mood, dice, loud);
+    let done = catch_unwind(AssertUnwindSafe(|| live(&mut world)));
+    done.map(|()| world.trace.digest()).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        format!(
+            "seed {seed}: {}\n{}\nagain: SIGNET_SEED={seed} cargo test -p signet-proto --test simulation",
+            text.unwrap_or_default(),
+            world.trace.tail()
+        )
+    })
+}
+
+fn live(world: &mut World) {
+    world.begin();
+    for _ in 0..world.mood.acts {
+        let when = world.dice.below(world.mood.chaos as u64) as i64;
+        world.plan(when, Event::Act);
+    }
+    for (when, fault) in world.mood.faults.clone() {
+        world.plan(when, Event::Fault(fault));
+    }
+    world.run_until(world.mood.chaos);
+    world.mend_all();
+    world.run_until(world.mood.chaos + CALM);
+    world.watch_end();
+}
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn every_seed_ends_well() {
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    let (seeds, next) = (asked("SIGNET_SEEDS").unwrap_or(SEEDS), AtomicU64::new(0));
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::panic::set_hook(Box::new(|_| {}));
+    let started = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        break;
+                    }
+                    if let Err(told) = run(seed, false) {
+                        failures.lock().unwrap().push((seed, told));
+                    }
+                }
+            });
+        }
+    });
+    let _ = std::panic::take_hook();
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    println!("{seeds} seeds in {:.1?}", started.elapsed());
+    let first = failures
+        .first()
+        .map(|(_, told)| told.clone())
+        .unwrap_or_default();
+    let summary: Vec<_> = failures
+        .iter()
+        .map(|(_, told)| told.lines().next().unwrap_or_default())
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{}\n\n{} of {seeds} failed\n{first}",
+        summary.join("\n"),
+        failures.len()
+    );
+}
+
+#[test]
+fn a_seed_is_one_run() {
+    for seed in 0..20 {
+        assert_eq!(run(seed, false).ok(), run(seed, false).ok());
+    }
+}
