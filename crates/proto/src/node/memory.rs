@@ -43,7 +43,11 @@ impl Node {
         self.apply(ts, entry);
     }
 
+    /// A line's time is never before that of the line above it, whatever the clock was set to: what is
+    /// remembered goes by the line's.
     pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
+        let now = self.written.max(now);
+        self.written = now;
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
             Entry::Genesis(own) => self.apply_genesis(own),

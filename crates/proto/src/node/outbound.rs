@@ -232,7 +232,8 @@ impl Node {
                 continue;
             }
             let mut draft = waiting.draft;
-            draft.life = waiting.until.since(at.now);
+            // A clock that was set back gives it no longer life than it was written with.
+            draft.life = draft.life.min(waiting.until.since(at.now));
             let message_id = draft.message_id;
             if draft.life.is_zero() {
                 self.end_draft(
