@@ -25,6 +25,8 @@ pub struct Agent {
     pub sluggish: u64,
     /// The mailbox has been read up to what stood there at the last connect.
     pub drained_to: Option<u64>,
+    /// The broker's store that it last saw.
+    pub epoch: Option<u32>,
     /// Timer calls at one and the same moment.
     pub spins: (i64, u32),
     seed: u64,
@@ -42,6 +44,7 @@ impl Agent {
             online: false,
             sluggish: 5,
             drained_to: None,
+            epoch: None,
             spins: (0, 0),
             seed,
         }
@@ -85,6 +88,7 @@ impl Agent {
         self.online = false;
         self.life += 1;
         self.drained_to = None;
+        self.epoch = None;
         let before = self.disk.durable.len();
         let done = self.disk.crash(dice);
         for line in &self.disk.durable[before..] {

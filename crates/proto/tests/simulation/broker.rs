@@ -140,13 +140,25 @@ impl World {
         }
     }
 
-    fn drained(&mut self, _who: usize) {}
-
-    pub fn note_stored(&mut self, from: usize, life: u32, peer: AgentId, name: MessageId) {
-        if self.agents[from].life == life && self.agents[from].online && self.broker.up {
-            self.stored(from, &peer, name);
+    /// What waited in an agent's own mailbox when it connected has been judged.
+    pub fn drained(&mut self, who: usize) {
+        let agent = &mut self.agents[who];
+        let at = agent.at(self.now);
+        if let Some(node) = agent.node.as_mut() {
+            let outcome = node.handle_drained(at);
+            self.keep(who, outcome, Vec::new());
         }
     }
 
-    fn stored(&mut self, _from: usize, _peer: &AgentId, _name: MessageId) {}
+    pub fn note_stored(&mut self, from: usize, life: u32, peer: AgentId, name: MessageId) {
+        let agent = &mut self.agents[from];
+        let at = agent.at(self.now);
+        if agent.life == life
+            && agent.online
+            && self.broker.up
+            && let Some(node) = agent.node.as_mut()
+        {
+            node.handle_stored(at, &peer, name);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What goes wrong, and how it is mended.
 
+use signet_proto::node::{Outgoing, State};
+
 use crate::cast::NAMES;
 use crate::household::net::Dice;
 use crate::household::people::same;
@@ -49,8 +51,6 @@ impl World {
         let after = match fault {
             Fault::Crash(who, after) => {
                 self.crash(who);
-                let life = self.agents[who].life;
-                let _ = life;
                 self.plan(after, Event::Start(who));
                 return;
             }
@@ -134,8 +134,13 @@ impl World {
 
     pub fn compare(&self, who: usize) {
         let agent = &self.agents[who];
-        if let Some(node) = &agent.node {
-            same(node, &agent.retold(), agent.at(self.now));
+        let Some(node) = &agent.node else { return };
+        let again = agent.retold();
+        same(node, &again, agent.at(self.now));
+        let ours = self.sent.iter().filter(|(_, sent)| sent.from == who);
+        for name in ours.map(|(name, _)| *name) {
+            let [live, told] = [node, &again].map(|node| node.status(name).map(lasting));
+            assert_eq!(live, told, "{} remembers another fate", NAMES[who]);
         }
     }
 
@@ -176,11 +181,32 @@ impl World {
             return;
         };
         agent.online = true;
-        let outcome = node.handle_connected(at);
-        note!(self, "{} connects", NAMES[who]);
-        self.keep(who, outcome, Vec::new());
-        if self.mood.mailbox {
-            self.offer_all(who);
+        let mut outcomes = vec![node.handle_connected(at)];
+        // A consumer that was made anew says that the store is another.
+        let known = agent.epoch.replace(self.broker.epoch);
+        if known.is_some_and(|known| known != self.broker.epoch) {
+            outcomes.push(node.handle_mailbox_lost(at));
         }
+        note!(self, "{} connects", NAMES[who]);
+        for outcome in outcomes {
+            self.keep(who, outcome, Vec::new());
+        }
+        match self.mood.mailbox {
+            true => self.offer_all(who),
+            false => self.drained(who),
+        }
+    }
+}
+
+/// What the network said of a message is not in the log.
+fn lasting(out: Outgoing) -> Outgoing {
+    let state = match out.state {
+        State::Published => State::Queued,
+        state => state,
+    };
+    Outgoing {
+        state,
+        stored: false,
+        ..out
     }
 }

@@ -21,6 +21,8 @@ pub struct Index {
     pub names: BTreeMap<MessageId, Arc<Message>>,
     /// What our agent took, or answered.
     pub done: BTreeSet<(AgentId, MessageId)>,
+    /// Our requests that were answered.
+    pub answers: BTreeSet<MessageId>,
     /// Peers of whose clocks a line speaks.
     pub clocks: BTreeSet<AgentId>,
     /// The first line that broke a rule.
@@ -35,6 +37,11 @@ impl Index {
                     if !self.accepted.insert(verdict.hash) {
                         self.break_rule("a message was accepted twice", verdict.hash);
                     }
+                    let taken = verdict
+                        .message()
+                        .filter(|taken| taken.form.method().is_none());
+                    self.answers
+                        .extend(taken.and_then(|taken| taken.headers.in_reply_to));
                 }
                 (Direction::In, Ruling::Rejected(Reason::Duplicate)) => {}
                 (Direction::In, Ruling::Rejected(reason)) => {

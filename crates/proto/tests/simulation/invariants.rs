@@ -185,7 +185,7 @@ impl World {
                 refused.is_some_and(|known| known.name() == reason) && !accepted,
                 "{what} is called refused for {reason}"
             ),
-            State::Unknown => panic!("{what} is unknown, and nobody lost anything"),
+            State::Unknown(_) => panic!("{what} is unknown, and nobody lost anything"),
             _ => {}
         }
         let before = self.sent.get(&name).and_then(|sent| sent.told.last());

@@ -243,6 +243,9 @@ impl World {
         if !self.agents[from].online {
             return;
         }
+        if let Some(node) = self.agents[from].node.as_mut() {
+            node.handle_unconfirmed(&cast::certificate(to).agent, name);
+        }
         let delay = |dice: &mut Dice, most: u64| 1 + dice.below(most) as i64;
         if self.mood.mailbox {
             if !self.dice.percent(self.mood.loss) {
