@@ -30,6 +30,10 @@ pub struct Ledger {
     heard: Timestamp,
     /// The oldest publication that the broker holds and the peer has perhaps not seen.
     oldest_stored: Option<Timestamp>,
+    /// When a silent peer is asked again about what the broker holds for it.
+    question: Option<Timestamp>,
+    /// How long it is asked nothing then.
+    silence: Duration,
 }
 
 /// A message that waits for a receipt.
@@ -79,6 +83,10 @@ pub struct Overdue {
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
 const FIRST_RESEND: Duration = Duration::from_secs(5);
 const LAST_RESEND: Duration = Duration::from_secs(300);
+/// What the broker holds for a silent peer goes out again after this long …
+const FIRST_SILENCE: Duration = Duration::from_secs(300);
+/// … and later after this long.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 /// A number is given up this long after its message expired.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
@@ -95,6 +103,8 @@ impl Default for Ledger {
             due: None,
             heard: Timestamp::from_millis(0),
             oldest_stored: None,
+            question: None,
+            silence: FIRST_SILENCE,
         }
     }
 }
@@ -159,6 +169,7 @@ impl Ledger {
     /// in time, goes out again.
     pub fn hear(&mut self, signed_at: Timestamp) {
         self.heard = self.heard.max(signed_at);
+        self.silence = FIRST_SILENCE;
         if self
             .oldest_stored
             .is_some_and(|at| is_heard(self.heard, at))
@@ -257,13 +268,18 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return overdue;
         }
+        let mut asks = self.asks(now);
         for waiting in self.waiting.values_mut() {
             let end = waiting.message.headers.expires_at;
             // After a clock was set back no timer lies further ahead than it ever would.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
-            } else if now >= waiting.resend && !waiting.is_parked(self.heard) {
+                continue;
+            }
+            let parked = waiting.is_parked(self.heard);
+            if (now >= waiting.resend && !parked) || (parked && now < end && asks) {
+                asks &= !parked;
                 if now < end {
                     overdue.resend.push(Arc::clone(&waiting.message));
                     waiting.handed = Handed::No;
@@ -333,14 +349,36 @@ impl Ledger {
         self.names.remove(&waiting.message.headers.message_id);
     }
 
+    /// Whether it is time to ask the peer again: its receipt may be lost. One copy in each session is
+    /// enough, ever more rarely, so that an absent peer's mailbox does not fill.
+    fn asks(&mut self, now: Timestamp) -> bool {
+        let question = self
+            .question
+            .map(|at| at.min(now.saturating_add(self.silence)));
+        self.question = question;
+        let due = question.is_some_and(|at| now >= at);
+        if due {
+            self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+            self.question = None;
+        }
+        due
+    }
+
     fn look_ahead(&mut self, now: Timestamp) {
         let heard = self.heard;
+        let parks = self
+            .waiting
+            .values()
+            .any(|waiting| waiting.is_parked(heard));
+        let question = self.question.unwrap_or(now.saturating_add(self.silence));
+        self.question = parks.then_some(question);
         let soon = now.saturating_add(FIRST_RESEND);
         let next = |waiting: &Waiting| match waiting.is_parked(heard) {
             true => soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP)),
             false => waiting.resend,
         };
-        self.due = self.waiting.values().map(next).min();
+        let all = self.waiting.values().map(next);
+        self.due = all.chain(self.question).min();
         let stored = self
             .waiting
             .values()
