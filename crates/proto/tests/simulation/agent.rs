@@ -9,6 +9,7 @@ use crate::disk::Disk;
 use crate::household::START;
 use crate::household::net::Dice;
 use crate::index::Index;
+use crate::sabotage::Sabotage;
 
 pub struct Agent {
     pub who: usize,
@@ -74,10 +75,12 @@ impl Agent {
     }
 
     /// What the log, durable or not, makes of a new node.
-    pub fn retold(&self) -> Node {
+    pub fn retold(&self, sabotage: Option<Sabotage>) -> Node {
         let mut node = cast::node(self.who, self.seed, self.life);
         for line in self.disk.lines() {
-            node.recall(line.ts, &line.entry);
+            if sabotage.is_none_or(|sabotage| !sabotage.hides(&line.entry)) {
+                node.recall(line.ts, &line.entry);
+            }
         }
         node
     }
@@ -97,8 +100,8 @@ impl Agent {
         done
     }
 
-    pub fn start(&mut self, now: i64) -> Outcome {
-        let mut node = self.retold();
+    pub fn start(&mut self, now: i64, sabotage: Option<Sabotage>) -> Outcome {
+        let mut node = self.retold(sabotage);
         node.handle_disconnected();
         let outcome = node.resume(self.at(now));
         self.node = Some(node);

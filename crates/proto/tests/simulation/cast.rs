@@ -41,7 +41,7 @@ pub fn certificate(who: usize) -> &'static Certificate {
     &papers(who).certificate
 }
 
-fn identity(who: usize) -> Identity {
+pub fn identity(who: usize) -> Identity {
     let papers = papers(who);
     let agent = papers.certificate.agent.as_str();
     let secret = Digest::of(&[b"sealing", agent.as_bytes()]).0;

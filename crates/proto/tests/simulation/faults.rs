@@ -7,6 +7,7 @@ use crate::household::net::Dice;
 use crate::household::people::same;
 use crate::mood::Mood;
 use crate::note;
+use crate::sabotage::Sabotage;
 use crate::world::{Event, World};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,6 +127,9 @@ impl World {
         self.compare(who);
         let agent = &mut self.agents[who];
         let done = agent.crash(&mut self.dice);
+        if self.sabotage == Some(Sabotage::DiskLies) {
+            agent.disk.durable.pop();
+        }
         self.watch_index(who);
         self.agents[who].online = true;
         self.perform(who, done);
@@ -135,7 +139,7 @@ impl World {
     pub fn compare(&self, who: usize) {
         let agent = &self.agents[who];
         let Some(node) = &agent.node else { return };
-        let again = agent.retold();
+        let again = agent.retold(None);
         same(node, &again, agent.at(self.now));
         let ours = self.sent.iter().filter(|(_, sent)| sent.from == who);
         for name in ours.map(|(name, _)| *name) {
@@ -149,7 +153,7 @@ impl World {
             return;
         }
         note!(self, "{} starts", NAMES[who]);
-        let outcome = self.agents[who].start(self.now);
+        let outcome = self.agents[who].start(self.now, self.sabotage);
         self.keep(who, outcome, Vec::new());
         self.reconnect(who);
         let life = self.agents[who].life;

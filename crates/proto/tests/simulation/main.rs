@@ -20,6 +20,7 @@ mod index;
 mod invariants;
 mod mood;
 mod runs;
+mod sabotage;
 mod tale;
 mod trace;
 mod workload;

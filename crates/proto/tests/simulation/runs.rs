@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::household::net::Dice;
 use crate::mood::Mood;
+use crate::sabotage::Sabotage;
 use crate::world::{Event, World};
 
 /// How many seeds a plain `cargo test` runs.
@@ -15,9 +16,14 @@ const CALM: i64 = 4 * 3_600_000;
 
 /// The run of a seed, to its end.
 fn run(seed: u64, loud: bool) -> Result<(u64, u64), String> {
+    run_with(seed, loud, None)
+}
+
+fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u64), String> {
     let mut dice = Dice(seed);
     let mood = Mood::of(&mut dice);
     let mut world = World::new(seed, mood, dice, loud);
+    world.sabotage = sabotage;
     let done = catch_unwind(AssertUnwindSafe(|| live(&mut world)));
     done.map(|()| world.trace.digest()).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -99,5 +105,34 @@ fn every_seed_ends_well() {
 fn a_seed_is_one_run() {
     for seed in 0..20 {
         assert_eq!(run(seed, false).ok(), run(seed, false).ok());
+    }
+}
+
+/// The first thing that a broken rule is noticed by.
+fn noticed(sabotage: Sabotage) -> String {
+    let seeds = 0..400;
+    let mut told = seeds.filter_map(|seed| run_with(seed, false, Some(sabotage)).err());
+    let told = told.next();
+    let told = told.unwrap_or_else(|| panic!("nobody notices {sabotage:?}"));
+    let first = told.lines().next().unwrap_or_default().to_owned();
+    println!("{sabotage:?}: {first}");
+    first
+}
+
+#[test]
+fn every_rule_that_is_broken_on_purpose_is_noticed() {
+    let broken = [
+        (Sabotage::EffectsFirst, "without a line"),
+        (Sabotage::ReceiptsFirst, "without a line"),
+        (Sabotage::WindowForgotten, ""),
+        (Sabotage::NumbersForgotten, ""),
+        (Sabotage::InboxForgotten, ""),
+        (Sabotage::SignedAnew, ""),
+        (Sabotage::DiskLies, ""),
+        (Sabotage::AckFirst, ""),
+    ];
+    for (sabotage, words) in broken {
+        let told = noticed(sabotage);
+        assert!(told.contains(words), "{sabotage:?}: {told}");
     }
 }

@@ -1,6 +1,6 @@
 //! Virtual time: one queue of events, the nodes' own timers, and what each event does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use signet_proto::ids::{AgentId, MessageId};
@@ -13,6 +13,7 @@ use crate::faults::Fault;
 use crate::household::net::Dice;
 use crate::mood::Mood;
 use crate::note;
+use crate::sabotage::Sabotage;
 use crate::trace::Trace;
 
 /// Something that happens at its time.
@@ -63,6 +64,10 @@ pub struct World {
     /// Pairs that cannot reach each other.
     pub cut: Vec<(usize, usize)>,
     pub calm: bool,
+    /// The rule that is broken on purpose.
+    pub sabotage: Option<Sabotage>,
+    /// What went out at least once.
+    pub published: BTreeSet<(usize, MessageId)>,
     /// Per agent and life: what was handed over.
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
     queue: BTreeMap<(i64, u64), Event>,
@@ -86,6 +91,8 @@ impl World {
             trace: Trace::new(loud),
             cut: Vec::new(),
             calm: false,
+            sabotage: None,
+            published: BTreeSet::new(),
             handed: BTreeMap::new(),
             queue: BTreeMap::new(),
             count: 0,
@@ -188,12 +195,19 @@ impl World {
     }
 
     /// Everything that a node decides goes to its log first.
-    pub fn keep(&mut self, who: usize, outcome: Outcome, taken: Vec<u64>) {
+    pub fn keep(&mut self, who: usize, mut outcome: Outcome, mut taken: Vec<u64>) {
         if outcome.entries.is_empty() && outcome.effects.is_empty() && taken.is_empty() {
             return;
         }
         for entry in &outcome.entries {
             note!(self, "{} {}", cast::NAMES[who], crate::tale::line(entry));
+        }
+        if let Some(sabotage) = self.sabotage {
+            let hasty = sabotage.hastens(&mut outcome);
+            self.perform(who, hasty);
+            if sabotage == Sabotage::AckFirst {
+                self.acknowledge(who, std::mem::take(&mut taken));
+            }
         }
         let agent = &mut self.agents[who];
         let due = agent.write(self.now, outcome, taken, &mut self.dice);
@@ -225,8 +239,9 @@ impl World {
                         .agents
                         .iter()
                         .position(|agent| agent.id() == signed.recipient());
+                    let bytes = self.bytes_of(who, &signed);
                     if let Some(to) = to {
-                        self.publish(who, to, name, Arc::clone(signed.bytes()));
+                        self.publish(who, to, name, bytes);
                     }
                 }
                 Effect::Deliver(_) | Effect::Answer(_) => {
