@@ -1,14 +1,17 @@
 //! One agent: its node, its log, its clock, its connection, and whoever reads its inbox.
 
+use std::sync::Arc;
+
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 
 use crate::cast;
-use crate::disk::Disk;
+use crate::disk::{Disk, Line};
 use crate::household::START;
 use crate::household::net::Dice;
 use crate::index::Index;
+use crate::restored::Past;
 use crate::sabotage::Sabotage;
 
 pub struct Agent {
@@ -22,6 +25,10 @@ pub struct Agent {
     /// Counts its starts; what was meant for an earlier life is void.
     pub life: u32,
     pub online: bool,
+    /// A copy of its durable lines.
+    pub copy: Option<Vec<Arc<Line>>>,
+    /// What it was before it was put back to the copy.
+    pub past: Option<Past>,
     /// The slowest commit of its disk, in ms.
     pub sluggish: u64,
     /// The mailbox has been read up to what stood there at the last connect.
@@ -43,6 +50,8 @@ impl Agent {
             offset: 0,
             life: 0,
             online: false,
+            copy: None,
+            past: None,
             sluggish: 5,
             drained_to: None,
             epoch: None,

@@ -22,6 +22,10 @@ pub enum Fault {
     Jump(usize, i64),
     /// The broker is down for so many ms, and comes back with or without its store.
     Broker(bool, i64),
+    /// Somebody copies the log.
+    Copy(usize),
+    /// The log is put back to that copy, and the agent is down for so many ms.
+    Restore(usize, i64),
     /// A disk that takes its time.
     Slow(usize, i64),
 }
@@ -55,6 +59,12 @@ impl World {
                 self.plan(after, Event::Start(who));
                 return;
             }
+            Fault::Copy(who) => {
+                let agent = &mut self.agents[who];
+                agent.copy = Some(agent.disk.durable.clone());
+                return;
+            }
+            Fault::Restore(who, after) => return self.restore(who, after),
             Fault::Offline(who, after) => {
                 self.disconnect(who);
                 after
@@ -98,7 +108,7 @@ impl World {
                     self.reconnect(who);
                 }
             }
-            Fault::Crash(..) | Fault::Jump(..) => {}
+            Fault::Crash(..) | Fault::Jump(..) | Fault::Copy(_) | Fault::Restore(..) => {}
         }
     }
 

@@ -19,6 +19,7 @@ mod household;
 mod index;
 mod invariants;
 mod mood;
+mod restored;
 mod runs;
 mod sabotage;
 mod tale;

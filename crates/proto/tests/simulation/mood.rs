@@ -22,6 +22,8 @@ pub struct Mood {
     /// How long everything may go wrong, in ms.
     pub chaos: i64,
     pub faults: Vec<(i64, Fault)>,
+    /// Whose log is put back to an older copy.
+    pub restored: Option<usize>,
 }
 
 impl Mood {
@@ -41,6 +43,7 @@ impl Mood {
             acts: 3 + dice.below(12),
             chaos,
             faults: Vec::new(),
+            restored: None,
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

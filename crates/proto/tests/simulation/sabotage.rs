@@ -27,10 +27,6 @@ pub enum Sabotage {
     SignedAnew,
     /// The disk loses its last durable line in a crash.
     DiskLies,
-    /// The mailbox hears of a message before its line is durable.
-    AckFirst,
-    /// Nothing of the inbox is handed over again.
-    Deaf,
 }
 
 impl Sabotage {

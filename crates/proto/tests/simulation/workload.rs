@@ -10,7 +10,6 @@ use signet_proto::node::{Content, Handing, LocalError, Outcome, Sending};
 
 use crate::cast::NAMES;
 use crate::note;
-use crate::sabotage::Sabotage;
 use crate::world::{Event, Sent, World};
 
 impl World {
@@ -91,9 +90,6 @@ impl World {
         };
         let waiting: Vec<_> = node.inbox().after(0).map(|item| item.message).collect();
         let mut left = false;
-        if self.sabotage == Some(Sabotage::Deaf) {
-            return;
-        }
         for message in waiting {
             if !self.agents[who].index.accepted.contains(&message.hash()) || self.dice.percent(20) {
                 left = true;

@@ -195,7 +195,7 @@ impl World {
     }
 
     /// Everything that a node decides goes to its log first.
-    pub fn keep(&mut self, who: usize, mut outcome: Outcome, mut taken: Vec<u64>) {
+    pub fn keep(&mut self, who: usize, mut outcome: Outcome, taken: Vec<u64>) {
         if outcome.entries.is_empty() && outcome.effects.is_empty() && taken.is_empty() {
             return;
         }
@@ -205,9 +205,6 @@ impl World {
         if let Some(sabotage) = self.sabotage {
             let hasty = sabotage.hastens(&mut outcome);
             self.perform(who, hasty);
-            if sabotage == Sabotage::AckFirst {
-                self.acknowledge(who, std::mem::take(&mut taken));
-            }
         }
         let agent = &mut self.agents[who];
         let due = agent.write(self.now, outcome, taken, &mut self.dice);
