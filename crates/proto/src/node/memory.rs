@@ -284,6 +284,11 @@ impl Node {
             return Changed::default();
         };
         confirm(session);
+        // What the peer says of its own numbers holds, whatever it says of ours.
+        if session.ledger.is_news(signed_at) {
+            let floor = receipt.floor;
+            session.window.take_floor(floor, &receipt.given_up);
+        }
         if !session.ledger.fits(&receipt, signed_at) {
             let misfit = !std::mem::replace(&mut session.closed, true);
             let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
@@ -291,10 +296,6 @@ impl Node {
                 misfit,
                 ..self.note_fates(now, lost)
             };
-        }
-        if session.ledger.is_news(signed_at) {
-            let floor = receipt.floor;
-            session.window.take_floor(floor, &receipt.given_up);
         }
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
         let settled = settled.map(|settled| {

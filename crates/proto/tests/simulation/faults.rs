@@ -125,6 +125,7 @@ impl World {
                 self.agents[who].offset = self.agents[who].offset.clamp(-30_000, 30_000);
             }
             self.start(who);
+            self.disconnect(who);
             self.reconnect(who);
         }
     }

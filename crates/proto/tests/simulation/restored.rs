@@ -19,6 +19,8 @@ pub struct Past {
     pub index: Index,
     /// What the copy did not hold.
     lost: BTreeSet<Digest>,
+    /// Who had been told of something in it that it was received.
+    told: BTreeSet<usize>,
     /// In which sessions that was.
     sessions: BTreeSet<SessionId>,
 }
@@ -62,6 +64,7 @@ impl World {
         let mut past = Past {
             index: old,
             lost: BTreeSet::new(),
+            told: BTreeSet::new(),
             sessions: BTreeSet::new(),
         };
         for line in agent.disk.durable.iter().skip(copy.len()) {
@@ -75,7 +78,15 @@ impl World {
             }
         }
         agent.disk.durable = copy;
-        agent.past = Some(past);
+        let told = self.agents.iter().filter(|other| {
+            other.index.names.values().any(|message| {
+                let told = self.sent.get(&message.headers.message_id);
+                past.lost.contains(&message.hash())
+                    && told.is_some_and(|sent| sent.told.contains(&State::Received))
+            })
+        });
+        past.told = told.map(|other| other.who).collect();
+        self.agents[who].past = Some(past);
         note!(self, "{} is put back", NAMES[who]);
         self.plan(after, Event::Start(who));
     }
@@ -126,12 +137,7 @@ impl World {
                 .lost
                 .iter()
                 .any(|hash| peer.index.accepted.contains(hash));
-            let told = peer.index.names.values().any(|message| {
-                let told = self.sent.get(&message.headers.message_id);
-                past.lost.contains(&message.hash())
-                    && told.is_some_and(|sent| sent.told.contains(&State::Received))
-            });
-            if !heard && !told {
+            if !heard && !past.told.contains(&peer.who) {
                 continue;
             }
             let now = peer.at(self.now).now;
