@@ -13,10 +13,14 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod chain;
+mod checkpoint;
 mod error;
 mod escape;
 mod file;
+mod keys;
 mod log;
+mod merkle;
+mod note;
 mod open;
 mod read;
 mod record;
@@ -25,8 +29,10 @@ mod tail;
 mod verify;
 
 pub use chain::Head;
+pub use checkpoint::CHECKPOINT_LINES;
 pub use error::LogError;
 pub use escape::{printable, visible};
+pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
 pub use read::{Lines, read, read_file};
