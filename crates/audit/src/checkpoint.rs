@@ -20,7 +20,15 @@ pub const CHECKPOINT_LINES: u64 = 256;
 
 /// More lines than a log leaves without a checkpoint, whatever stops it: at the end of a month's file
 /// this many lines without one mean that checkpoints were taken away.
-pub(crate) const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
+const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
+
+/// A month has its first checkpoint right after its first line, and those that record torn ends.
+const BEFORE_FIRST: u64 = 8;
+
+/// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped.
+pub(crate) fn are_missing(lines: u64, covered: u64) -> bool {
+    lines - covered.min(lines) > UNCOVERED || (covered == 0 && lines > BEFORE_FIRST)
+}
 
 /// The file of checkpoints that belongs to a month's file.
 pub(crate) fn checkpoints_of(month: &Path) -> PathBuf {
@@ -201,7 +209,7 @@ impl Month {
         if last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
-        if self.secret.is_some() && self.tree.size() - self.covered > UNCOVERED {
+        if self.secret.is_some() && are_missing(self.tree.size(), self.covered) {
             return fault("checkpoints are missing that were made");
         }
         notes.map_or(Ok(()), |notes| cut(&self.path, notes.end))

@@ -38,4 +38,6 @@ pub use open::Sight;
 pub use read::{Lines, read, read_file};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
-pub use verify::{Fault, LogReport, Report, log_files, verify};
+pub use verify::{
+    Depth, Fault, LogReport, Progress, Report, Witness, log_files, verify, verify_with,
+};

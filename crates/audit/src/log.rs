@@ -268,7 +268,7 @@ impl Log {
     }
 
     /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as
-    /// its first line, durable; then the old key is destroyed. A start goes on at the first step
+    /// its first line, durable, the first checkpoint; then the old key is destroyed. A start goes on at the first step
     /// missing.
     fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
         self.append_mark(self.tip.ts, &Mark::Close)?;
@@ -295,6 +295,7 @@ impl Log {
         self.append_members(ts, &members)?;
         if self.checkpoints.is_some() {
             self.commit()?;
+            self.checkpoint()?;
             self.destroy_old_keys()?;
         }
         Ok(())

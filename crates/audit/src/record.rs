@@ -149,6 +149,8 @@ impl Mark {
     pub(crate) const OPEN: &'static str = "open";
     pub(crate) const CLOSE: &'static str = "close";
     pub(crate) const RECOVERY: &'static str = "recovery";
+    /// The kinds that shape the files, with that of the first line.
+    pub(crate) const ALL: [&str; 4] = [Self::GENESIS, Self::OPEN, Self::CLOSE, Self::RECOVERY];
 
     /// Writes `"kind":…` and the mark's members, without braces.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -200,6 +202,28 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// Reads the frame alone, and nothing behind it.
+    pub(crate) fn scan(raw: &[u8]) -> Option<Self> {
+        let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
+        let start = std::str::from_utf8(start).or_else(|error| {
+            std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
+        });
+        let text = start.ok()?.strip_prefix("{\"v\":1,\"seq\":")?;
+        let (seq, text) = text.split_once(",\"ts\":\"")?;
+        let (ts, text) = text.split_once("\",\"prev\":\"")?;
+        let (prev, text) = text.split_once("\",\"kind\":\"")?;
+        let (kind, _) = text.split_once('"')?;
+        let frame = Self {
+            seq: seq.parse().ok()?,
+            ts: ts.parse().ok()?,
+            prev: Digest::from_hex(prev).ok()?,
+            kind: kind.to_owned(),
+        };
+        let spelling = preamble(frame.seq, frame.ts, &frame.prev);
+        let is_whole = raw.starts_with(spelling.as_bytes()) && raw.ends_with(b"}");
+        is_whole.then_some(frame)
+    }
+
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
         let Value::Object(members) = json::parse(raw, Limits::LINE)? else {
@@ -272,3 +296,5 @@ fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, Re
 }
 
 const CHECKPOINT_KEY: &str = "checkpoint-key";
+/// In bytes: more than the longest frame and kind.
+const LONGEST_FRAME: usize = 256;

@@ -81,7 +81,7 @@ fn an_honest_log_holds_and_says_up_to_where() {
     assert_eq!(
         report.sentence(),
         format!(
-            "agent-alice-001: the log holds from seq 1 to seq 10, head {}: 10 lines in 1 file, 8 signatures.",
+            "agent-alice-001: the log holds from seq 1 to seq 10, head {}: 10 lines in 1 file, 8 signatures; proven by its chain alone, without checkpoints, and by no peer's head: cut off at its end or written anew, it would look the same.",
             head.to_hex()
         )
     );
