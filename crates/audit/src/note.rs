@@ -203,12 +203,12 @@ impl Notes {
             let mut limited = (&mut self.input).take((LONGEST - start) as u64);
             let read = limited.read_until(b'\n', &mut note);
             let read = read.map_err(at(&self.path))?;
-            if note.last() != Some(&b'\n') {
-                return Ok(match (note.len(), read) {
-                    (0, _) => Next::End,
-                    (LONGEST, _) => Next::Malformed,
-                    _ => Next::Torn,
-                });
+            if read == 0 || note.last() != Some(&b'\n') {
+                return match note.len() {
+                    0 => Ok(Next::End),
+                    LONGEST => Ok(Next::Malformed),
+                    torn => self.step_back(torn).map(|()| Next::Torn),
+                };
             }
             empty += usize::from(read == 1);
         }
@@ -217,6 +217,12 @@ impl Notes {
         let text = note.strip_suffix(b"\n").unwrap_or_default();
         let note = std::str::from_utf8(text).ok().and_then(Note::parse);
         Ok(note.map_or(Next::Malformed, Next::Note))
+    }
+
+    /// What is torn now may be whole at the next look.
+    fn step_back(&mut self, bytes: usize) -> Result<(), LogError> {
+        let back = i64::try_from(bytes).unwrap_or(0);
+        self.input.seek_relative(-back).map_err(at(&self.path))
     }
 }
 
