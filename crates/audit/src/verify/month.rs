@@ -44,9 +44,9 @@ impl Month {
         })
     }
 
-    /// Takes the first line's key.
+    /// Takes the first line's key. A file that is not named as a month stands without checkpoints.
     pub(super) fn promise(&mut self, key: Option<VerifyKey>) {
-        self.key = key;
+        self.key = key.filter(|_| !self.name.is_empty());
     }
 
     /// Whether its first line names a key.

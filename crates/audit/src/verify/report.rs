@@ -48,7 +48,7 @@ pub struct LogReport {
     pub checkpoints: u64,
     /// The last line that a checkpoint covers.
     pub proven: Option<Head>,
-    /// The months (`YYYY-MM`) whose first line names no key for checkpoints.
+    /// The months (`YYYY-MM`), or files, whose first line names no key for checkpoints.
     pub unpromised: Vec<String>,
     /// What the logs of peers, given too, remember of this one.
     pub witnesses: Vec<Witness>,
@@ -179,7 +179,7 @@ impl LogReport {
             (Some(head), false) => format!(
                 "proven by its own checkpoints up to seq {}, but for {}, where there are none",
                 head.seq,
-                self.unpromised.join(", ")
+                printable(&self.unpromised.join(", "))
             ),
             (None, true) if !self.unpromised_only() => {
                 "proven by its chain alone, for it has no checkpoint yet".to_owned()

@@ -148,10 +148,10 @@ impl<'a, 'p> Walk<'a, 'p> {
         }
         self.report.checkpoints += self.month.count;
         self.report.proven = self.month.proven.or(self.report.proven);
-        if !self.month.is_promised()
-            && let Some(month) = month_of(&self.file)
-        {
-            self.report.unpromised.push(month.to_owned());
+        if !self.month.is_promised() {
+            let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+            let name = month_of(&self.file).map_or(name, std::borrow::Cow::Borrowed);
+            self.report.unpromised.push(name.into_owned());
         }
         Ok(())
     }
