@@ -24,16 +24,30 @@
 
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod backlog;
 mod backoff;
 mod config;
+mod confirm;
+mod connection;
+mod drained;
 mod error;
+mod handle;
 mod link;
+mod mailbox;
 mod nats;
+mod outlet;
 mod session;
+mod setup;
 mod signals;
+mod standing;
+mod store;
 
+pub use arrival::Arrival;
 pub use backoff::Backoff;
-pub use config::{Config, Login, Secret, Tls};
+pub use config::{Config, Login, Mailbox, STREAM, Secret, Tls};
+pub use confirm::{Confirmation, Storage};
 pub use error::Error;
-pub use nats::{Arrival, Inbox, Nats};
+pub use handle::{Handle, Settlement};
+pub use nats::{Inbox, Nats};
+pub use setup::{Difference, Done, Made, Place, Report, set_up};
