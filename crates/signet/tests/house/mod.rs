@@ -84,6 +84,8 @@ impl House {
         };
         let args = ["init", "--agent", agent, "--principal", principal];
         home.done(&[&args[..], more].concat());
+        // What watches the bus would see every question for a mailbox.
+        home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
         // Tests talk faster than people.
         for key in ["messages-per-minute", "conversation-messages-per-minute"] {
             let default = if key.starts_with('c') { 60 } else { 120 };
