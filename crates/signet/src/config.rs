@@ -188,6 +188,10 @@ impl NatsLogin {
         let file = |key| section.file(key, home);
         let user = section.text("user")?.map(str::to_owned);
         match (file("creds")?, file("nkey")?, user, file("password_file")?) {
+            // What `signet nats key` made is meant to be used.
+            (None, None, None, None) if home.nats_seed().exists() => {
+                Ok(Self::Nkey(home.nats_seed()))
+            }
             (None, None, None, None) => Ok(Self::None),
             (Some(creds), None, None, None) => Ok(Self::Creds(creds)),
             (None, Some(nkey), None, None) => Ok(Self::Nkey(nkey)),
@@ -309,7 +313,7 @@ principal = "PRINCIPAL"
 # mailbox = "jetstream"                  # what `signet nats setup` made; "core": never ask for one
 # One login, or none; the files must be readable by you alone:
 # creds = "nats.creds"
-# nkey = "nats.nk"
+# nkey = "nats.nk"                       # by itself, when `signet nats key` has made it
 # user = "AGENT"
 # password_file = "nats.password"
 
