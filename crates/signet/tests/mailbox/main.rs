@@ -98,12 +98,13 @@ fn killed_between_the_line_and_the_ack_the_message_comes_again_and_is_recognised
     let sent = alice
         .send(&bob, "notification", &json!({"once": true}))
         .unwrap();
-    let arrived = |home: &Home| {
-        let log = home.log();
-        let found = messages(&log, "in", "accepted").any(|line| header(line, "message-id") == sent);
-        found.then_some(())
-    };
-    eventually("it is durable", || arrived(&bob));
+    let line = eventually("it is durable", || {
+        let log = bob.log();
+        let mut taken = messages(&log, "in", "accepted");
+        taken
+            .find(|line| header(line, "message-id") == sent)
+            .cloned()
+    });
     bob.kill();
     house.guard(&[&alice, &bob], |config| config);
     bob.start();
@@ -111,8 +112,9 @@ fn killed_between_the_line_and_the_ack_the_message_comes_again_and_is_recognised
     // The mailbox waits 30 s for a word, then delivers again.
     eventually("the copy is seen", || {
         let log = bob.log();
-        let copies = messages(&log, "in", "rejected");
-        (copies.filter(|line| line["reason"] == "duplicate").count() > 0).then_some(())
+        let mut copies = messages(&log, "in", "rejected");
+        copies.find(|copy| copy["reason"] == "duplicate" && copy["sha256"] == line["sha256"])?;
+        Some(())
     });
     all_arrive_once(&alice, &bob, &[sent]);
 }

@@ -12,7 +12,7 @@ use signet_transport::{Arrival, Config, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
 use crate::server::Server;
-use crate::{ALPHA, config, message, next, silent, up};
+use crate::{ALPHA, config, connected, message, next, silent, up};
 
 #[tokio::test]
 async fn an_nkey_opens_the_door_and_another_does_not() {
