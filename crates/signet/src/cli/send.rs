@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Map, Value};
 
 use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
+use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, print};
 
 /// See `signet send --help`.
@@ -94,23 +95,23 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
-    let id = text(sent, "message-id");
-    match (text(sent, "state"), sent.get("answer")) {
+    let place = Whereabouts::of(sent, &args.peer);
+    let id = place.id;
+    match (place.word, sent.get("answer")) {
         ("answered", Some(answer)) => tell_answer(args, answer, took),
         ("refused", _) => {
-            let what = format!("{}: {} refused {id}", text(sent, "reason"), args.peer);
-            Err(Failure::new(
-                Exit::Refused,
-                what,
-                "docs/protocol.md lists the reasons and what to do",
-            ))
+            let what = format!("{}: {id} is refused: {}", place.reason, place.sentence());
+            let next = place.next();
+            let next =
+                next.unwrap_or("docs/protocol.md lists the reasons and what to do".to_owned());
+            Err(Failure::new(Exit::Refused, what, next))
         }
         ("received", _) if args.json => Ok(()),
         ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
         (state @ ("queued" | "published"), _)
             if args.wait == 0.0 && !args.json && sent.get("waits-for").is_none() =>
         {
-            print(&format!("{state}: {id}\n"))
+            print(&format!("{state}: {id}\n  {}\n", place.sentence()))
         }
         ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
         ("queued", _)
@@ -118,53 +119,35 @@ fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
                 .get("waits-for")
                 .is_some_and(|waits| waits != "session") =>
         {
-            let waits = text(sent, "waits-for");
             print(&format!(
-                "queued: {id} waits for {waits}\n  next: {}\n",
-                next_for(waits, id, &args.peer)
+                "queued: {id} waits for {}\n  next: {}\n",
+                place.waits_for,
+                place.next().unwrap_or_default()
             ))
         }
         ("queued", _) => {
             let what = format!(
-                "no-answer: nothing came from {} within {} s; {id} waits for a session or an answer",
-                args.peer, args.wait
+                "no-answer: nothing came from {} within {} s; {id} is queued: {}",
+                args.peer,
+                args.wait,
+                place.sentence()
             );
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "signet status shows what waits; it goes out by itself",
-            ))
+            let next = format!("signet status {id} says where it is; it goes out by itself");
+            Err(Failure::new(Exit::NotReachable, what, next))
         }
         ("published", _) => {
             let what = format!(
                 "no-answer: nothing came from {} within {} s; {id} was sent",
                 args.peer, args.wait
             );
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "a late answer stands in signet inbox",
-            ))
+            let next = format!("signet status {id}; a late answer stands in signet inbox");
+            Err(Failure::new(Exit::NotReachable, what, next))
         }
         (state, _) => {
-            let what = format!("{state}: {id} to {}", args.peer);
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "send it again, as a new message",
-            ))
+            let what = format!("{state}: {id}: {}", place.sentence());
+            let next = place.next().unwrap_or_default();
+            Err(Failure::new(Exit::NotReachable, what, next))
         }
-    }
-}
-
-/// What a person does about a message that waits for people.
-fn next_for(waits: &str, id: &str, peer: &str) -> String {
-    match waits {
-        "approval" => format!("signet approve {id}, or signet approve {id} --refuse"),
-        "introduction" => format!(
-            "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
-        ),
-        _ => "signet resume, when your agents may go on".to_owned(),
     }
 }
 
