@@ -2,6 +2,8 @@
 
 mod each;
 mod handler;
+mod round;
+mod tries;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -39,6 +39,9 @@ pub(super) struct SendArgs {
     /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
+    /// How long it may wait and live, a week at most [default: 72 hours]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    life: Option<u64>,
     /// How long to wait for the answer or the receipt; 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     wait: f64,
@@ -73,6 +76,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     );
     put("continues", args.continues.as_deref().map(Into::into));
     put("data-tier", args.tier.map(Into::into));
+    put("life", args.life.map(Into::into));
     put("wait", Some(args.wait.into()));
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
         Failure::new(

@@ -55,7 +55,7 @@ impl Heart {
     fn not_ours(&self, name: MessageId) -> RpcError {
         let text = match self.node.inbox().named(name).first() {
             Some(message) => format!(
-                "{name} is no message of this agent's but came from {}; it waits: signet inbox",
+                "{name} is no message of this agent's own, but came from {}; signet inbox",
                 message.headers.agent_id
             ),
             None => format!(
