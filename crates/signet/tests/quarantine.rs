@@ -412,6 +412,44 @@ fn following_handles_what_arrives_and_two_handlers_do_not_share_an_inbox() {
     assert_eq!(tries(&bob, &first).len(), 2);
 }
 
+/// The daemon cuts off whoever does not read for five seconds.
+#[test]
+fn a_handler_slower_than_what_arrives_misses_nothing_and_sees_nothing_twice() {
+    const MANY: usize = 60;
+    let house = House::new();
+    let (alice, mut bob) = house.alice_and_bob();
+    let (seen, gate) = (house.path("seen"), house.path("gate"));
+    let script = format!(
+        "jq -r .body.n >> '{}'; until [ -e '{}' ]; do sleep 0.05; done",
+        seen.display(),
+        gate.display()
+    );
+    let mut child = each(&bob, &["--follow"], &script).spawn().unwrap();
+    let padding = "x".repeat(60_000);
+    for n in 0..MANY {
+        alice
+            .send(&bob, "notification", &json!({"n": n, "padding": padding}))
+            .unwrap();
+    }
+    eventually("all have arrived", || {
+        (bob.inbox().len() == MANY).then_some(())
+    });
+    std::thread::sleep(std::time::Duration::from_secs(7));
+    std::fs::write(gate, "").unwrap();
+    eventually("the inbox is empty", || {
+        bob.inbox().is_empty().then_some(())
+    });
+    let mut all: Vec<usize> = lines(&seen)
+        .iter()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..MANY).collect::<Vec<_>>());
+    bob.kill();
+    let ended = eventually("it ends with its daemon", || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(3));
+}
+
 #[test]
 fn a_pause_hands_nothing_over_and_spends_no_tries() {
     let house = House::new();
