@@ -37,6 +37,16 @@ fn a_message_to_a_peer_that_is_down_is_queued_then_received_and_that_is_remember
     alice.start();
     let nothing = "nothing is on its way: every message has its receipt, or an end\n";
     assert_eq!(alice.done(&["outbox"]), nothing);
+    let said = alice.done(&[
+        "send", &bob.agent, "--notify", "{}", "--wait", "0", "--life", "1",
+    ]);
+    assert!(
+        said.starts_with("queued: ") && said.contains("waits for a session"),
+        "{said}"
+    );
+    eventually("it expires", || {
+        (alice.done(&["outbox"]) == nothing).then_some(())
+    });
     let id = tells(&alice, &bob.agent, &[]);
     let said = becomes(&alice, &id, "queued");
     assert!(
@@ -136,6 +146,12 @@ fn a_request_is_received_then_answered() {
     let sent: Value = serde_json::from_str(&alice.done(&args)).unwrap();
     let id = sent["message-id"].as_str().unwrap();
     becomes(&alice, id, "received");
+    let args = ["send", &bob.agent, "--request", "{}", "--wait", "3"];
+    let said = alice.fails(3, &args);
+    assert!(
+        said.contains("is received: agent-bob has it, durably"),
+        "{said}"
+    );
     let said = bob.fails(1, &["status", id]);
     assert!(
         said.contains("came from agent-alice") && said.contains("next: signet inbox"),

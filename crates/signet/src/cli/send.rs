@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
 use super::whereabouts::Whereabouts;
@@ -88,71 +88,81 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let mut client = connect(home, wait)?;
     let start = Instant::now();
     let sent = client.call("send", &Value::Object(params))?;
-    let told = tell(&args, &sent, start.elapsed());
+    let took = start.elapsed();
+    // While we waited it may have moved without an end: a receipt is none for a request.
+    let now = match text(&sent, "state") {
+        "queued" | "published" if args.wait > 0.0 => {
+            let name = json!({"message-id": text(&sent, "message-id")});
+            client.call("message.status", &name).ok()
+        }
+        _ => None,
+    };
+    let told = tell(&args, &sent, now.as_ref(), took);
     if let Some(answer) = sent.get("answer") {
         acknowledge(&mut client, answer)?;
     }
     told
 }
 
-fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
+/// What became of it; `now` is where it is after a wait in vain.
+fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
     let place = Whereabouts::of(sent, &args.peer);
-    let id = place.id;
-    match (place.word, sent.get("answer")) {
+    let (word, id, sentence) = (place.word, place.id, place.sentence());
+    let done = |text: String| match args.json {
+        true => Ok(()),
+        false => print(&text),
+    };
+    match (word, sent.get("answer")) {
         ("answered", Some(answer)) => tell_answer(args, answer, took),
-        ("refused", _) => {
-            let what = format!("{}: {id} is refused: {}", place.reason, place.sentence());
-            let next = place.next();
-            let next =
-                next.unwrap_or("docs/protocol.md lists the reasons and what to do".to_owned());
-            Err(Failure::new(Exit::Refused, what, next))
-        }
-        ("received", _) if args.json => Ok(()),
-        ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
-        (state @ ("queued" | "published"), _)
-            if args.wait == 0.0 && !args.json && sent.get("waits-for").is_none() =>
-        {
-            print(&format!("{state}: {id}\n  {}\n", place.sentence()))
-        }
-        ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
-        ("queued", _)
-            if sent
-                .get("waits-for")
-                .is_some_and(|waits| waits != "session") =>
-        {
-            print(&format!(
-                "queued: {id} waits for {}\n  next: {}\n",
-                place.waits_for,
-                place.next().unwrap_or_default()
+        ("refused", _) => Err(refused(&place)),
+        ("received", _) => done(format!("received by {}, durably: {id}\n", args.peer)),
+        ("queued", _) if !["session", "-"].contains(&place.waits_for) => {
+            let next = place.next().unwrap_or_default();
+            done(format!(
+                "queued: {id} waits for {}\n  next: {next}\n",
+                place.waits_for
             ))
         }
-        ("queued", _) => {
-            let what = format!(
-                "no-answer: nothing came from {} within {} s; {id} is queued: {}",
-                args.peer,
-                args.wait,
-                place.sentence()
-            );
-            let next = format!("signet status {id} says where it is; it goes out by itself");
-            Err(Failure::new(Exit::NotReachable, what, next))
+        ("queued" | "published", _) if args.wait == 0.0 => {
+            done(format!("{word}: {id}\n  {sentence}\n"))
         }
-        ("published", _) => {
-            let what = format!(
-                "no-answer: nothing came from {} within {} s; {id} was sent",
-                args.peer, args.wait
-            );
-            let next = format!("signet status {id}; a late answer stands in signet inbox");
-            Err(Failure::new(Exit::NotReachable, what, next))
+        ("queued" | "published", _) => {
+            let now = now.map(|now| Whereabouts::of(now, &args.peer));
+            Err(no_answer(args, &now.unwrap_or(place)))
         }
-        (state, _) => {
-            let what = format!("{state}: {id}: {}", place.sentence());
+        _ => {
             let next = place.next().unwrap_or_default();
+            let what = format!("{word}: {id}: {sentence}");
             Err(Failure::new(Exit::NotReachable, what, next))
         }
     }
+}
+
+fn refused(place: &Whereabouts<'_>) -> Failure {
+    let what = format!(
+        "{}: {} is refused: {}",
+        place.reason,
+        place.id,
+        place.sentence()
+    );
+    let next = place.next();
+    let next =
+        next.unwrap_or_else(|| "docs/protocol.md lists the reasons and what to do".to_owned());
+    Failure::new(Exit::Refused, what, next)
+}
+
+fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
+    let (peer, wait, id) = (&args.peer, args.wait, place.id);
+    let what = format!(
+        "no-answer: nothing came from {peer} within {wait} s; {id} is {}: {}",
+        place.word,
+        place.sentence()
+    );
+    let next = format!("signet status {id} says where it is; a late answer stands in signet inbox");
+    Failure::new(Exit::NotReachable, what, next)
 }
 
 fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
