@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use serde_json::Value;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
 use signet_audit::{
     Depth, Filter, Line, Lines, LogError, Progress, VerdictName, describe, log_files, read_file,
     reconcile, verify_with,
