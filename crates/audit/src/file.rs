@@ -194,6 +194,11 @@ impl Tape {
         })
     }
 
+    /// How long the file is.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// Writes `bytes` at the end in one go and waits until the disk has them.
     pub(crate) fn write_durably(&mut self, bytes: &[u8]) -> Result<(), LogError> {
         self.reserve(bytes.len() as u64);

@@ -29,14 +29,14 @@ mod show;
 mod tail;
 mod verify;
 
-pub use chain::Head;
+pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
 pub use error::LogError;
 pub use escape::{printable, visible};
 pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
-pub use read::{Lines, read, read_file};
+pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};

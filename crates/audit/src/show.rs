@@ -322,7 +322,7 @@ fn describe_entry(entry: &Entry) -> String {
             "{} inputs of strangers, {} bytes, counted only",
             flood.count, flood.bytes
         ),
-        Entry::Gap { cause } => format!("\"{}\"", printable(cause)),
+        Entry::Gap { cause } | Entry::Rebuilt { cause } => format!("\"{}\"", printable(cause)),
         // A kind that a later proto adds has at least its name.
         _ => String::new(),
     }

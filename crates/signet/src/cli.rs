@@ -20,6 +20,7 @@ mod reply;
 mod run;
 mod schema;
 mod send;
+mod state;
 mod status;
 mod trust;
 mod whereabouts;
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => person::pause(&args, home, false),
         Command::Handoff(args) => handoff::run(args, home),
         Command::Ping(args) => ping::run(args, home),
+        Command::State(args) => state::run(&args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
         Command::Demo(args) => demo::run(&args),
@@ -122,6 +124,8 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
+    /// What the agent remembers beside its log: compare it, make it again
+    State(state::StateArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol

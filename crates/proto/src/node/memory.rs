@@ -71,7 +71,7 @@ impl Node {
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Alarm(line) => self.apply_alarm(now, line),
             Entry::Hole(line) => self.apply_hole(line),
-            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
+            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } | Entry::Rebuilt { .. } => {}
         }
         Changed::default()
     }

@@ -8,16 +8,19 @@
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
 //! Checkpoints are signed here too, after the deeds are on their way.
 
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
 use signet_proto::entry::Entry;
+use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::effects::Deed;
+use crate::state::{Kept, offer};
 
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
@@ -35,6 +38,8 @@ pub struct Group {
     pub entries: Vec<Entry>,
     /// To be performed when they are durable.
     pub deeds: Vec<Deed>,
+    /// What the node remembers behind them, to be written beside the log when they are durable.
+    pub snapshot: Option<Box<Snapshot>>,
 }
 
 /// The two ends that the heart holds, and the thread.
@@ -48,15 +53,24 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts the thread. Deeds go to `deeds`, in order.
+    /// Starts the thread. Deeds go to `deeds`, in order, and snapshots to `snapshots`.
     ///
     /// # Errors
     /// When the system gives no thread, or this is called outside of a runtime.
-    pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
+    pub fn start(
+        log: Log,
+        deeds: mpsc::Sender<Vec<Deed>>,
+        snapshots: SyncSender<Kept>,
+    ) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
         let clock = Handle::try_current().map_err(std::io::Error::other)?;
-        let write = move || write(log, waiting, &clock, &durable, &deeds);
+        let ways = Ways {
+            durable,
+            deeds,
+            snapshots,
+        };
+        let write = move || write(log, waiting, &clock, &ways);
         let thread = thread::Builder::new().name("journal".into()).spawn(write)?;
         Ok(Self {
             groups,
@@ -80,25 +94,42 @@ impl Journal {
     }
 }
 
+/// What follows once a group is durable.
+#[derive(Default)]
+struct Allowed {
+    deeds: Vec<Deed>,
+    kept: Option<Kept>,
+}
+
+/// Where it goes.
+struct Ways {
+    durable: watch::Sender<Option<Head>>,
+    deeds: mpsc::Sender<Vec<Deed>>,
+    snapshots: SyncSender<Kept>,
+}
+
 fn write(
     mut log: Log,
     mut groups: mpsc::Receiver<Group>,
     clock: &Handle,
-    durable: &watch::Sender<Option<Head>>,
-    deeds: &mpsc::Sender<Vec<Deed>>,
+    ways: &Ways,
 ) -> Result<(), LogError> {
     let mut due = None;
     while let Some(first) = next(&mut log, &mut groups, clock, due)? {
         due = due.filter(|_| log.uncovered() > 0);
-        let mut allowed = Vec::new();
+        let mut allowed = Allowed::default();
         let mut count = append(&mut log, first, &mut allowed)?;
         while count < GROUP
             && let Ok(next) = groups.try_recv()
         {
             count += append(&mut log, next, &mut allowed)?;
         }
-        durable.send_replace(Some(log.commit()?));
-        if !allowed.is_empty() && deeds.blocking_send(allowed).is_err() {
+        ways.durable.send_replace(Some(log.commit()?));
+        if let Some(kept) = allowed.kept {
+            offer(&ways.snapshots, kept);
+        }
+        let deeds = allowed.deeds;
+        if !deeds.is_empty() && ways.deeds.blocking_send(deeds).is_err() {
             break;
         }
         due = checkpoint_if_due(&mut log, due)?;
@@ -136,10 +167,12 @@ fn checkpoint_if_due(log: &mut Log, due: Option<Instant>) -> Result<Option<Insta
     })
 }
 
-fn append(log: &mut Log, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {
+fn append(log: &mut Log, group: Group, allowed: &mut Allowed) -> Result<usize, LogError> {
     for entry in &group.entries {
         log.append(group.now, entry)?;
     }
-    allowed.extend(group.deeds);
+    allowed.deeds.extend(group.deeds);
+    let snapshot = group.snapshot.map(|snapshot| (snapshot, log.position()));
+    allowed.kept = snapshot.or(allowed.kept.take());
     Ok(group.entries.len().max(1))
 }
