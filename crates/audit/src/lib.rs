@@ -13,18 +13,23 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod chain;
+mod disk;
 mod error;
 mod escape;
 mod file;
 mod log;
+mod mend;
 mod open;
 mod read;
 mod record;
 mod show;
 mod tail;
+mod tape;
 mod verify;
 
 pub use chain::Head;
+#[doc(hidden)]
+pub use disk::{Faults, Operation};
 pub use error::LogError;
 pub use escape::{printable, visible};
 pub use log::Log;

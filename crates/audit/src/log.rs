@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use signet_proto::entry::Entry;
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::chain::{Head, Tip};
+use crate::disk::{Disk, Faults};
 use crate::error::LogError;
-use crate::file::{self, Tape};
+use crate::file;
+use crate::mend::{End, Found, Trace, rewrite};
 use crate::record::{MAX_LINE, Mark, write_line};
-use crate::tail::examine;
+use crate::tape::Tape;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
@@ -19,6 +22,7 @@ use crate::tail::examine;
 /// directory is locked meanwhile: two writers would end its chain for good.
 #[derive(Debug)]
 pub struct Log {
+    disk: Disk,
     dir: PathBuf,
     month: String,
     month_end: Timestamp,
@@ -27,7 +31,10 @@ pub struct Log {
     durable: Head,
     group: Vec<u8>,
     members: Vec<u8>,
+    /// The last line is `close`, and the next month's file is not there yet.
+    is_closed: bool,
     stopped: bool,
+    trace: Option<Trace>,
     lock: Option<File>,
 }
 
@@ -37,22 +44,49 @@ impl Log {
     ///
     /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
     /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
-    /// the newest file is read.
+    /// the newest file is read; after a stop that was not clean that file is written anew, since what
+    /// the system has of it in memory need not be on the disk.
     ///
     /// # Errors
     /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
     /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+        Self::open_with(Disk::default(), dir, now, genesis)
+    }
+
+    /// The same on a disk of which `faults` decides what fails: for tests.
+    ///
+    /// # Errors
+    /// As for [`Log::open`], and what `faults` says.
+    #[doc(hidden)]
+    pub fn open_on(
+        faults: Arc<dyn Faults>,
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+    ) -> Result<Self, LogError> {
+        Self::open_with(Disk::with(faults), dir, now, genesis)
+    }
+
+    fn open_with(
+        disk: Disk,
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+    ) -> Result<Self, LogError> {
         if !matches!(genesis, Entry::Genesis(_)) {
             return Err(LogError::NotGenesis(genesis.kind()));
         }
-        file::make_dir(dir)?;
-        let lock = file::lock_dir(dir)?;
-        let mut log = match repair(dir)? {
-            Some(end) => Self::resume(dir, now, end)?,
-            None => Self::start(dir, now, genesis)?,
+        file::make_dir(&disk, dir)?;
+        let lock = file::lock_dir(&disk, dir)?;
+        let found = Found::look(&disk, dir)?;
+        let trace = Trace::leave(&disk, dir)?;
+        let mut log = match found.mend(&disk, &trace)? {
+            Some(end) => Self::resume(disk, dir, now, end)?,
+            None => Self::start(disk, dir, now, genesis)?,
         };
+        log.trace = Some(trace);
         log.lock = Some(lock);
         log.commit()?;
         Ok(log)
@@ -64,7 +98,8 @@ impl Log {
     /// month, the old file is finished and committed and the new one begun.
     ///
     /// # Errors
-    /// [`LogError::TooLong`] leaves the log as it was; after any other error it is stopped.
+    /// [`LogError::TooLong`] and [`LogError::Full`] leave out this line and nothing else; after any
+    /// other error the log is stopped.
     pub fn append(&mut self, now: Timestamp, entry: &Entry) -> Result<(), LogError> {
         let mut members = std::mem::take(&mut self.members);
         members.clear();
@@ -77,16 +112,16 @@ impl Log {
     /// Writes the group in one write and waits for the disk; without a group it does nothing.
     ///
     /// # Errors
-    /// The system's refusal. Then the log is stopped: what the disk holds is unknown, and another
-    /// fdatasync would not tell (it reports an error once).
+    /// [`LogError::Full`] keeps the group: nothing of it is durable, and the next commit tries again.
+    /// After any other refusal of the system the log is stopped: what the disk holds is unknown, and
+    /// another fdatasync would not tell (it reports an error once).
     pub fn commit(&mut self) -> Result<Head, LogError> {
         if self.stopped {
             return Err(LogError::Stopped);
         }
         if !self.group.is_empty() {
-            self.stopped = true;
-            self.tape.write_durably(&self.group)?;
-            self.stopped = false;
+            let written = self.tape.write_durably(&self.group);
+            self.stop_unless_full(written)?;
             self.group.clear();
             self.durable = self.tip.head();
         }
@@ -99,31 +134,32 @@ impl Log {
         (self.durable.seq > 0).then_some(self.durable)
     }
 
-    fn start(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+    fn start(disk: Disk, dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
         let month = whole_millis(now).month();
         let path = dir.join(file::month_name(&month));
-        let tape = Tape::new(path.clone(), file::create(&path)?)?;
-        let mut log = Self::new(dir, month, tape, Tip::NONE);
+        let tape = Tape::create(&disk, path)?;
+        let mut log = Self::new(disk, dir, month, tape, Tip::NONE);
         log.append(now, genesis)?;
         log.record_torn(now, 1)?;
         Ok(log)
     }
 
-    fn resume(dir: &Path, now: Timestamp, end: End) -> Result<Self, LogError> {
+    fn resume(disk: Disk, dir: &Path, now: Timestamp, end: End) -> Result<Self, LogError> {
         let month = file::month_of(&end.path).unwrap_or_default().to_owned();
-        let tape = Tape::new(end.path.clone(), file::open_append(&end.path)?)?;
-        let mut log = Self::new(dir, month, tape, end.tip);
+        let tape = Tape::resume(&disk, end.path)?;
+        let mut log = Self::new(disk, dir, month, tape, end.tip);
         if end.is_closed {
-            let ts = log.ts(now).max(first_of_next(&log.month));
-            log.begin_month(ts)?;
+            log.is_closed = true;
+            log.roll_over(log.ts(now))?;
         }
         log.record_torn(now, end.tip.seq + 1)?;
         Ok(log)
     }
 
-    fn new(dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
+    fn new(disk: Disk, dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
         let (group, members) = (Vec::new(), Vec::new());
         Self {
+            disk,
             dir: dir.to_owned(),
             month_end: first_of_next(&month),
             month,
@@ -132,7 +168,9 @@ impl Log {
             durable: tip.head(),
             group,
             members,
+            is_closed: false,
             stopped: false,
+            trace: None,
             lock: None,
         }
     }
@@ -141,6 +179,8 @@ impl Log {
     fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
         for path in file::torn_files(&self.dir, seq)? {
             let (bytes, hash) = file::measure(&path)?;
+            // An earlier start may have died or failed over it.
+            rewrite(&self.disk, &path, bytes)?;
             let name = path
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned());
@@ -160,12 +200,11 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        let ts = self.ts(now);
         // The first test is the cheap one, for every line but those at a month's end.
-        if ts >= self.month_end && ts.month() != self.month {
-            self.roll_over(ts)?;
+        if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
+            self.roll_over(self.ts(now))?;
         }
-        self.push(ts, members)
+        self.push(self.ts(now), members)
     }
 
     fn append_mark(&mut self, now: Timestamp, mark: &Mark) -> Result<(), LogError> {
@@ -174,29 +213,36 @@ impl Log {
         self.append_members(now, &members)
     }
 
-    /// `close` durable, then the new file, its name durable, and `open` as its first line.
+    /// `close` durable, then the new file, its name durable, and `open` as its first line. On a full
+    /// disk it ends at any step, and goes on there when it is called again.
     fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
-        self.append_mark(self.tip.ts, &Mark::Close)?;
+        if !self.is_closed {
+            let mut close = Vec::new();
+            Mark::Close.write(&mut close);
+            self.push(self.tip.ts, &close)?;
+            self.is_closed = true;
+        }
         self.commit()?;
-        self.begin_month(ts)
+        self.begin_month(ts.max(self.month_end))
     }
 
     fn begin_month(&mut self, ts: Timestamp) -> Result<(), LogError> {
-        let previous = file::month_name(&self.month);
         let month = ts.month();
         let path = self.dir.join(file::month_name(&month));
-        self.stopped = true;
-        self.tape = Tape::new(path.clone(), file::create(&path)?)?;
-        self.stopped = false;
+        let tape = Tape::create(&self.disk, path);
+        self.tape = self.stop_unless_full(tape)?;
+        let previous = file::month_name(&self.month);
         self.month_end = first_of_next(&month);
         self.month = month;
-        self.append_mark(
-            ts,
-            &Mark::Open {
-                previous,
-                hash: self.tip.hash,
-            },
-        )
+        self.is_closed = false;
+        let hash = self.tip.hash;
+        self.append_mark(ts, &Mark::Open { previous, hash })
+    }
+
+    /// What a full disk leaves as it was may be tried again, and nothing else.
+    fn stop_unless_full<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
+        self.stopped = !matches!(done, Ok(_) | Err(LogError::Full(_)));
+        done
     }
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
@@ -222,35 +268,13 @@ impl Log {
     }
 }
 
-/// Where a log that has lines goes on.
-struct End {
-    path: PathBuf,
-    tip: Tip,
-    is_closed: bool,
-}
-
-/// Finds the end of the log and sets aside what is torn behind it. `None` when there is no line.
-fn repair(dir: &Path) -> Result<Option<End>, LogError> {
-    let mut files = file::months(dir)?;
-    let mut torn = Vec::new();
-    let mut end = None;
-    while let Some(path) = files.pop() {
-        let tail = examine(&path, files.last())?;
-        torn.push((path.clone(), tail.end));
-        if let Some((tip, kind)) = tail.last {
-            end = Some(End {
-                path,
-                tip,
-                is_closed: kind == Mark::CLOSE,
-            });
-            break;
+/// Whatever was written is durable, unless a write failed: then the next start has to know.
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let (false, Some(trace)) = (self.stopped, self.trace.take()) {
+            trace.wipe(&self.disk);
         }
     }
-    let seq = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
-    for (path, start) in &torn {
-        file::set_aside(path, *start, seq)?;
-    }
-    Ok(end)
 }
 
 /// A line is written with milliseconds, and its month follows from what is written.
