@@ -111,6 +111,7 @@ fn every_kind() -> Vec<Entry> {
             message_id: id,
             what: Did::Acknowledged,
             tries: 1,
+            reason: None,
         }),
         Entry::Clock {
             peer,

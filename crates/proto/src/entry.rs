@@ -181,6 +181,8 @@ pub struct OutcomeLine {
     pub what: Did,
     /// The number of the try, from 1.
     pub tries: u8,
+    /// Why, by a stable name, where there is a why.
+    pub reason: Option<String>,
 }
 
 /// The things that become of messages.
@@ -192,8 +194,20 @@ pub enum Did {
     AnswerFailed,
     /// A draft's life ended before there was a session.
     DraftExpired,
-    /// The peer refused the handshake that a draft waited for.
+    /// A draft will not be sent: the peer refused the handshake that it waited for, or our own side did.
     DraftRefused,
+    /// A message of ours was given up: no receipt came two minutes after its life had ended.
+    Expired,
+    /// Our agent began to handle a message.
+    Started,
+    /// Our agent could not handle it; after the fifth time it goes to the quarantine.
+    Failed,
+    /// It goes to the quarantine: five tries began, and none came to an end.
+    SetAside,
+    /// A person took it out of the quarantine, to be tried again.
+    Retried,
+    /// A person gave it up.
+    Dropped,
 }
 
 /// Unproven input that shares a line.
@@ -260,6 +274,9 @@ impl Entry {
                 line.text("message-id", &outcome.message_id.to_string());
                 line.text("what", outcome.what.as_str());
                 line.number("try", u64::from(outcome.tries));
+                if let Some(reason) = &outcome.reason {
+                    line.text("reason", reason);
+                }
             }
             Self::Handoff(handoff) => handoff.write(&mut line),
             Self::Clock {
@@ -309,6 +326,10 @@ impl Entry {
                 message_id: members.parsed("message-id")?,
                 what: Did::parse(members.text("what")?)?,
                 tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
+                reason: match line.contains_key("reason") {
+                    true => Some(members.text("reason")?.to_owned()),
+                    false => None,
+                },
             }),
             "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
             "clock" => Self::Clock {
@@ -364,6 +385,12 @@ impl Did {
             Self::AnswerFailed => "answer-failed",
             Self::DraftExpired => "draft-expired",
             Self::DraftRefused => "draft-refused",
+            Self::Expired => "expired",
+            Self::Started => "started",
+            Self::Failed => "failed",
+            Self::SetAside => "set-aside",
+            Self::Retried => "retried",
+            Self::Dropped => "dropped",
         }
     }
 
@@ -373,6 +400,12 @@ impl Did {
             Self::AnswerFailed,
             Self::DraftExpired,
             Self::DraftRefused,
+            Self::Expired,
+            Self::Started,
+            Self::Failed,
+            Self::SetAside,
+            Self::Retried,
+            Self::Dropped,
         ];
         all.into_iter()
             .find(|known| known.as_str() == text)

@@ -13,7 +13,7 @@ use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::time::Timestamp;
 
-pub use ledger::{Ledger, OUTSTANDING, OUTSTANDING_BYTES, Settled};
+pub use ledger::{Handed, Ledger, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting};
 pub use window::{WINDOW, Window};
 
 /// How many exceptions one receipt has room for.

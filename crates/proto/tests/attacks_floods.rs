@@ -18,7 +18,7 @@ use household::{Agent, alice_and_bob, at, identity, identity_with, published};
 use signet_proto::entry::{Entry, Flood};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Effect, State};
+use signet_proto::node::{Effect, Lost, State};
 use signet_proto::receipt::{Exception, Receipt};
 use signet_proto::time::Timestamp;
 
@@ -236,7 +236,11 @@ fn receipts_that_lie_mark_nothing_and_close_the_session() {
         let bytes = receipt(&net, 1, now, &lie);
         let again = receipt(&net, 2, now.saturating_add(Duration::from_secs(1)), &lie);
         let (_, effects) = hear(&mut net, 0, &bytes);
-        assert_eq!(settled(&effects, asked), [&State::Unknown], "{through}");
+        assert_eq!(
+            settled(&effects, asked),
+            [&State::Unknown(Lost::RestoredBackup)],
+            "{through}"
+        );
         let announces = effects.iter().filter(|e| is_method(e, Method::Announce));
         assert_eq!(announces.count(), 1);
         let standing = net.agents[0].node.standing(&net.agents[1].id(), now);

@@ -21,7 +21,7 @@ use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::headers::Layers;
 use signet_proto::ids::Version;
-use signet_proto::node::{Content, Effect, Sending};
+use signet_proto::node::{Content, Effect, Notice, Sending};
 use signet_proto::policy::{Capability, Policy};
 
 /// Alice (0) with a policy, and Bob (1), who has met her.
@@ -75,7 +75,10 @@ fn flood(
 
 fn told(effects: &[Effect]) -> Vec<u64> {
     let told = effects.iter().filter_map(|effect| match effect {
-        Effect::OverBudget { refused, .. } => Some(*refused),
+        Effect::Notice(notice) => match notice.as_ref() {
+            Notice::OverBudget { refused, .. } => Some(*refused),
+            _ => None,
+        },
         _ => None,
     });
     told.collect()

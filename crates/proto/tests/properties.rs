@@ -342,13 +342,22 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         Did::AnswerFailed,
         Did::DraftExpired,
         Did::DraftRefused,
+        Did::Expired,
+        Did::Started,
+        Did::Failed,
+        Did::SetAside,
+        Did::Retried,
+        Did::Dropped,
     ];
-    entries.extend(did.map(|what| {
+    let reasons = [None, Some("exit status 3, \"\u{202e}\"".to_owned())];
+    let told = did.into_iter().zip(reasons.into_iter().cycle());
+    entries.extend(told.map(|(what, reason)| {
         Entry::Outcome(OutcomeLine {
             peer: certificate.agent.clone(),
             message_id: id("m"),
             what,
             tries: 5,
+            reason,
         })
     }));
     entries.extend(Reason::ALL.iter().map(|reason| {

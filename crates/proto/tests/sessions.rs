@@ -20,7 +20,7 @@ use serde_json::Value;
 use signet_proto::entry::{Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Content, Effect, Sending, State};
+use signet_proto::node::{Content, Effect, Lost, Sending, State};
 use signet_proto::policy::Policy;
 use signet_proto::reject::Reason;
 use signet_proto::session::{OUTSTANDING, WINDOW, Window};
@@ -262,7 +262,7 @@ fn a_peer_that_lost_its_log_is_met_anew_and_what_stood_open_is_unknown() {
     net.run_for(30_000);
     assert_eq!(net.sent_since(from, Some(Method::Announce)), 1);
     for name in names {
-        assert_eq!(states(&net, name), [State::Unknown]);
+        assert_eq!(states(&net, name), [State::Unknown(Lost::SessionLost)]);
         assert_eq!(times_taken(&net.agents[1], name), 0);
     }
     let refused = net.agents[1].refusals();

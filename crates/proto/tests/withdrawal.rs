@@ -19,7 +19,7 @@ use household::people::{
 use household::tasks::{ALICE, BOB, CAROL, accept, given, hand, handing, held, household};
 use household::{Agent, alice_and_bob, at, identity_with};
 use signet_proto::handoff::TaskState;
-use signet_proto::node::{Sending, State};
+use signet_proto::node::{Lost, Sending, State};
 
 fn revoked() -> State {
     State::Refused("peer-revoked".into())
@@ -178,7 +178,10 @@ fn what_a_peer_sent_while_it_was_withdrawn_is_not_delivered_when_it_is_trusted_a
     approves(&mut net, 1, 0);
     net.run_for(3_600_000);
     assert_eq!(times_taken(&net.agents[1], meanwhile), 0);
-    assert_eq!(states(&net, 0, meanwhile), [State::Unknown]);
+    assert_eq!(
+        states(&net, 0, meanwhile),
+        [State::Unknown(Lost::SessionLost)]
+    );
     for (from, to) in [(0, 1), (1, 0)] {
         let asked = net.ask(from, to);
         net.run_for(5_000);

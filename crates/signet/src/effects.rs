@@ -127,11 +127,6 @@ impl Effects {
                 state,
             } => self.settle(&peer, message_id, state),
             Effect::Established(peer) => info!(%peer, "session established"),
-            Effect::OverBudget { peer, refused } => warn!(
-                %peer,
-                refused,
-                "more messages a minute than granted are refused; does an agent talk in a loop?"
-            ),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
             }
@@ -175,8 +170,8 @@ impl Effects {
     }
 
     fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
-        if let State::Refused(reason) = &state {
-            warn!(%peer, %message_id, reason, "a message of ours was refused");
+        if let Some(why) = state.why() {
+            warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }
         let goes_on = |waiter: &Waiter| waiter.for_answer && state == State::Received;
         if self.waiting.get(&message_id).is_none_or(goes_on) {
@@ -221,6 +216,16 @@ fn tell(notice: &Notice) {
             principal = %said.principal,
             paused = said.paused,
             "the person's word to their agents"
+        ),
+        Notice::OverBudget { peer, refused } => warn!(
+            %peer,
+            refused,
+            "more messages a minute than granted are refused; does an agent talk in a loop?"
+        ),
+        Notice::Quarantined { peer, message_id } => warn!(
+            %peer,
+            %message_id,
+            "a message could not be handled five times; next: signet quarantine list"
         ),
         Notice::ApprovalNeeded { peer, message_id } => warn!(
             %peer,

@@ -1,7 +1,7 @@
 //! What waits to leave: for a session, for a stranger to be approved, for our person's decision.
 
 use crate::draft::Draft;
-use crate::entry::{ApprovalLine, Did, Entry};
+use crate::entry::{ApprovalLine, Entry};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Value, canonical};
 use crate::policy::PING;
@@ -9,7 +9,7 @@ use crate::reject::Reason;
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
-use super::link::Waiting;
+use super::link::{Approving, Link, Waiting};
 use super::request::LocalError;
 use super::{At, Node, Outcome, State};
 
@@ -61,18 +61,23 @@ impl WaitsFor {
 impl Node {
     /// Everything that waits to leave, by peer, oldest first.
     pub fn drafts(&self) -> impl Iterator<Item = Waiter<'_>> {
-        self.links.iter().flat_map(move |(peer, link)| {
-            let drafts = link.drafts.iter();
-            drafts.map(move |waiting| Waiter {
-                peer,
-                draft: &waiting.draft,
-                until: waiting.until,
-                value: waiting
-                    .approval
-                    .as_ref()
-                    .map(|approval| approval.value.as_ref()),
-                waits_for: self.waits_for(peer, waiting),
-            })
+        let links = self.links.iter();
+        links.flat_map(move |(peer, link)| self.drafts_for(peer, link))
+    }
+
+    pub(super) fn drafts_for<'a>(
+        &'a self,
+        peer: &'a AgentId,
+        link: &'a Link,
+    ) -> impl Iterator<Item = Waiter<'a>> + 'a {
+        let value = |approval: &'a Approving| approval.value.as_ref();
+        let drafts = link.drafts.iter();
+        drafts.map(move |waiting| Waiter {
+            peer,
+            draft: &waiting.draft,
+            until: waiting.until,
+            value: waiting.approval.as_ref().map(value),
+            waits_for: self.waits_for(peer, waiting),
         })
     }
 
@@ -96,8 +101,7 @@ impl Node {
         match approval.decision {
             Decision::Refused => {
                 let state = State::Refused(NOT_APPROVED.to_owned());
-                let did = Did::DraftRefused;
-                self.end_draft(at, &peer, message_id, did, state, &mut outcome);
+                self.end_draft(at, &peer, message_id, state, &mut outcome);
             }
             Decision::Approved => {
                 self.release(at, &peer, &mut outcome);
@@ -109,10 +113,7 @@ impl Node {
 
     /// The root key that an approval of this draft would rest on, when our person's is needed.
     pub(super) fn approval_root(&self, draft: &Draft) -> Result<Option<KeyId>, LocalError> {
-        let named = draft.capability.as_ref().map(|name| name.as_str());
-        let asks = self.policy.approve.contains(&draft.data_tier);
-        // A sign of life is the daemon's own, and says nothing of its person.
-        if !asks || draft.is_empty() || named == Some(PING) {
+        if !self.asks_person(draft) {
             return Ok(None);
         }
         let root = self.bound_root(&draft.recipient);
@@ -149,23 +150,19 @@ impl Node {
     pub(super) fn obstacle(&self, peer: &AgentId, waiting: &Waiting) -> Option<&'static str> {
         let Some(approval) = waiting.approval.as_ref() else {
             // What was decided since it was written holds for it too.
-            let asks = self.policy.approve.contains(&waiting.draft.data_tier);
-            let named = waiting.draft.capability.as_ref().map(|name| name.as_str());
-            let bare = waiting.draft.is_empty() || named == Some(PING);
-            return (asks && !bare).then_some(NOT_APPROVED);
+            let asks = self.asks_person(&waiting.draft);
+            return asks.then_some(NOT_APPROVED);
         };
         let same = self.bound_root(peer) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }
 
-    pub(super) fn announce_for_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let link = self.link(peer);
-        let waits = link.is_some_and(|link| {
-            link.drafts.iter().any(Waiting::is_approved) && link.sendable(at.now).is_none()
-        });
-        if waits {
-            self.announce_if_idle(at, peer, outcome);
-        }
+    /// Whether a draft says something that our person wants to decide about first.
+    fn asks_person(&self, draft: &Draft) -> bool {
+        let named = draft.capability.as_ref().map(|name| name.as_str());
+        // A sign of life is the daemon's own, and says nothing of its person.
+        let bare = draft.is_empty() || named == Some(PING);
+        self.policy.approve.contains(&draft.data_tier) && !bare
     }
 
     fn bound_root(&self, peer: &AgentId) -> Option<KeyId> {

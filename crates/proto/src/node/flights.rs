@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed, Stamp};
-use crate::entry::{Did, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use crate::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use crate::envelope::{Message, Method};
 use crate::handshake::{Established, Handshake, Role, best_common};
 use crate::ids::{AgentId, Version};
@@ -202,14 +202,8 @@ impl Node {
             .map(|waiting| waiting.draft.message_id)
             .collect();
         for message_id in names {
-            self.end_draft(
-                at,
-                peer,
-                message_id,
-                Did::DraftRefused,
-                State::Refused(reason.name().into()),
-                outcome,
-            );
+            let state = State::Refused(reason.name().to_owned());
+            self.end_draft(at, peer, message_id, state, outcome);
         }
     }
 

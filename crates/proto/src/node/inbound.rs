@@ -19,7 +19,7 @@ use super::link::Link;
 use super::memory::{Changed, is_ping};
 use super::permission::Fault;
 use super::sealing::Unsealed;
-use super::{At, Effect, Judged, Node, Outcome, Refusal, State};
+use super::{At, Effect, Judged, Node, Outcome, Refusal};
 
 /// How far a sender's clock may be ahead of ours.
 pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
@@ -206,21 +206,13 @@ impl Node {
 
     /// What others wait to hear of an entry's changes.
     pub(super) fn tell(&mut self, changed: Changed, outcome: &mut Outcome) {
-        for settled in changed.settled {
-            let state = settled.refused.map_or(State::Received, State::Refused);
-            outcome.effects.push(settle(&settled.message, state));
-        }
-        for message in changed.abandoned {
-            outcome.effects.push(settle(&message, State::Unknown));
-        }
-        for (peer, message_id) in changed.cut {
-            let state = State::Refused(PEER_REVOKED.to_owned());
-            outcome.effects.push(Effect::Settle {
-                peer,
-                message_id,
-                state,
-            });
-        }
+        let fates = changed.fates.into_iter();
+        let settled = fates.map(|(peer, message_id, state)| Effect::Settle {
+            peer,
+            message_id,
+            state,
+        });
+        outcome.effects.extend(settled);
     }
 
     /// The message by the present trust store: judged again when its sender's standing has changed.
@@ -277,15 +269,6 @@ impl Node {
             self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }
         outcome
-    }
-}
-
-pub(super) fn settle(message: &Message, state: State) -> Effect {
-    let headers = &message.headers;
-    Effect::Settle {
-        peer: headers.recipient_id.clone(),
-        message_id: headers.message_id,
-        state,
     }
 }
 

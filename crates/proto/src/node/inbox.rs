@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::entry::{Did, OutcomeLine};
 use crate::envelope::Message;
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
+use crate::time::Timestamp;
+
+use super::quarantine::{Quarantine, Shelved, Tries};
 
 /// How many messages of one peer may wait.
 const MOST: usize = 10_000;
@@ -57,6 +61,8 @@ pub struct Inbox {
     shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
     aside: VecDeque<Arc<Message>>,
+    tries: BTreeMap<(AgentId, MessageId), Tries>,
+    quarantine: Quarantine,
 }
 
 impl Inbox {
@@ -97,6 +103,57 @@ impl Inbox {
         self.items.is_empty()
     }
 
+    /// What could not be handled, and waits for a person. It keeps its sender's share of the room.
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
+    }
+
+    /// How often our agent began to handle a message, and could not say that it had.
+    pub(super) fn tries(&self, peer: &AgentId, message_id: MessageId) -> Tries {
+        let tries = self.tries.get(&(peer.clone(), message_id));
+        tries.copied().unwrap_or_default()
+    }
+
+    /// What a line says of a message that came.
+    pub(super) fn apply(&mut self, now: Timestamp, line: &OutcomeLine) {
+        let name = (line.peer.clone(), line.message_id);
+        match line.what {
+            Did::Started if self.names.contains_key(&name) => {
+                self.tries.insert(name, Tries::begun(line.tries));
+            }
+            Did::Failed if self.names.contains_key(&name) => {
+                let tries = Tries::ended(line.tries);
+                self.tries.insert(name.clone(), tries);
+                if tries.are_spent() {
+                    self.shelve(now, name, line.reason.clone());
+                }
+            }
+            Did::SetAside => self.shelve(now, name, line.reason.clone()),
+            Did::Retried => {
+                if let Some(shelved) = self.quarantine.take(&name) {
+                    self.release(&shelved.message);
+                    self.insert(&shelved.message);
+                }
+            }
+            Did::Acknowledged | Did::Dropped => self.remove(&line.peer, line.message_id),
+            _ => {}
+        }
+    }
+
+    fn shelve(&mut self, now: Timestamp, name: (AgentId, MessageId), reason: Option<String>) {
+        let number = self.names.remove(&name);
+        self.tries.remove(&name);
+        if let Some(message) = number.and_then(|number| self.items.remove(&number)) {
+            let since = now;
+            let shelved = Shelved {
+                message,
+                reason,
+                since,
+            };
+            self.quarantine.put(name, shelved);
+        }
+    }
+
     pub(super) fn has_room(&self, message: &Message) -> bool {
         let bytes = weight(message);
         let share = self.shares.get(&message.headers.agent_id);
@@ -112,7 +169,9 @@ impl Inbox {
     /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept.
     pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
         let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
-        let theirs = self.items.values().filter(|message| goes(message));
+        let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
+        let theirs = self.items.values().chain(shelved);
+        let theirs = theirs.filter(|message| goes(message));
         let theirs: Vec<_> = theirs.map(Arc::clone).collect();
         for message in theirs {
             self.remove(peer, message.headers.message_id);
@@ -133,15 +192,20 @@ impl Inbox {
     }
 
     pub(super) fn remove(&mut self, peer: &AgentId, message_id: MessageId) {
-        let Some(number) = self.names.remove(&(peer.clone(), message_id)) else {
-            return;
-        };
-        let Some(message) = self.items.remove(&number) else {
-            return;
-        };
-        let bytes = weight(&message);
+        let name = (peer.clone(), message_id);
+        self.tries.remove(&name);
+        let number = self.names.remove(&name);
+        let item = number.and_then(|number| self.items.remove(&number));
+        let shelved = || self.quarantine.take(&name).map(|shelved| shelved.message);
+        if let Some(message) = item.or_else(shelved) {
+            self.release(&message);
+        }
+    }
+
+    fn release(&mut self, message: &Message) {
+        let bytes = weight(message);
         self.total.remove(bytes);
-        if let Some(share) = self.shares.get_mut(peer) {
+        if let Some(share) = self.shares.get_mut(&message.headers.agent_id) {
             share.remove(bytes);
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::draft::Draft;
-use crate::envelope::Message;
 use crate::handshake::{Handshake, Role};
 use crate::ids::{Digest, KeyId, MessageId, SessionId};
 use crate::json::Value;
@@ -14,6 +13,7 @@ use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Standing;
+use super::fates::Fates;
 use super::permission::Budgets;
 use super::trail::Trail;
 
@@ -37,6 +37,7 @@ pub(super) struct Link {
     pub(super) drafts: VecDeque<Waiting>,
     pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
+    pub(super) fates: Fates,
     pub(super) announced: Option<Timestamp>,
     pub(super) heard_announce: Option<Timestamp>,
     pub(super) next_announce: Option<Timestamp>,
@@ -89,6 +90,13 @@ impl Link {
         self.sessions.iter_mut().find(|session| session.id == id)
     }
 
+    /// The peer signed something at `signed_at`.
+    pub(super) fn hear(&mut self, signed_at: Timestamp) {
+        for session in &mut self.sessions {
+            session.ledger.hear(signed_at);
+        }
+    }
+
     /// A draft was sent, or came to an end.
     pub(super) fn drop_draft(&mut self, name: MessageId) {
         self.drafts
@@ -111,7 +119,7 @@ impl Link {
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
-    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Arc<Message>> {
+    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
         // Offers are for people, who read the newest.
         for old in &mut self.sessions {
             old.offered = Vec::new();
@@ -172,7 +180,7 @@ impl Link {
             unconfirmed: self
                 .sessions
                 .iter()
-                .map(|session| session.ledger.waiting())
+                .map(|session| session.ledger.waiting().len())
                 .sum(),
             over_budget: self.budgets.refused,
             withheld: self.budgets.withheld,

@@ -13,11 +13,11 @@ use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::session::{Ledger, Session, Settled, Window};
+use crate::session::{Ledger, Session, Window};
 use crate::time::Timestamp;
 
 use super::link::{Approving, Waiting};
-use super::{Node, OpenRequest};
+use super::{Lost, Node, OpenRequest, State};
 
 /// A request stays open this long after it expires, for an answer that was on its way.
 const OPEN_AFTER: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
@@ -29,13 +29,14 @@ const PING_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     pub(super) established: Option<Box<Established>>,
-    pub(super) settled: Vec<Settled>,
-    pub(super) abandoned: Vec<Arc<Message>>,
+    /// What moved of our messages.
+    pub(super) fates: Vec<Fate>,
     pub(super) misfit: bool,
     pub(super) renewed: Option<TrustChange>,
-    /// What waited for a peer that is trusted no more.
-    pub(super) cut: Vec<(AgentId, MessageId)>,
 }
+
+/// A message of ours, and where it is now.
+pub(super) type Fate = (AgentId, MessageId, State);
 
 impl Node {
     /// Tells the node again what it once said: one line of its log, in order.
@@ -61,7 +62,7 @@ impl Node {
             }
             Entry::Approval(line) => self.apply_approval(line),
             Entry::Draft(line) => self.apply_draft(now, line),
-            Entry::Outcome(line) => self.apply_outcome(now, line),
+            Entry::Outcome(line) => return self.apply_outcome(now, line),
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
@@ -105,6 +106,7 @@ impl Node {
         let link = self.link_mut(&peer);
         link.names
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
+        link.hear(headers.timestamp);
         match message.form.method() {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
@@ -113,7 +115,7 @@ impl Node {
                 let established = link.handshake.take(message, now);
                 return self.establish(&peer, established, now);
             }
-            Some(Method::Receipt) => return self.apply_receipt(&peer, message),
+            Some(Method::Receipt) => return self.apply_receipt(now, &peer, message),
             Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
             _ => {}
         }
@@ -124,7 +126,7 @@ impl Node {
                 .record(headers.sequence.unwrap_or_default(), message.hash(), None);
         }
         match &message.form {
-            Form::Success | Form::Failure { .. } => self.apply_answer(message),
+            Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
             Form::Call(_) if is_ping(message) => {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
@@ -137,16 +139,33 @@ impl Node {
         Changed::default()
     }
 
-    fn apply_answer(&mut self, message: &Arc<Message>) {
+    fn apply_answer(&mut self, now: Timestamp, message: &Arc<Message>) {
         let Some(request) = message.headers.in_reply_to else {
             return;
         };
+        let mut fates = Vec::new();
         if let Some(open) = self.open.remove(&request) {
-            for session in &mut self.link_mut(&open.peer).sessions {
+            let link = self.link_mut(&open.peer);
+            for session in &mut link.sessions {
                 session.ledger.answered(request);
             }
+            fates.push((open.peer, request, answered(&message.form)));
         }
         self.inbox.insert(message);
+        // Whoever waits hears of it by the answer itself.
+        self.note_fates(now, fates);
+    }
+
+    /// Remembers where messages of ours are, and tells which of them moved.
+    pub(super) fn note_fates(&mut self, now: Timestamp, mut fates: Vec<Fate>) -> Changed {
+        fates.retain(|(peer, name, state)| {
+            let link = self.links.entry(peer.clone()).or_default();
+            link.fates.note(now, *name, state.clone())
+        });
+        Changed {
+            fates,
+            ..Changed::default()
+        }
     }
 
     fn apply_refused(
@@ -250,7 +269,7 @@ impl Node {
         self.tasks.answered(now, peer, request, answer);
     }
 
-    fn apply_receipt(&mut self, peer: &AgentId, message: &Message) -> Changed {
+    fn apply_receipt(&mut self, now: Timestamp, peer: &AgentId, message: &Message) -> Changed {
         let signed_at = message.headers.timestamp;
         let receipt = message.body.as_ref().and_then(Receipt::parse);
         let session = message
@@ -262,17 +281,20 @@ impl Node {
         };
         confirm(session);
         if !session.ledger.fits(&receipt, signed_at) {
+            let misfit = !std::mem::replace(&mut session.closed, true);
+            let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
             return Changed {
-                misfit: !std::mem::replace(&mut session.closed, true),
-                abandoned: session.ledger.abandon(),
-                ..Changed::default()
+                misfit,
+                ..self.note_fates(now, lost)
             };
         }
         session.window.take_floor(receipt.floor, &receipt.given_up);
-        Changed {
-            settled: session.ledger.settle(&receipt, signed_at),
-            ..Changed::default()
-        }
+        let settled = session.ledger.settle(&receipt, signed_at).into_iter();
+        let settled = settled.map(|settled| {
+            let state = settled.refused.map_or(State::Received, State::Refused);
+            (peer.clone(), settled.message_id, state)
+        });
+        self.note_fates(now, settled.collect())
     }
 
     fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
@@ -309,17 +331,30 @@ impl Node {
         }
     }
 
-    fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) {
-        match line.what {
-            Did::Acknowledged => self.inbox.remove(&line.peer, line.message_id),
+    fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) -> Changed {
+        let (peer, name) = (&line.peer, line.message_id);
+        let state = match line.what {
+            Did::DraftExpired | Did::Expired => State::Expired,
+            Did::DraftRefused => State::Refused(line.reason.clone().unwrap_or_default()),
             Did::AnswerFailed => {
-                self.pings.remove(&(line.peer.clone(), line.message_id));
+                self.pings.remove(&(peer.clone(), name));
+                return Changed::default();
             }
-            Did::DraftExpired | Did::DraftRefused => {
-                self.link_mut(&line.peer).drop_draft(line.message_id);
-                self.tasks.never_left(now, &line.peer, line.message_id);
+            _ => {
+                self.inbox.apply(now, line);
+                return Changed::default();
             }
+        };
+        let link = self.link_mut(peer);
+        if line.what == Did::Expired {
+            for session in &mut link.sessions {
+                session.ledger.give_up(name);
+            }
+        } else {
+            link.drop_draft(name);
+            self.tasks.never_left(now, peer, name);
         }
+        self.note_fates(now, vec![(peer.clone(), name, state)])
     }
 
     /// Takes the session that a handshake ended in, and closes those that the peer no longer holds.
@@ -348,13 +383,28 @@ impl Node {
         abandoned.append(&mut link.add(session_of(&established, now), now));
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
+        let lost = unknown(peer, abandoned, Lost::SessionLost);
         Changed {
             renewed,
             established: Some(Box::new(established)),
-            abandoned,
-            ..Changed::default()
+            ..self.note_fates(now, lost)
         }
     }
+}
+
+/// Where a request is that was answered in this form: our agent's peer said no, or its daemon did.
+fn answered(form: &Form) -> State {
+    match form {
+        Form::Failure { reason, .. } if reason != Reason::Declined.name() => {
+            State::Refused(reason.clone())
+        }
+        _ => State::Answered,
+    }
+}
+
+pub(super) fn unknown(peer: &AgentId, names: Vec<MessageId>, why: Lost) -> Vec<Fate> {
+    let unknown = |name| (peer.clone(), name, State::Unknown(why));
+    names.into_iter().map(unknown).collect()
 }
 
 /// Only a request: a notification or an answer that names the capability goes the way of its kind.

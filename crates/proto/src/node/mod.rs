@@ -9,20 +9,25 @@ mod answers;
 mod budget;
 mod decrees;
 mod drafts;
+mod fates;
 mod flights;
 mod handoffs;
 mod holding;
 mod identity;
 mod inbound;
 mod inbox;
+mod judged;
 mod link;
 mod memory;
 mod outbound;
+mod outbox;
 mod permission;
+mod quarantine;
+mod release;
 mod request;
 mod sealing;
-mod shed;
 mod standing;
+mod state;
 mod strangers;
 mod tasks;
 mod timers;
@@ -37,7 +42,7 @@ use rand_core::{RngCore, SeedableRng};
 use crate::certificate::Certificate;
 use crate::draft::{Identity, Signed};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Message, Unparsed, Unverified};
+use crate::envelope::Message;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
@@ -45,16 +50,20 @@ use crate::seal::{Opened, Sealed};
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
-use crate::verify::{Unproven, Verified};
 
 pub use budget::Allowance;
 use budget::Budget;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
+pub use judged::Judged;
+use judged::Refusal;
 use link::Link;
+pub use outbox::Outgoing;
 pub use permission::Way;
+pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Handing, LocalError, Sending};
+pub use state::{Lost, State};
 pub use strangers::Stranger;
 use strangers::Strangers;
 pub use tasks::{Task, Tasks};
@@ -66,83 +75,6 @@ pub struct At {
     pub now: Timestamp,
     /// SHA-256 of our last durable audit line.
     pub head: Option<Digest>,
-}
-
-/// One input from the network, parsed and verified as far as it goes.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    bytes: u64,
-    head: Vec<u8>,
-    result: Result<Verified, Refusal>,
-}
-
-#[derive(Clone, Debug)]
-enum Refusal {
-    Unparsed(Unparsed),
-    Unproven(Unproven),
-    /// Not looked at: the hash of the bytes.
-    Shed(Digest),
-}
-
-impl Judged {
-    /// The whole way of bytes through the stateless checks V01 to V07. Workers call it in parallel.
-    pub fn of(bytes: &[u8], view: &TrustView) -> Self {
-        Self::of_parsed(bytes, Unverified::parse(bytes), view)
-    }
-
-    fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
-        let result = match parsed {
-            Ok(unverified) => unverified.verify(view).map_err(Refusal::Unproven),
-            Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
-        };
-        let kept = match &result {
-            // What says of itself that it is sensitive leaves no words, whoever said it.
-            Err(Refusal::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
-            Ok(_) => 0,
-            Err(_) => bytes.len().min(crate::entry::RAW_KEPT),
-        };
-        let head = bytes.get(..kept).unwrap_or_default().to_vec();
-        Self {
-            bytes: bytes.len() as u64,
-            head,
-            result,
-        }
-    }
-
-    /// An input that came by a subject that is not this agent's inbox (check V05).
-    pub fn misplaced(bytes: &[u8]) -> Self {
-        let unparsed = Unparsed {
-            reason: Reason::WrongSubject,
-            hash: Digest::of(&[bytes]),
-            claimed: Default::default(),
-        };
-        let kept = bytes
-            .get(..bytes.len().min(crate::entry::RAW_KEPT))
-            .unwrap_or_default();
-        Self {
-            bytes: bytes.len() as u64,
-            head: kept.to_vec(),
-            result: Err(Refusal::Unparsed(unparsed)),
-        }
-    }
-
-    /// An input that was cut off at the transport's size cap (check V01): its length, its first
-    /// bytes, and the hash of what was seen.
-    pub fn oversized(length: u64, head: &[u8]) -> Self {
-        let unparsed = Unparsed {
-            reason: Reason::TooLarge,
-            hash: Digest::of(&[head]),
-            claimed: Default::default(),
-        };
-        let kept = head
-            .get(..head.len().min(crate::entry::RAW_KEPT))
-            .unwrap_or_default();
-        Self {
-            bytes: length,
-            head: kept.to_vec(),
-            result: Err(Refusal::Unparsed(unparsed)),
-        }
-    }
 }
 
 /// A message that was verified, fresh in its session, and allowed: **the only thing that an effect
@@ -186,13 +118,6 @@ pub enum Effect {
     },
     /// A session with a peer stands.
     Established(AgentId),
-    /// A peer sends more than it may: people are told, at most once a minute.
-    OverBudget {
-        /// Who.
-        peer: AgentId,
-        /// How many of its calls were refused for it since the start.
-        refused: u64,
-    },
     /// The trust store changed: verify by this snapshot from now on.
     Trust(TrustView),
     /// Our person has to hear of something.
@@ -213,6 +138,20 @@ pub enum Notice {
     Revoked(Revocation),
     /// The person paused their agents, or let them go on.
     Pause(PauseStatement),
+    /// A peer sends more than it may: told at most once a minute.
+    OverBudget {
+        /// Who.
+        peer: AgentId,
+        /// How many of its calls were refused for it since the start.
+        refused: u64,
+    },
+    /// A message that came could not be handled five times, and went to the quarantine.
+    Quarantined {
+        /// Who sent it.
+        peer: AgentId,
+        /// Which.
+        message_id: MessageId,
+    },
     /// A message of ours waits for the person's approval.
     ApprovalNeeded {
         /// For whom it is.
@@ -220,37 +159,6 @@ pub enum Notice {
         /// Which.
         message_id: MessageId,
     },
-}
-
-/// Where a message of ours is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It waits for a session.
-    Queued,
-    /// It was published; no receipt has come.
-    Published,
-    /// The peer has it, durably.
-    Received,
-    /// The peer refused it, by a reason's name.
-    Refused(String),
-    /// Its life ended without a receipt.
-    Expired,
-    /// Its session was lost before a receipt came.
-    Unknown,
-}
-
-impl State {
-    /// The one word for it.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Published => "published",
-            Self::Received => "received",
-            Self::Refused(_) => "refused",
-            Self::Expired => "expired",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// What came of one input: lines for the log, in order, and what they allow.
@@ -282,6 +190,8 @@ pub struct Node {
     waiting_room: Strangers,
     pausing: Pausing,
     disconnected: bool,
+    /// Whether everything that waited for us when the connection came up has been judged.
+    drained: bool,
     rng: ChaCha20Rng,
 }
 
@@ -311,6 +221,7 @@ impl Node {
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
             disconnected: false,
+            drained: true,
             rng: ChaCha20Rng::from_seed(seed),
         }
     }

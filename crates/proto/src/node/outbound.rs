@@ -5,19 +5,17 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{Did, DraftLine, Entry, OutcomeLine, TrustChange};
+use crate::entry::{Did, Entry, OutcomeLine, TrustChange};
 use crate::envelope::{Form, Message, Method};
-use crate::headers::MAX_SEQUENCE;
-use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
+use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
 use crate::trust::BindError;
 
-use super::link::DRAFTS;
 use super::request::{Content, LocalError, Sending};
 use super::sealing::decline;
-use super::{At, Effect, Node, Notice, Outcome, State};
+use super::{At, Effect, Node, Notice, Outcome};
 
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
@@ -104,14 +102,6 @@ impl Node {
                 LocalError::Ambiguous(request)
             });
         };
-        let peer = &message.headers.agent_id;
-        let drafts = self.link(peer).into_iter().flat_map(|link| &link.drafts);
-        if drafts
-            .into_iter()
-            .any(|waiting| waiting.draft.in_reply_to == Some(request))
-        {
-            return Err(LocalError::NotWaiting(request));
-        }
         if message.form != Form::Call(Method::Request) {
             return Err(if message.form == Form::Call(Method::Handoff) {
                 LocalError::IsHandoff(request)
@@ -157,6 +147,7 @@ impl Node {
                 message_id: *message_id,
                 what,
                 tries: 1,
+                reason: None,
             };
             let entry = Entry::Outcome(line);
             self.apply(at.now, &entry);
@@ -202,6 +193,13 @@ impl Node {
         }
         self.permit_sending(at, &draft)?;
         let peer = draft.recipient.clone();
+        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
+            let drafts = self.link(&peer).map(|link| &link.drafts);
+            let mut drafts = drafts.into_iter().flatten();
+            if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
+                return Err(LocalError::AnswerWaits(request));
+            }
+        }
         let approve = self.approval_root(&draft)?;
         match self.slot(at, &peer).filter(|_| approve.is_none()) {
             Some((stamp, to)) => {
@@ -215,81 +213,6 @@ impl Node {
             None => self.write_draft(at, draft, approve, outcome)?,
         }
         Ok(())
-    }
-
-    /// Sends what waited, as far as there is room.
-    pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        if let Some(link) = self.links.get_mut(peer) {
-            link.budgets.drafts_wait = None;
-        }
-        while let Some(waiting) = self.releasable(peer).cloned() {
-            let Some((stamp, to)) = self.slot(at, peer) else {
-                return;
-            };
-            if let Some(reason) = self.obstacle(peer, &waiting) {
-                let (name, state) = (waiting.draft.message_id, State::Refused(reason.into()));
-                self.end_draft(at, peer, name, Did::DraftRefused, state, outcome);
-                continue;
-            }
-            let mut draft = waiting.draft;
-            draft.life = waiting.until.since(at.now);
-            let message_id = draft.message_id;
-            if draft.life.is_zero() {
-                self.end_draft(
-                    at,
-                    peer,
-                    message_id,
-                    Did::DraftExpired,
-                    State::Expired,
-                    outcome,
-                );
-                continue;
-            }
-            if let Err(refused) = self.fit_recipient(at.now, &draft) {
-                let state = State::Refused(refused.name().to_owned());
-                self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
-                continue;
-            }
-            let call = draft.form.method().is_some();
-            if let Some(later) = self.leaves_at(at.now, peer, call) {
-                self.link_mut(peer).budgets.drafts_wait = Some(later);
-                return;
-            }
-            match draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
-                Ok((signed, copy)) => {
-                    self.count_own(at.now, peer, call);
-                    self.write_sealed(at, signed, copy, outcome);
-                }
-                Err(reason) => {
-                    let state = State::Refused(reason.name().to_owned());
-                    self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
-                }
-            }
-        }
-    }
-
-    pub(super) fn end_draft(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        message_id: MessageId,
-        what: Did,
-        state: State,
-        outcome: &mut Outcome,
-    ) {
-        let entry = Entry::Outcome(OutcomeLine {
-            peer: peer.clone(),
-            message_id,
-            what,
-            tries: 1,
-        });
-        self.apply(at.now, &entry);
-        outcome.entries.push(entry);
-        outcome.effects.push(Effect::Settle {
-            peer: peer.clone(),
-            message_id,
-            state,
-        });
     }
 
     /// Tells the peer what we have of a session. It has no number and waits for nothing.
@@ -335,7 +258,7 @@ impl Node {
     }
 
     /// Where the next message to a peer goes, and the key that it is sealed for there.
-    fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
+    pub(super) fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
         if self.pausing.is_paused() || self.trust().trusted(peer).is_none() {
             return None;
         }
@@ -350,62 +273,6 @@ impl Node {
         };
         Some((stamp, session.peer_sealing))
     }
-
-    fn write_draft(
-        &mut self,
-        at: At,
-        draft: Draft,
-        approve: Option<KeyId>,
-        outcome: &mut Outcome,
-    ) -> Result<(), LocalError> {
-        let peer = draft.recipient.clone();
-        if self
-            .link(&peer)
-            .is_some_and(|link| link.drafts.len() >= DRAFTS)
-        {
-            return Err(LocalError::OutboxFull(peer));
-        }
-        self.try_to_sign(at, draft.clone())
-            .map_err(LocalError::Message)?;
-        let (message, copy) = draft
-            .to_value(&self.identity, at.now, &mut self.rng)
-            .map_err(LocalError::Message)?;
-        let entry = Entry::Draft(DraftLine {
-            peer: peer.clone(),
-            message_id: draft.message_id,
-            life: draft.life.as_secs().max(1),
-            approve,
-            message,
-            copy,
-        });
-        self.apply(at.now, &entry);
-        outcome.entries.push(entry);
-        if approve.is_some() {
-            let (peer, message_id) = (peer.clone(), draft.message_id);
-            let notice = Notice::ApprovalNeeded { peer, message_id };
-            outcome.effects.push(Effect::Notice(Box::new(notice)));
-        }
-        self.announce_for_drafts(at, &peer, outcome);
-        Ok(())
-    }
-}
-
-impl Node {
-    /// What is at fault in a message is told now, and not when there is a session: in one as long as
-    /// a session and a number can make it.
-    fn try_to_sign(&mut self, at: At, draft: Draft) -> Result<(), Reason> {
-        let trial = Stamp {
-            now: at.now,
-            session: Some(SessionId(Digest([0; 32]))),
-            sequence: Some(MAX_SEQUENCE),
-            audit_head: at.head,
-            version: self.identity.certificate.lowest_version(),
-        };
-        let own = self.identity.keys.sealing_key;
-        draft
-            .seal_and_sign(&self.identity, trial, own, &mut self.rng)
-            .map(|_| ())
-    }
 }
 
 pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {
@@ -415,5 +282,6 @@ pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {
         message_id,
         what,
         tries: 1,
+        reason: None,
     })
 }

@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 
 use super::link::Link;
 use super::request::LocalError;
-use super::{At, Effect, Node, Outcome};
+use super::{At, Effect, Node, Notice, Outcome};
 
 /// How many conversations of one peer have a budget of their own; beyond that the one that was silent
 /// longest loses it, and the peer's budget holds them all.
@@ -284,7 +284,8 @@ impl Node {
         if !lately {
             budgets.told = Some(at.now);
             let (peer, refused) = (peer.clone(), budgets.refused);
-            outcome.effects.push(Effect::OverBudget { peer, refused });
+            let notice = Notice::OverBudget { peer, refused };
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
         }
     }
 

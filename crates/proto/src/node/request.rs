@@ -123,6 +123,12 @@ pub enum LocalError {
     /// Nothing of that name waits in the inbox.
     #[error("no request {0} waits in the inbox; `signet inbox` lists what does")]
     NotWaiting(MessageId),
+    /// Nothing of that name is in the quarantine.
+    #[error("no message {0} is in the quarantine; `signet quarantine list` shows what is")]
+    NotQuarantined(MessageId),
+    /// Our answer to it waits already.
+    #[error("an answer to {0} waits already; `signet drafts` says for what")]
+    AnswerWaits(MessageId),
     /// Two peers used the same message-id.
     #[error("{0} names messages of more than one peer; say which with --from")]
     Ambiguous(MessageId),
@@ -196,6 +202,8 @@ impl LocalError {
             Self::TooManyRequests => "too-many-requests",
             Self::Message(reason) => reason.name(),
             Self::NotWaiting(_) => "not-waiting",
+            Self::NotQuarantined(_) => "not-quarantined",
+            Self::AnswerWaits(_) => "answer-waits",
             Self::Ambiguous(_) => "ambiguous",
             Self::NoRequest(_) => "no-request",
             Self::NotRemembered(_) => "not-remembered",

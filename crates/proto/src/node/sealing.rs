@@ -4,7 +4,6 @@
 use zeroize::Zeroizing;
 
 use crate::draft::Draft;
-use crate::entry::Did;
 use crate::envelope::{Form, Message};
 use crate::ids::{AgentId, MessageId};
 use crate::policy::may_travel_in_clear;
@@ -44,7 +43,7 @@ impl Node {
         let lost = self.link(peer).map(|link| link.lost.clone());
         for (message_id, reason) in lost.unwrap_or_default() {
             let state = State::Refused(reason.name().to_owned());
-            self.end_draft(at, peer, message_id, Did::DraftRefused, state, outcome);
+            self.end_draft(at, peer, message_id, state, outcome);
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::ids::{AgentId, MessageId};
 use crate::statement::{Decision, Revocation};
 use crate::time::Timestamp;
 
-use super::Node;
-use super::memory::Changed;
+use super::inbound::PEER_REVOKED;
+use super::memory::{Changed, unknown};
+use super::{Lost, Node, State};
 
 impl Node {
     pub(super) fn apply_trust(
@@ -58,7 +59,7 @@ impl Node {
         let theirs: Vec<AgentId> = theirs.map(|(agent, _)| agent.clone()).collect();
         let mut changed = Changed::default();
         for agent in theirs {
-            changed.cut.append(&mut self.cut(now, &agent).cut);
+            changed.fates.append(&mut self.cut(now, &agent).fates);
         }
         changed
     }
@@ -81,14 +82,14 @@ impl Node {
         self.inbox
             .set_aside(agent, |message| revoked(message.headers.key_id));
         let link = self.link_mut(agent);
-        let mut changed = Changed::default();
+        let mut lost = Vec::new();
         let closed = link
             .sessions
             .extract_if(.., |session| revoked(session.peer_key));
         for mut session in closed {
-            changed.abandoned.append(&mut session.ledger.abandon());
+            lost.append(&mut session.ledger.abandon());
         }
-        changed
+        self.note_fates(now, unknown(agent, lost, Lost::SessionLost))
     }
 
     /// Takes the certificate that a handshake brought, and says what it was worth.
@@ -113,8 +114,7 @@ impl Node {
         let drafts = link.drafts.drain(..);
         let mut names: Vec<MessageId> = drafts.map(|waiting| waiting.draft.message_id).collect();
         for mut session in link.sessions.drain(..) {
-            let abandoned = session.ledger.abandon();
-            names.extend(abandoned.iter().map(|message| message.headers.message_id));
+            names.append(&mut session.ledger.abandon());
         }
         link.handshake = Default::default();
         link.greets = false;
@@ -125,13 +125,10 @@ impl Node {
         names.dedup();
         self.pings.retain(|(peer, _), _| peer != agent);
         self.inbox.set_aside(agent, |_| true);
-        Changed {
-            cut: names
-                .into_iter()
-                .map(|name| (agent.clone(), name))
-                .collect(),
-            ..Changed::default()
-        }
+        let refused = State::Refused(PEER_REVOKED.to_owned());
+        let fates = names.into_iter();
+        let fates = fates.map(|name| (agent.clone(), name, refused.clone()));
+        self.note_fates(now, fates.collect())
     }
 
     pub(super) fn apply_approval(&mut self, line: &ApprovalLine) {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::draft::Signed;
-use crate::entry::{Did, Entry};
+use crate::entry::Entry;
 use crate::envelope::Method;
 use crate::handshake::{Handshake, Overdue, START_AGAIN};
 use crate::ids::AgentId;
 use crate::time::Timestamp;
 
-use super::inbound::settle;
 use super::link::Link;
 use super::{At, Effect, Node, Outcome, State};
 
@@ -91,25 +90,20 @@ impl Node {
         self.disconnected = false;
         self.hasten_decrees(at.now);
         for link in self.links.values_mut() {
-            link.next_announce = None;
-            link.silence = Duration::ZERO;
-            link.handshake.hasten(at.now);
             for session in &mut link.sessions {
-                session.ledger.hasten(at.now);
                 if !session.window.is_empty() {
                     session.window.owe();
                 }
-                if let Some(retry) = session.retry.as_mut() {
-                    retry.hasten(at.now);
-                }
             }
         }
+        self.hasten(at);
         self.handle_timeout(at)
     }
 
-    /// The transport is not connected, or not yet: decrees wait until it is.
+    /// The transport is not connected, or not yet: decrees wait until it is, and nothing is given up
+    /// before [`Node::handle_drained`].
     pub fn handle_disconnected(&mut self) {
-        self.disconnected = true;
+        (self.disconnected, self.drained) = (true, false);
     }
 
     /// A clean stop: what was counted is written.
@@ -171,42 +165,12 @@ impl Node {
         }
     }
 
-    fn resend_messages(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let paused = self.pausing.is_paused();
-        for session in &mut self.link_mut(peer).sessions {
-            let (mut resend, expired) = session.ledger.overdue(at.now);
-            if paused {
-                resend.clear();
-            }
-            outcome.effects.extend(
-                resend
-                    .into_iter()
-                    .map(|message| Effect::Publish(Signed::again(message))),
-            );
-            outcome.effects.extend(
-                expired
-                    .iter()
-                    .map(|message| settle(message, State::Expired)),
-            );
-            if !expired.is_empty() {
-                session.window.owe();
-            }
-        }
-    }
-
     fn end_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(link) = self.link(peer) else { return };
         let over = link.drafts.iter().filter(|waiting| waiting.until <= at.now);
         let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
         for message_id in over {
-            self.end_draft(
-                at,
-                peer,
-                message_id,
-                Did::DraftExpired,
-                State::Expired,
-                outcome,
-            );
+            self.end_draft(at, peer, message_id, State::Expired, outcome);
         }
         self.release(at, peer, outcome);
     }

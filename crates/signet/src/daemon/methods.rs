@@ -369,8 +369,8 @@ impl Told {
     /// What became of it since.
     fn since(&self, state: &State) -> Value {
         let mut value = self.now(state.as_str());
-        if let (State::Refused(reason), Some(members)) = (state, value.as_object_mut()) {
-            members.insert("reason".into(), reason.as_str().into());
+        if let (Some(why), Some(members)) = (state.why(), value.as_object_mut()) {
+            members.insert("reason".into(), why.into());
         }
         value
     }

@@ -1,0 +1,129 @@
+//! One input from the network, through the checks that need no state; under a flood of strangers,
+//! what names no peer of ours is counted, and not judged.
+
+use crate::entry::RAW_KEPT;
+use crate::envelope::{Unparsed, Unverified};
+use crate::ids::Digest;
+use crate::reject::Reason;
+use crate::trust::TrustView;
+use crate::verify::{Unproven, Verified};
+
+/// One input from the network, parsed and verified as far as it goes.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub(super) bytes: u64,
+    pub(super) head: Vec<u8>,
+    pub(super) result: Result<Verified, Refusal>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    Unparsed(Unparsed),
+    Unproven(Unproven),
+    /// Not looked at: the hash of the bytes.
+    Shed(Digest),
+}
+
+impl Judged {
+    /// The whole way of bytes through the stateless checks V01 to V07. Workers call it in parallel.
+    pub fn of(bytes: &[u8], view: &TrustView) -> Self {
+        Self::of_parsed(bytes, Unverified::parse(bytes), view)
+    }
+
+    /// An input that came by a subject that is not this agent's inbox (check V05).
+    pub fn misplaced(bytes: &[u8]) -> Self {
+        Self::unread(Reason::WrongSubject, bytes.len() as u64, bytes)
+    }
+
+    /// An input that was cut off at the transport's size cap (check V01): its length, its first
+    /// bytes, and the hash of what was seen.
+    pub fn oversized(length: u64, head: &[u8]) -> Self {
+        Self::unread(Reason::TooLarge, length, head)
+    }
+
+    /// As [`Judged::of`], for as long as the strangers' budget is spent: bytes that name no peer as
+    /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
+    /// that is over the budget. What any peer sent is judged in full.
+    pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
+        let parsed = may_be_a_peers(bytes, view)
+            .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
+            .flatten();
+        match parsed {
+            Some(parsed) => Self::of_parsed(bytes, parsed, view),
+            None => Self {
+                bytes: bytes.len() as u64,
+                head: Vec::new(),
+                result: Err(Refusal::Shed(Digest::of(&[bytes]))),
+            },
+        }
+    }
+
+    /// Whether the sender is unproven: it costs a line of the strangers' budget.
+    pub fn is_strangers(&self) -> bool {
+        self.result.is_err()
+    }
+
+    fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
+        let result = match parsed {
+            Ok(unverified) => unverified.verify(view).map_err(Refusal::Unproven),
+            Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
+        };
+        let kept = match &result {
+            // What says of itself that it is sensitive leaves no words, whoever said it.
+            Err(Refusal::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
+            Ok(_) => 0,
+            Err(_) => bytes.len().min(RAW_KEPT),
+        };
+        let head = bytes.get(..kept).unwrap_or_default().to_vec();
+        Self {
+            bytes: bytes.len() as u64,
+            head,
+            result,
+        }
+    }
+
+    fn unread(reason: Reason, length: u64, seen: &[u8]) -> Self {
+        let unparsed = Unparsed {
+            reason,
+            hash: Digest::of(&[seen]),
+            claimed: Default::default(),
+        };
+        let kept = seen.get(..seen.len().min(RAW_KEPT)).unwrap_or_default();
+        Self {
+            bytes: length,
+            head: kept.to_vec(),
+            result: Err(Refusal::Unparsed(unparsed)),
+        }
+    }
+}
+
+/// Whether the sender of these bytes can be bound, by a look that costs less than parsing them.
+///
+/// Names are written as they are unless they are escaped, and of the escapes only `\u` can write
+/// what names are made of (RFC 8259 section 7). So without one, whoever is named as the sender
+/// stands behind a literal `"agent-id"`, between the next two quotation marks, wherever in the
+/// document that is.
+fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    if text.contains("\\u") {
+        return true;
+    }
+    let mut parts = text.split('"');
+    while let Some(part) = parts.next() {
+        if part != SENDER {
+            continue;
+        }
+        let mut behind = parts.clone();
+        let named = behind.next().and(behind.next());
+        let named = named.and_then(|name| name.parse().ok());
+        if named.is_some_and(|agent| view.peer(&agent).is_some()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The header that names a sender.
+const SENDER: &str = "agent-id";

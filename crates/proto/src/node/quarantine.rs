@@ -1,0 +1,227 @@
+//! What our agent could not handle: five tries, then a person decides, and the next message goes on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::entry::{Did, Entry, OutcomeLine};
+use crate::envelope::{Form, Message, Method};
+use crate::ids::{AgentId, MessageId};
+use crate::time::Timestamp;
+
+use super::request::LocalError;
+use super::sealing::decline;
+use super::{At, Node, Notice, Outcome};
+
+/// So often a message is tried; what began counts, whether or not it came to an end.
+pub const TRIES: u8 = 5;
+/// Why a message is set aside whose last try never came to an end.
+const UNFINISHED: &str = "unfinished";
+/// What the peer hears whose request a person gave up.
+const GIVEN_UP: &str = "the handling of this request failed";
+
+/// The messages that could not be handled.
+#[derive(Clone, Debug, Default)]
+pub struct Quarantine(BTreeMap<(AgentId, MessageId), Shelved>);
+
+/// A message that could not be handled.
+#[derive(Clone, Debug)]
+pub struct Shelved {
+    /// The message.
+    pub message: Arc<Message>,
+    /// Why the last try failed, in the handler's word.
+    pub reason: Option<String>,
+    /// Since when it is here.
+    pub since: Timestamp,
+}
+
+/// How often a message was tried, and whether a try is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tries {
+    begun: u8,
+    running: bool,
+}
+
+impl Tries {
+    pub(super) fn begun(number: u8) -> Self {
+        let (begun, running) = (number, true);
+        Self { begun, running }
+    }
+
+    pub(super) fn ended(number: u8) -> Self {
+        let (begun, running) = (number, false);
+        Self { begun, running }
+    }
+
+    pub(super) fn are_spent(self) -> bool {
+        self.begun >= TRIES
+    }
+
+    /// The number of the try that ends now: the one under way, or one that nobody announced.
+    fn ending(self) -> u8 {
+        match self.running {
+            true => self.begun,
+            false => self.begun.saturating_add(1),
+        }
+    }
+}
+
+impl Quarantine {
+    /// All of them, by sender.
+    pub fn iter(&self) -> impl Iterator<Item = &Shelved> {
+        self.0.values()
+    }
+
+    /// The message of that name; of more than one sender there may be more.
+    pub fn named(&self, message_id: MessageId) -> impl Iterator<Item = &Shelved> {
+        let shelved = self.0.iter();
+        let named = shelved.filter(move |((_, name), _)| *name == message_id);
+        named.map(|(_, shelved)| shelved)
+    }
+
+    pub(super) fn put(&mut self, name: (AgentId, MessageId), shelved: Shelved) {
+        self.0.insert(name, shelved);
+    }
+
+    pub(super) fn take(&mut self, name: &(AgentId, MessageId)) -> Option<Shelved> {
+        self.0.remove(name)
+    }
+}
+
+impl Node {
+    /// Our agent begins to handle a message of the inbox. Returns the number of the try, 1 to
+    /// [`TRIES`]; `None` when the tries are used up: then it is in the quarantine.
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn handle_start(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+    ) -> Result<(Option<u8>, Outcome), LocalError> {
+        let tries = self.tries_of(peer, message_id)?;
+        let mut outcome = Outcome::default();
+        if tries.are_spent() {
+            let why = Some(UNFINISHED.to_owned());
+            let ended = (Did::SetAside, tries.begun, why);
+            self.write_try(at, peer, message_id, ended, &mut outcome);
+            return Ok((None, outcome));
+        }
+        let number = tries.begun + 1;
+        let started = (Did::Started, number, None);
+        self.write_try(at, peer, message_id, started, &mut outcome);
+        Ok((Some(number), outcome))
+    }
+
+    /// Our agent could not handle a message of the inbox. `reason` stands in the log: it has no
+    /// content of the message. Returns whether the message went to the quarantine.
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn handle_fail(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        reason: &str,
+    ) -> Result<(bool, Outcome), LocalError> {
+        let number = self.tries_of(peer, message_id)?.ending();
+        let reason = reason.chars().take(LONGEST_REASON).collect();
+        let mut outcome = Outcome::default();
+        let failed = (Did::Failed, number, Some(reason));
+        self.write_try(at, peer, message_id, failed, &mut outcome);
+        Ok((number >= TRIES, outcome))
+    }
+
+    /// A person lets a message of the quarantine be tried again, from the first time.
+    ///
+    /// # Errors
+    /// When no such message is there.
+    pub fn handle_retry(
+        &mut self,
+        at: At,
+        peer: Option<&AgentId>,
+        message_id: MessageId,
+    ) -> Result<Outcome, LocalError> {
+        let message = self.shelved(peer, message_id)?;
+        let mut outcome = Outcome::default();
+        let sender = &message.headers.agent_id;
+        let retried = (Did::Retried, 1, None);
+        self.write_try(at, sender, message_id, retried, &mut outcome);
+        let opened = self.opened(&message);
+        self.hand_over(&message, opened, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// A person gives a message of the quarantine up. Whoever asked hears that it was declined.
+    ///
+    /// # Errors
+    /// When no such message is there, or the answer finds no room.
+    pub fn handle_drop(
+        &mut self,
+        at: At,
+        peer: Option<&AgentId>,
+        message_id: MessageId,
+    ) -> Result<Outcome, LocalError> {
+        let message = self.shelved(peer, message_id)?;
+        let mut outcome = Outcome::default();
+        if matches!(message.form, Form::Call(Method::Request)) {
+            let id = self.fresh_id(at.now);
+            let draft = decline(&message, id, GIVEN_UP.to_owned());
+            self.dispatch(at, draft, &mut outcome)?;
+        }
+        let sender = &message.headers.agent_id;
+        let dropped = (Did::Dropped, 1, None);
+        self.write_try(at, sender, message_id, dropped, &mut outcome);
+        Ok(outcome)
+    }
+
+    fn tries_of(&self, peer: &AgentId, message_id: MessageId) -> Result<Tries, LocalError> {
+        let waits = self.inbox.find(peer, message_id);
+        waits.ok_or(LocalError::NotWaiting(message_id))?;
+        Ok(self.inbox.tries(peer, message_id))
+    }
+
+    fn shelved(
+        &self,
+        peer: Option<&AgentId>,
+        message_id: MessageId,
+    ) -> Result<Arc<Message>, LocalError> {
+        let named = self.inbox.quarantine().named(message_id);
+        let mut named = named.filter(|shelved| {
+            let sender = &shelved.message.headers.agent_id;
+            peer.is_none_or(|peer| peer == sender)
+        });
+        match (named.next(), named.next()) {
+            (Some(shelved), None) => Ok(Arc::clone(&shelved.message)),
+            (None, _) => Err(LocalError::NotQuarantined(message_id)),
+            (Some(_), Some(_)) => Err(LocalError::Ambiguous(message_id)),
+        }
+    }
+
+    fn write_try(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        (what, tries, reason): (Did, u8, Option<String>),
+        outcome: &mut Outcome,
+    ) {
+        let line = OutcomeLine {
+            peer: peer.clone(),
+            message_id,
+            what,
+            tries,
+            reason,
+        };
+        let spent = what == Did::SetAside || (what == Did::Failed && tries >= TRIES);
+        let notice = spent.then(|| Notice::Quarantined {
+            peer: peer.clone(),
+            message_id,
+        });
+        self.write_entry(at, Entry::Outcome(line), notice, outcome);
+    }
+}
+
+/// How much a handler may say of its failure, in characters.
+const LONGEST_REASON: usize = 200;

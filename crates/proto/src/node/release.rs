@@ -1,0 +1,144 @@
+//! How drafts leave, or end: when there is a session, room, and every consent.
+
+use crate::draft::{Draft, Stamp};
+use crate::entry::{Did, DraftLine, Entry, OutcomeLine};
+use crate::headers::MAX_SEQUENCE;
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
+use crate::reject::Reason;
+
+use super::link::{DRAFTS, Waiting};
+use super::request::LocalError;
+use super::{At, Effect, Node, Notice, Outcome, State};
+
+impl Node {
+    /// Sends what waited, as far as there is room.
+    pub(super) fn release(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if let Some(link) = self.links.get_mut(peer) {
+            link.budgets.drafts_wait = None;
+        }
+        while let Some(waiting) = self.releasable(peer).cloned() {
+            let Some((stamp, to)) = self.slot(at, peer) else {
+                return;
+            };
+            let mut draft = waiting.draft.clone();
+            draft.life = waiting.until.since(at.now);
+            let (message_id, call) = (draft.message_id, draft.form.method().is_some());
+            if let Some(end) = self.end_of(at, peer, &waiting) {
+                self.end_draft(at, peer, message_id, end, outcome);
+                continue;
+            }
+            if let Some(later) = self.leaves_at(at.now, peer, call) {
+                self.link_mut(peer).budgets.drafts_wait = Some(later);
+                return;
+            }
+            match draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
+                Ok((signed, copy)) => {
+                    self.count_own(at.now, peer, call);
+                    self.write_sealed(at, signed, copy, outcome);
+                }
+                Err(reason) => {
+                    let state = State::Refused(reason.name().to_owned());
+                    self.end_draft(at, peer, message_id, state, outcome);
+                }
+            }
+        }
+    }
+
+    /// How a draft ends whose turn it is and that may not leave.
+    fn end_of(&self, at: At, peer: &AgentId, waiting: &Waiting) -> Option<State> {
+        if let Some(reason) = self.obstacle(peer, waiting) {
+            return Some(State::Refused(reason.to_owned()));
+        }
+        if waiting.until <= at.now {
+            return Some(State::Expired);
+        }
+        let unfit = self.fit_recipient(at.now, &waiting.draft).err();
+        unfit.map(|unfit| State::Refused(unfit.name().to_owned()))
+    }
+
+    /// A draft will not be sent.
+    pub(super) fn end_draft(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        state: State,
+        outcome: &mut Outcome,
+    ) {
+        let line = OutcomeLine {
+            peer: peer.clone(),
+            message_id,
+            what: match state {
+                State::Expired => Did::DraftExpired,
+                _ => Did::DraftRefused,
+            },
+            tries: 1,
+            reason: state.why().map(str::to_owned),
+        };
+        self.write_entry(at, Entry::Outcome(line), None, outcome);
+    }
+
+    pub(super) fn write_draft(
+        &mut self,
+        at: At,
+        draft: Draft,
+        approve: Option<KeyId>,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        let peer = draft.recipient.clone();
+        if self
+            .link(&peer)
+            .is_some_and(|link| link.drafts.len() >= DRAFTS)
+        {
+            return Err(LocalError::OutboxFull(peer));
+        }
+        self.try_to_sign(at, draft.clone())
+            .map_err(LocalError::Message)?;
+        let (message, copy) = draft
+            .to_value(&self.identity, at.now, &mut self.rng)
+            .map_err(LocalError::Message)?;
+        let entry = Entry::Draft(DraftLine {
+            peer: peer.clone(),
+            message_id: draft.message_id,
+            life: draft.life.as_secs().max(1),
+            approve,
+            message,
+            copy,
+        });
+        self.apply(at.now, &entry);
+        outcome.entries.push(entry);
+        if approve.is_some() {
+            let (peer, message_id) = (peer.clone(), draft.message_id);
+            let notice = Notice::ApprovalNeeded { peer, message_id };
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
+        }
+        self.announce_for_drafts(at, &peer, outcome);
+        Ok(())
+    }
+
+    /// What is at fault in a message is told now, and not when there is a session: in one as long as
+    /// a session and a number can make it.
+    fn try_to_sign(&mut self, at: At, draft: Draft) -> Result<(), Reason> {
+        let trial = Stamp {
+            now: at.now,
+            session: Some(SessionId(Digest([0; 32]))),
+            sequence: Some(MAX_SEQUENCE),
+            audit_head: at.head,
+            version: self.identity.certificate.lowest_version(),
+        };
+        let own = self.identity.keys.sealing_key;
+        draft
+            .seal_and_sign(&self.identity, trial, own, &mut self.rng)
+            .map(|_| ())
+    }
+
+    pub(super) fn announce_for_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let link = self.link(peer);
+        let waits = link.is_some_and(|link| {
+            link.drafts.iter().any(Waiting::is_approved) && link.sendable(at.now).is_none()
+        });
+        if waits {
+            self.announce_if_idle(at, peer, outcome);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a message of ours is: one word, and why.
+
+/// Where a message of ours is. It moves only forward: from the network's doubt to the peer's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It waits: for a session, for a person, for room, or for the connection.
+    Queued,
+    /// It was handed to the network; no receipt has come.
+    Published,
+    /// Its life ended and no receipt came: the peer may have it all the same.
+    Expired,
+    /// Nobody can say: its session was lost before a receipt came.
+    Unknown(Lost),
+    /// The peer has it, durably.
+    Received,
+    /// The peer's agent answered it.
+    Answered,
+    /// The peer, or our own side, refused it, by a reason's name.
+    Refused(String),
+}
+
+/// Why nobody can say where a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// One side was put back to an older copy of its log: what its receipts say counts no more.
+    RestoredBackup,
+    /// The peer holds the session no more.
+    SessionLost,
+}
+
+impl State {
+    /// The one word for it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Published => "published",
+            Self::Expired => "expired",
+            Self::Unknown(_) => "unknown",
+            Self::Received => "received",
+            Self::Answered => "answered",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    /// The reason of a refusal, or of not knowing, by its stable name.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Refused(reason) => Some(reason),
+            Self::Unknown(lost) => Some(lost.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can follow but a better answer to the same question.
+    pub const fn is_settled(&self) -> bool {
+        !matches!(self, Self::Queued | Self::Published)
+    }
+
+    /// What the peer says outranks what we guess; among equals the first stands.
+    pub(super) const fn outranks(&self, before: &Self) -> bool {
+        self.rank() > before.rank()
+    }
+
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Queued => 0,
+            Self::Published => 1,
+            Self::Expired | Self::Unknown(_) => 2,
+            Self::Received => 3,
+            Self::Answered | Self::Refused(_) => 4,
+        }
+    }
+}
+
+impl Lost {
+    /// The stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RestoredBackup => "restored-backup",
+            Self::SessionLost => "session-lost",
+        }
+    }
+}
