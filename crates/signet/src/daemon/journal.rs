@@ -6,20 +6,31 @@
 //!
 //! It commits at once when idle; what arrives during an fdatasync is the next group. A deed leaves
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
+//!
+//! A full disk is waited out. The node has applied the entries of the group already, so the group is
+//! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
+use std::collections::VecDeque;
 use std::thread;
+use std::time::Duration;
 
 use signet_audit::{Head, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
 use tokio::sync::{mpsc, watch};
+use tracing::{error, info};
 
+use crate::clock;
 use crate::effects::Deed;
 
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
 /// How many groups may wait; beyond it the heart waits, and the inbox with it.
 const WAITING: usize = 64;
+/// How long a full disk is left alone before the next try: so many looks at what the heart does.
+const LOOKS: u32 = 20;
+/// The time between two of them.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Entries to be made durable, and what they allow.
 #[derive(Debug)]
@@ -39,6 +50,8 @@ pub struct Journal {
     pub groups: mpsc::Sender<Group>,
     /// The newest durable line.
     pub head: watch::Receiver<Option<Head>>,
+    /// Since when the disk is full, while it is.
+    pub full: watch::Receiver<Option<Timestamp>>,
     thread: thread::JoinHandle<Result<(), LogError>>,
 }
 
@@ -50,11 +63,21 @@ impl Journal {
     pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
-        let write = move || write(log, waiting, &durable, &deeds);
-        let thread = thread::Builder::new().name("journal".into()).spawn(write)?;
+        let (is_full, full) = watch::channel(None);
+        let writer = Writer {
+            log,
+            groups: waiting,
+            held: VecDeque::new(),
+            durable,
+            is_full,
+            deeds,
+        };
+        let thread = thread::Builder::new().name("journal".into());
+        let thread = thread.spawn(move || writer.run())?;
         Ok(Self {
             groups,
             head,
+            full,
             thread,
         })
     }
@@ -62,7 +85,8 @@ impl Journal {
     /// Closes the way in and waits until everything is durable.
     ///
     /// # Errors
-    /// The write that failed.
+    /// The write that failed. A disk that is full is not waited for any more: what the log does not
+    /// hold was not answered either, and its senders send it again.
     pub async fn close(self) -> Result<(), LogError> {
         drop(self.groups);
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
@@ -74,32 +98,101 @@ impl Journal {
     }
 }
 
-fn write(
-    mut log: Log,
-    mut groups: mpsc::Receiver<Group>,
-    durable: &watch::Sender<Option<Head>>,
-    deeds: &mpsc::Sender<Vec<Deed>>,
-) -> Result<(), LogError> {
-    while let Some(first) = groups.blocking_recv() {
-        let mut allowed = Vec::new();
-        let mut count = append(&mut log, first, &mut allowed)?;
-        while count < GROUP
-            && let Ok(next) = groups.try_recv()
-        {
-            count += append(&mut log, next, &mut allowed)?;
-        }
-        durable.send_replace(Some(log.commit()?));
-        if !allowed.is_empty() && deeds.blocking_send(allowed).is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
+/// What the thread owns.
+struct Writer {
+    log: Log,
+    groups: mpsc::Receiver<Group>,
+    /// What the heart had under way when the disk was full.
+    held: VecDeque<Group>,
+    durable: watch::Sender<Option<Head>>,
+    is_full: watch::Sender<Option<Timestamp>>,
+    deeds: mpsc::Sender<Vec<Deed>>,
 }
 
-fn append(log: &mut Log, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {
-    for entry in &group.entries {
-        log.append(group.now, entry)?;
+impl Writer {
+    fn run(mut self) -> Result<(), LogError> {
+        while let Some(first) = self.next() {
+            let mut allowed = Vec::new();
+            let mut count = self.append(first, &mut allowed)?;
+            while count < GROUP
+                && let Some(next) = self.next_at_once()
+            {
+                count += self.append(next, &mut allowed)?;
+            }
+            let head = self.commit()?;
+            self.durable.send_replace(Some(head));
+            if !allowed.is_empty() && self.deeds.blocking_send(allowed).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
-    allowed.extend(group.deeds);
-    Ok(group.entries.len().max(1))
+
+    fn next(&mut self) -> Option<Group> {
+        let held = self.held.pop_front();
+        held.or_else(|| self.groups.blocking_recv())
+    }
+
+    fn next_at_once(&mut self) -> Option<Group> {
+        let held = self.held.pop_front();
+        held.or_else(|| self.groups.try_recv().ok())
+    }
+
+    fn append(&mut self, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {
+        for entry in &group.entries {
+            self.patiently(|log| log.append(group.now, entry))?;
+        }
+        allowed.extend(group.deeds);
+        Ok(group.entries.len().max(1))
+    }
+
+    /// Makes everything durable, and after a full disk the line that tells of it.
+    fn commit(&mut self) -> Result<Head, LogError> {
+        let head = self.patiently(Log::commit)?;
+        let Some(since) = *self.is_full.borrow() else {
+            return Ok(head);
+        };
+        let now = clock::now();
+        let seconds = now.since(since).as_secs();
+        let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
+        let entry = Entry::Gap { cause };
+        self.patiently(|log| log.append(now, &entry))?;
+        let head = self.patiently(Log::commit)?;
+        self.is_full.send_replace(None);
+        info!(seconds, "there is room on the disk again: going on");
+        Ok(head)
+    }
+
+    /// Tries until there is room, or until the daemon stops.
+    fn patiently<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Log) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        loop {
+            match attempt(&mut self.log) {
+                Err(LogError::Full(_)) if !self.groups.is_closed() => self.wait(),
+                done => return done,
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        if self.is_full.borrow().is_none() {
+            error!(
+                "refusing: the disk is full; nothing is taken in, answered or sent until there is \
+                 room where the log is"
+            );
+            self.is_full.send_replace(Some(clock::now()));
+        }
+        for _ in 0..LOOKS {
+            if self.groups.is_closed() {
+                return;
+            }
+            thread::sleep(LOOK);
+            // The heart must not stand at a full channel: somebody may ask it what is wrong.
+            while let Ok(next) = self.groups.try_recv() {
+                self.held.push_back(next);
+            }
+        }
+    }
 }
