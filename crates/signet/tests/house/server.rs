@@ -10,15 +10,32 @@ use tempfile::TempDir;
 pub struct Server {
     child: Child,
     port: u16,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Server {
     pub fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::start_at("-1", tempfile::tempdir().unwrap())
+    }
+
+    /// SIGKILL, and another one at the same place, with what it had on disk.
+    pub fn restart(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let dir = std::mem::replace(&mut self.dir, tempfile::tempdir().unwrap());
+        for file in std::fs::read_dir(dir.path()).unwrap() {
+            let file = file.unwrap().path();
+            if file.extension().is_some_and(|end| end == "ports") {
+                std::fs::remove_file(file).unwrap();
+            }
+        }
+        *self = Self::start_at(&self.port.to_string(), dir);
+    }
+
+    fn start_at(port: &str, dir: TempDir) -> Self {
         let mut command = Command::new(binary());
         command
-            .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
+            .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
             .arg(dir.path());
         command
             .current_dir(dir.path())
@@ -45,11 +62,7 @@ impl Server {
                 .parse()
                 .ok()
         });
-        Self {
-            child,
-            port,
-            _dir: dir,
-        }
+        Self { child, port, dir }
     }
 
     pub fn port(&self) -> u16 {
