@@ -93,7 +93,7 @@ fn a_full_disk_refuses_everything_and_goes_on_by_itself() {
         alice.said()
     );
     assert!(alice.said().contains("there is room on the disk again"));
-    receipts_hold(&watch, &alice, &bob);
+    assert!(receipts_hold(&watch, &alice) > 0);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_daemon_that_is_stopped_while_the_disk_is_full_answered_nothing_that_is_lost
     alice.start();
     settle(&alice, &bob);
     nothing_without_a_line(&alice, &bob);
-    receipts_hold(&watch, &alice, &bob);
+    assert!(receipts_hold(&watch, &alice) > 0);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_failed_fdatasync_stops_the_daemon_with_its_own_code_and_nothing_is_answered
         let log = alice.walk();
         let taken = messages(&log, "in", "accepted").count();
         assert!(taken > 0 && taken < 20, "{taken}");
-        receipts_hold(&watch, &alice, &mallory);
+        receipts_hold(&watch, &alice);
         assert!(watch.mark() >= mark);
         alice.done(&[
             "audit",
