@@ -39,7 +39,7 @@ fn a_full_disk_refuses_everything_and_goes_on_by_itself() {
     assert!(start_with(
         &mut alice,
         "fallocate",
-        "error=ENOSPC:when=1..6"
+        "error=ENOSPC:when=1..12"
     ));
     let status = eventually("it refuses", || {
         let status = alice.call("status", &json!({})).unwrap();
