@@ -80,12 +80,13 @@ impl Disk {
 
     /// Makes a file that must not exist yet, for its owner alone and for appending.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
+        self.create_with(path, OpenOptions::new().append(true))
+    }
+
+    /// The same, opened as `options` say.
+    pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         self.before(Operation::Create(path))?;
-        OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
+        options.create_new(true).mode(0o600).open(path)
     }
 
     /// Makes a directory and those above it, for its owner alone.
@@ -94,7 +95,7 @@ impl Disk {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)
     }
 
-    /// Writes everything, at the end of a file that was opened for appending.
+    /// Writes everything, at the end of a file that was opened for appending, else from where it stands.
     pub(crate) fn write(&self, mut file: &File, path: &Path, mut bytes: &[u8]) -> io::Result<()> {
         let Some(faults) = &self.faults else {
             return file.write_all(bytes);

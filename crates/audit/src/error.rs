@@ -57,6 +57,11 @@ pub enum LogError {
     /// There are no log files in the directory, nor in those in it.
     #[error("{0}: no inter-agent-YYYY-MM.jsonl in it; name the directory of a log")]
     NoLog(PathBuf),
+    /// A checkpoint key that others may use could have signed anything.
+    #[error(
+        "{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it: move it away, or chmod 600 it when you know that nobody did"
+    )]
+    OpenKey(PathBuf),
     /// Another process writes this log.
     #[error("{0}: another signet writes the log in it; one agent, one log")]
     Held(PathBuf),

@@ -165,7 +165,8 @@ pub(crate) fn measure(path: &Path) -> Result<(u64, Digest), LogError> {
     Ok((bytes, Digest(hash.finalize().into())))
 }
 
-fn is_month(text: &str) -> bool {
+/// Whether `text` is `YYYY-MM`.
+pub(crate) fn is_month(text: &str) -> bool {
     let shape = text.len() == 7
         && text
             .bytes()

@@ -9,11 +9,13 @@ use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::chain::{Head, Tip};
+use crate::checkpoint::Checkpoints;
 use crate::disk::{Disk, Faults};
 use crate::error::LogError;
 use crate::file;
+use crate::keys::CheckpointKeys;
 use crate::mend::{End, Found, Trace, rewrite};
-use crate::record::{MAX_LINE, Mark, write_line};
+use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::tape::Tape;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
@@ -31,8 +33,11 @@ pub struct Log {
     durable: Head,
     group: Vec<u8>,
     members: Vec<u8>,
+    checkpoints: Option<Checkpoints>,
     /// The last line is `close`, and the next month's file is not there yet.
     is_closed: bool,
+    /// The month's first line has no checkpoint yet, and the keys of older months are still there.
+    is_unproven: bool,
     stopped: bool,
     trace: Option<Trace>,
     lock: Option<File>,
@@ -47,48 +52,71 @@ impl Log {
     /// the newest file is read; after a stop that was not clean that file is written anew, since what
     /// the system has of it in memory need not be on the disk.
     ///
+    /// No checkpoints are made: the chain alone proves the log. [`Log::open_with`] makes them.
+    ///
     /// # Errors
     /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
     /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
-        Self::open_with(Disk::default(), dir, now, genesis)
+        Self::open_either(Disk::default(), dir, now, genesis, None)
     }
 
-    /// The same on a disk of which `faults` decides what fails: for tests.
+    /// As [`Log::open`], and makes checkpoints with the keys of `keys`: one at once when lines stand
+    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, and at each rollover. A
+    /// month that was begun without a key stays without.
+    ///
+    /// The newest file and its checkpoints are read whole, and must fit.
     ///
     /// # Errors
-    /// As for [`Log::open`], and what `faults` says.
+    /// As [`Log::open`]; [`LogError::Broken`] also when lines and checkpoints do not fit, and
+    /// [`LogError::OpenKey`] when others may use the key.
+    pub fn open_with(
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        keys: CheckpointKeys,
+    ) -> Result<Self, LogError> {
+        Self::open_either(Disk::default(), dir, now, genesis, Some(keys))
+    }
+
+    /// Either on a disk of which `faults` decides what fails: for tests.
+    ///
+    /// # Errors
+    /// As for [`Log::open_with`], and what `faults` says.
     #[doc(hidden)]
     pub fn open_on(
         faults: Arc<dyn Faults>,
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
+        keys: Option<CheckpointKeys>,
     ) -> Result<Self, LogError> {
-        Self::open_with(Disk::with(faults), dir, now, genesis)
+        Self::open_either(Disk::with(faults), dir, now, genesis, keys)
     }
 
-    fn open_with(
+    fn open_either(
         disk: Disk,
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
+        keys: Option<CheckpointKeys>,
     ) -> Result<Self, LogError> {
-        if !matches!(genesis, Entry::Genesis(_)) {
+        let Entry::Genesis(own) = genesis else {
             return Err(LogError::NotGenesis(genesis.kind()));
-        }
+        };
+        let checkpoints = keys.map(|keys| Checkpoints::new(&disk, keys, own.agent.clone()));
         file::make_dir(&disk, dir)?;
         let lock = file::lock_dir(&disk, dir)?;
         let found = Found::look(&disk, dir)?;
         let trace = Trace::leave(&disk, dir)?;
         let mut log = match found.mend(&disk, &trace)? {
-            Some(end) => Self::resume(disk, dir, now, end)?,
-            None => Self::start(disk, dir, now, genesis)?,
+            Some(end) => Self::resume(disk, dir, now, end, checkpoints)?,
+            None => Self::start(disk, dir, now, genesis, checkpoints)?,
         };
         log.trace = Some(trace);
         log.lock = Some(lock);
-        log.commit()?;
+        log.prove_month()?;
         Ok(log)
     }
 
@@ -124,8 +152,40 @@ impl Log {
             self.stop_unless_full(written)?;
             self.group.clear();
             self.durable = self.tip.head();
+            self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
         Ok(self.durable)
+    }
+
+    /// How many durable lines no checkpoint covers: one is due at [`CHECKPOINT_LINES`], a minute after
+    /// the first of them, and at the end. Always 0 when no checkpoints are made.
+    ///
+    /// [`CHECKPOINT_LINES`]: crate::CHECKPOINT_LINES
+    #[must_use]
+    pub fn uncovered(&self) -> u64 {
+        self.checkpoints.as_ref().map_or(0, Checkpoints::uncovered)
+    }
+
+    /// Signs a checkpoint of all durable lines of the month, and waits for the disk; when the last
+    /// covers them it does nothing.
+    ///
+    /// # Errors
+    /// As for [`Log::commit`]: after [`LogError::Full`] it may be tried again.
+    pub fn checkpoint(&mut self) -> Result<(), LogError> {
+        if self.stopped {
+            return Err(LogError::Stopped);
+        }
+        let written = self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::write);
+        self.stop_unless_full(written)
+    }
+
+    /// Whether the checkpoint key of this month is gone, so that no checkpoints can be made before
+    /// the next month.
+    #[must_use]
+    pub fn lacks_checkpoint_key(&self) -> bool {
+        self.checkpoints
+            .as_ref()
+            .is_some_and(Checkpoints::lacks_key)
     }
 
     /// The last durable line.
@@ -134,20 +194,42 @@ impl Log {
         (self.durable.seq > 0).then_some(self.durable)
     }
 
-    fn start(disk: Disk, dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+    fn start(
+        disk: Disk,
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        mut checkpoints: Option<Checkpoints>,
+    ) -> Result<Self, LogError> {
         let month = whole_millis(now).month();
         let path = dir.join(file::month_name(&month));
+        let mut members = Vec::new();
+        genesis.write(&mut members);
+        if let Some(checkpoints) = &mut checkpoints {
+            write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
+        }
         let tape = Tape::create(&disk, path)?;
         let mut log = Self::new(disk, dir, month, tape, Tip::NONE);
-        log.append(now, genesis)?;
+        log.checkpoints = checkpoints;
+        log.append_members(now, &members)?;
         log.record_torn(now, 1)?;
         Ok(log)
     }
 
-    fn resume(disk: Disk, dir: &Path, now: Timestamp, end: End) -> Result<Self, LogError> {
+    fn resume(
+        disk: Disk,
+        dir: &Path,
+        now: Timestamp,
+        end: End,
+        mut checkpoints: Option<Checkpoints>,
+    ) -> Result<Self, LogError> {
         let month = file::month_of(&end.path).unwrap_or_default().to_owned();
+        if let Some(checkpoints) = &mut checkpoints {
+            checkpoints.resume(&month, &end.path)?;
+        }
         let tape = Tape::resume(&disk, end.path)?;
         let mut log = Self::new(disk, dir, month, tape, end.tip);
+        log.checkpoints = checkpoints;
         if end.is_closed {
             log.is_closed = true;
             log.roll_over(log.ts(now))?;
@@ -168,7 +250,9 @@ impl Log {
             durable: tip.head(),
             group,
             members,
+            checkpoints: None,
             is_closed: false,
+            is_unproven: false,
             stopped: false,
             trace: None,
             lock: None,
@@ -203,6 +287,8 @@ impl Log {
         // The first test is the cheap one, for every line but those at a month's end.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
+        } else if self.is_unproven {
+            self.prove_month()?;
         }
         self.push(self.ts(now), members)
     }
@@ -213,8 +299,9 @@ impl Log {
         self.append_members(now, &members)
     }
 
-    /// `close` durable, then the new file, its name durable, and `open` as its first line. On a full
-    /// disk it ends at any step, and goes on there when it is called again.
+    /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as its
+    /// first line, durable, the first checkpoint; then the old key is destroyed. On a full disk it ends
+    /// at any step, and goes on there when it is called again; so does a start after a crash.
     fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
         if !self.is_closed {
             let mut close = Vec::new();
@@ -223,20 +310,45 @@ impl Log {
             self.is_closed = true;
         }
         self.commit()?;
+        self.checkpoint()?;
         self.begin_month(ts.max(self.month_end))
     }
 
     fn begin_month(&mut self, ts: Timestamp) -> Result<(), LogError> {
+        let previous = file::month_name(&self.month);
         let month = ts.month();
         let path = self.dir.join(file::month_name(&month));
+        let hash = self.tip.hash;
+        let mut members = Vec::new();
+        Mark::Open { previous, hash }.write(&mut members);
+        if let Some(checkpoints) = &mut self.checkpoints {
+            let key = checkpoints.begin(&month, &path);
+            write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
+        }
         let tape = Tape::create(&self.disk, path);
         self.tape = self.stop_unless_full(tape)?;
-        let previous = file::month_name(&self.month);
         self.month_end = first_of_next(&month);
         self.month = month;
         self.is_closed = false;
-        let hash = self.tip.hash;
-        self.append_mark(ts, &Mark::Open { previous, hash })
+        self.push(ts, &members)?;
+        if self.checkpoints.is_some() {
+            self.is_unproven = true;
+            self.prove_month()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing follows the first line of a month before it has a checkpoint: that there is none would
+    /// mean that they were taken away.
+    fn prove_month(&mut self) -> Result<(), LogError> {
+        self.commit()?;
+        self.checkpoint()?;
+        if let Some(checkpoints) = &self.checkpoints {
+            let destroyed = checkpoints.destroy_old_keys(&self.month);
+            self.stop_unless_full(destroyed)?;
+        }
+        self.is_unproven = false;
+        Ok(())
     }
 
     /// What a full disk leaves as it was may be tried again, and nothing else.
@@ -259,6 +371,9 @@ impl Log {
             hash: Digest::of(&[line]),
             ts,
         };
+        self.checkpoints
+            .iter_mut()
+            .for_each(|checkpoints| checkpoints.push(line));
         self.group.push(b'\n');
         Ok(())
     }

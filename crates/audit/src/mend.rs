@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::chain::Tip;
+use crate::checkpoint::checkpoints_of;
 use crate::disk::Disk;
 use crate::error::{LogError, at};
 use crate::file::{copy, months, set_aside, sync_dir};
@@ -50,7 +51,7 @@ impl Found {
         Ok(found)
     }
 
-    /// Sets aside what is torn, and writes the newest file anew when the last stop was not clean.
+    /// Sets aside what is torn, and writes the newest file and its checkpoints anew when the last stop was not clean.
     /// `None` when the log has no line.
     pub(crate) fn mend(self, disk: &Disk, trace: &Trace) -> Result<Option<End>, LogError> {
         let seq = self.end.as_ref().map_or(0, |end| end.tip.seq) + 1;
@@ -59,6 +60,10 @@ impl Found {
         }
         if let (Some(end), true) = (&self.end, trace.was_there) {
             rewrite(disk, &end.path, end.bytes)?;
+            let checkpoints = checkpoints_of(&end.path);
+            if let Ok(facts) = checkpoints.metadata() {
+                rewrite(disk, &checkpoints, facts.len())?;
+            }
         }
         Ok(self.end)
     }

@@ -128,6 +128,8 @@ pub(crate) struct RawLines {
     pub(crate) number: u64,
     /// Behind that line.
     offset: u64,
+    /// Bytes of lines read since the reader last set it to 0.
+    pub(crate) read: u64,
     input: BufReader<File>,
 }
 
@@ -150,6 +152,7 @@ impl RawLines {
             path: path.to_owned(),
             number: 0,
             offset: 0,
+            read: 0,
             input: BufReader::with_capacity(BUFFER, file),
         })
     }
@@ -167,6 +170,7 @@ impl RawLines {
             None => RawLine::End,
             Some(b'\n') => {
                 self.number += 1;
+                self.read += length as u64;
                 RawLine::Whole(raw)
             }
             Some(_) if length <= MAX_LINE => {

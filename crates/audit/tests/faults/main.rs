@@ -19,13 +19,14 @@ use std::sync::Arc;
 use common::*;
 use plan::{Dice, Fault, Plan};
 use rustix::io::Errno;
-use scenario::{Told, is_stopped, line, patiently, play};
+use scenario::{Told, is_stopped, line, patiently, play, writer};
 use signet_audit::{Log, LogError, verify};
 use signet_proto::entry::Entry;
 
 /// The numbers of the lines in the log, which must be the first ones, and at least `durable` of them.
 fn holds(dir: &Path, durable: u64, when: &str) -> u64 {
-    let report = verify(&[dir.to_owned()]);
+    let dir = &dir.join("log");
+    let report = verify(&[dir.clone()]);
     assert!(report.holds(), "{when}: {report}");
     let number = |entry: Entry| match entry {
         Entry::Gap { cause } => cause.split(' ').next().unwrap().parse::<u64>().ok(),
@@ -54,8 +55,7 @@ fn survives(at: u64, fault: Fault, power_goes: bool) -> Told {
         plan.power_loss();
     }
     let now = self::at("2026-04-03T00:00:00Z");
-    let mut log = Log::open_on(Arc::clone(&plan) as _, dir.path(), now, &genesis())
-        .unwrap_or_else(|error| panic!("{when}: {error}"));
+    let mut log = writer(&plan, dir.path(), now).unwrap_or_else(|error| panic!("{when}: {error}"));
     let count = holds(dir.path(), told.durable, &when);
     assert!(count <= told.appended + 1, "{when}");
     log.append(now, &line(count)).unwrap();
@@ -63,7 +63,7 @@ fn survives(at: u64, fault: Fault, power_goes: bool) -> Told {
     // Whatever the start took for granted must outlive the machine as well.
     plan.power_loss();
     drop(log);
-    let again = open(dir.path(), now);
+    let again = writer(&plan, dir.path(), now).unwrap();
     assert!(again.head().unwrap().seq >= head.seq, "{when}");
     assert_eq!(holds(dir.path(), count + 1, &when), count + 1, "{when}");
     told
@@ -147,9 +147,7 @@ fn one_fault_after_another_by_chance() {
             ];
             plan.arm(dice.below(25) as u64 + 1, faults[dice.below(faults.len())]);
             let mut told = Told::default();
-            let opened = patiently(&mut told, || {
-                Log::open_on(Arc::clone(&plan) as _, dir.path(), now, &genesis())
-            });
+            let opened = patiently(&mut told, || writer(&plan, dir.path(), now));
             if let Ok(mut log) = opened {
                 let mut next = holds(dir.path(), durable, &format!("seed {seed}, round {round}"));
                 durable = next;
@@ -170,7 +168,7 @@ fn one_fault_after_another_by_chance() {
                 plan.power_loss();
             }
         }
-        drop(open(dir.path(), now));
+        drop(writer(&plan, dir.path(), now).unwrap());
         holds(dir.path(), durable, &format!("seed {seed} at the end"));
     }
 }
@@ -179,8 +177,8 @@ fn one_fault_after_another_by_chance() {
 fn a_full_disk_tells_of_itself_before_it_tears_a_line() {
     let dir = in_memory();
     let plan = Plan::new(dir.path(), 1);
-    let mut log = Log::open_on(Arc::clone(&plan) as _, dir.path(), second(0), &genesis()).unwrap();
-    let before = std::fs::read(dir.path().join(FEBRUARY)).unwrap();
+    let mut log = writer(&plan, dir.path(), second(0)).unwrap();
+    let before = std::fs::read(dir.path().join("log").join(FEBRUARY)).unwrap();
     log.append(second(1), &gap(&"x".repeat(1_000_000))).unwrap();
     log.commit().unwrap();
     for _ in 0..4 {
@@ -196,7 +194,7 @@ fn a_full_disk_tells_of_itself_before_it_tears_a_line() {
         "nothing of the group is durable"
     );
     assert!(
-        std::fs::read(dir.path().join(FEBRUARY))
+        std::fs::read(dir.path().join("log").join(FEBRUARY))
             .unwrap()
             .starts_with(&before)
     );
@@ -207,7 +205,7 @@ fn a_full_disk_tells_of_itself_before_it_tears_a_line() {
 fn a_read_only_file_system_is_named_at_the_start_and_later() {
     let dir = in_memory();
     let plan = Plan::new(dir.path(), 1);
-    let open = || Log::open_on(Arc::clone(&plan) as _, dir.path(), second(0), &genesis());
+    let open = || writer(&plan, dir.path(), second(0));
     let mut log = open().unwrap();
     log.append(second(1), &gap("x")).unwrap();
     plan.arm(2, Fault::Answer(Errno::ROFS));
@@ -229,23 +227,27 @@ fn a_read_only_file_system_is_named_at_the_start_and_later() {
 fn after_a_failed_fsync_the_next_start_writes_the_file_anew() {
     use std::os::unix::fs::MetadataExt as _;
     let dir = in_memory();
-    let inode = || std::fs::metadata(dir.path().join(FEBRUARY)).unwrap().ino();
+    let inode = || {
+        std::fs::metadata(dir.path().join("log").join(FEBRUARY))
+            .unwrap()
+            .ino()
+    };
     let plan = Plan::new(dir.path(), 1);
-    let mut log = Log::open_on(Arc::clone(&plan) as _, dir.path(), second(0), &genesis()).unwrap();
+    let mut log = writer(&plan, dir.path(), second(0)).unwrap();
     log.append(second(1), &gap("x")).unwrap();
     plan.arm(2, Fault::Answer(Errno::IO));
     assert!(matches!(log.commit(), Err(LogError::Io { .. })));
     drop(log);
     plan.heal();
     let before = inode();
-    let log = Log::open_on(Arc::clone(&plan) as _, dir.path(), second(0), &genesis()).unwrap();
+    let log = writer(&plan, dir.path(), second(0)).unwrap();
     assert_ne!(inode(), before, "a fresh copy");
     assert_eq!(log.head().unwrap().seq, 2);
     drop(log);
     let before = inode();
-    drop(open(dir.path(), second(2)));
+    drop(writer(&plan, dir.path(), second(2)).unwrap());
     assert_eq!(inode(), before, "a clean stop costs nothing");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert!(!dir.path().join("log/inter-agent.writing").exists());
 }
 
 #[test]

@@ -241,12 +241,16 @@ impl State {
 }
 
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let paths = fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    paths
-        .map(|path| (path.clone(), fs::read(path).unwrap()))
-        .collect()
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    all
 }
 
 /// SplitMix64: the same numbers for the same seed.

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use signet_audit::{Log, LogError};
+use signet_audit::{CheckpointKeys, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
+use zeroize::Zeroizing;
 
 use super::common::*;
 use super::plan::Plan;
@@ -14,6 +15,8 @@ use super::plan::Plan;
 pub(crate) enum Step {
     Append(Timestamp, u64),
     Commit,
+    /// Signs what is durable.
+    Checkpoint,
     /// Stops cleanly and starts again.
     Restart(Timestamp),
 }
@@ -32,6 +35,9 @@ pub(crate) fn scenario() -> Vec<Step> {
         steps.push(Step::Append(now, number));
         if number % 10 < 5 || number % 10 == 9 {
             steps.push(Step::Commit);
+        }
+        if number % 15 == 4 {
+            steps.push(Step::Checkpoint);
         }
         if number == 24 || number == 70 {
             steps.push(Step::Restart(now));
@@ -88,9 +94,7 @@ pub(crate) fn take(
 ) -> Result<(), LogError> {
     let first = second(0);
     if log.is_none() {
-        *log = Some(patiently(told, || {
-            Log::open_on(Arc::clone(plan) as _, dir, first, &genesis())
-        })?);
+        *log = Some(patiently(told, || writer(plan, dir, first))?);
     }
     let open = log.as_mut().unwrap();
     match step {
@@ -110,14 +114,26 @@ pub(crate) fn take(
             })?;
             told.durable = told.appended;
         }
+        Step::Checkpoint => patiently(told, || open.checkpoint())?,
         Step::Restart(now) => {
             drop(log.take());
-            *log = Some(patiently(told, || {
-                Log::open_on(Arc::clone(plan) as _, dir, *now, &genesis())
-            })?);
+            *log = Some(patiently(told, || writer(plan, dir, *now))?);
         }
     }
     Ok(())
+}
+
+/// A writer with checkpoints; its log is in one directory of `dir`, its keys in another.
+pub(crate) fn writer(plan: &Arc<Plan>, dir: &Path, now: Timestamp) -> Result<Log, LogError> {
+    let mut seed = plan.count();
+    let keys = CheckpointKeys::new(dir.join("keys"), move || {
+        seed += 1;
+        let mut bytes = Zeroizing::new([7; 32]);
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Ok(bytes)
+    });
+    let faults = Arc::clone(plan) as _;
+    Log::open_on(faults, &dir.join("log"), now, &genesis(), Some(keys))
 }
 
 /// Again and again while there is no room.

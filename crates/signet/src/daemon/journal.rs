@@ -6,17 +6,19 @@
 //!
 //! It commits at once when idle; what arrives during an fdatasync is the next group. A deed leaves
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
+//! Checkpoints are signed here too, after the deeds are on their way.
 //!
 //! A full disk is waited out. The node has applied the entries of the group already, so the group is
 //! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
 use std::collections::VecDeque;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use signet_audit::{Head, Log, LogError};
+use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info};
 
@@ -27,6 +29,8 @@ use crate::effects::Deed;
 const GROUP: usize = 256;
 /// How many groups may wait; beyond it the heart waits, and the inbox with it.
 const WAITING: usize = 64;
+/// How long a durable line may be without a checkpoint.
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(60);
 /// How long a full disk is left alone before the next try: so many looks at what the heart does.
 const LOOKS: u32 = 20;
 /// The time between two of them.
@@ -59,7 +63,7 @@ impl Journal {
     /// Starts the thread. Deeds go to `deeds`, in order.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the system gives no thread, or this is called outside of a runtime.
     pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
@@ -68,6 +72,8 @@ impl Journal {
             log,
             groups: waiting,
             held: VecDeque::new(),
+            clock: Handle::try_current().map_err(std::io::Error::other)?,
+            due: None,
             durable,
             is_full,
             deeds,
@@ -104,6 +110,9 @@ struct Writer {
     groups: mpsc::Receiver<Group>,
     /// What the heart had under way when the disk was full.
     held: VecDeque<Group>,
+    clock: Handle,
+    /// When the next checkpoint is.
+    due: Option<Instant>,
     durable: watch::Sender<Option<Head>>,
     is_full: watch::Sender<Option<Timestamp>>,
     deeds: mpsc::Sender<Vec<Deed>>,
@@ -111,7 +120,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
-        while let Some(first) = self.next() {
+        while let Some(first) = self.next()? {
             let mut allowed = Vec::new();
             let mut count = self.append(first, &mut allowed)?;
             while count < GROUP
@@ -122,15 +131,29 @@ impl Writer {
             let head = self.commit()?;
             self.durable.send_replace(Some(head));
             if !allowed.is_empty() && self.deeds.blocking_send(allowed).is_err() {
-                return Ok(());
+                break;
             }
+            self.checkpoint_if_due()?;
         }
-        Ok(())
+        self.patiently(Log::checkpoint)
     }
 
-    fn next(&mut self) -> Option<Group> {
-        let held = self.held.pop_front();
-        held.or_else(|| self.groups.blocking_recv())
+    /// The next group; meanwhile, the checkpoint that falls due.
+    fn next(&mut self) -> Result<Option<Group>, LogError> {
+        if let Some(held) = self.held.pop_front() {
+            return Ok(Some(held));
+        }
+        if let Some(due) = self.due {
+            let wait = due.saturating_duration_since(Instant::now());
+            let next = async { tokio::time::timeout(wait, self.groups.recv()).await };
+            match self.clock.block_on(next) {
+                Ok(next) => return Ok(next),
+                Err(_) => self.checkpoint()?,
+            }
+            // A full disk may have kept some back.
+            return Ok(self.next_at_once().or_else(|| self.groups.blocking_recv()));
+        }
+        Ok(self.groups.blocking_recv())
     }
 
     fn next_at_once(&mut self) -> Option<Group> {
@@ -146,11 +169,37 @@ impl Writer {
         Ok(group.entries.len().max(1))
     }
 
-    /// Makes everything durable, and after a full disk the line that tells of it.
+    /// Signs a checkpoint when it is time, and says when the next one is due.
+    fn checkpoint_if_due(&mut self) -> Result<(), LogError> {
+        let is_due = self.due.is_some_and(|due| due <= Instant::now());
+        if is_due || self.log.uncovered() >= CHECKPOINT_LINES {
+            self.checkpoint()?;
+        }
+        self.due = match self.log.uncovered() {
+            0 => None,
+            _ => self.due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
+        };
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<(), LogError> {
+        self.patiently(Log::checkpoint)?;
+        self.due = None;
+        let head = self.note_room()?;
+        self.durable.send_replace(head);
+        Ok(())
+    }
+
+    /// Makes everything durable.
     fn commit(&mut self) -> Result<Head, LogError> {
         let head = self.patiently(Log::commit)?;
+        Ok(self.note_room()?.unwrap_or(head))
+    }
+
+    /// After a full disk, the line that tells of it, durable.
+    fn note_room(&mut self) -> Result<Option<Head>, LogError> {
         let Some(since) = *self.is_full.borrow() else {
-            return Ok(head);
+            return Ok(self.log.head());
         };
         let now = clock::now();
         let seconds = now.since(since).as_secs();
@@ -160,7 +209,7 @@ impl Writer {
         let head = self.patiently(Log::commit)?;
         self.is_full.send_replace(None);
         info!(seconds, "there is room on the disk again: going on");
-        Ok(head)
+        Ok(Some(head))
     }
 
     /// Tries until there is room, or until the daemon stops.

@@ -1,0 +1,169 @@
+//! Where the checkpoint keys are: one Ed25519 key a month, which signs nothing but the checkpoints of
+//! that month and is destroyed when the month is over.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use rustix::fs::OFlags;
+use zeroize::Zeroizing;
+
+use crate::disk::Disk;
+use crate::error::{LogError, at, unsynced};
+use crate::file::{is_month, make_dir, sync_dir};
+use crate::note::CheckpointSecret;
+
+/// The directory of an agent's checkpoint keys, and where new ones come from.
+pub struct CheckpointKeys {
+    dir: PathBuf,
+    random: Box<dyn FnMut() -> io::Result<Zeroizing<[u8; 32]>> + Send>,
+}
+
+impl CheckpointKeys {
+    /// Keys in files `checkpoint-YYYY-MM.key` of `dir`, mode 0600. `random` gives 32 random bytes for
+    /// each new one.
+    pub fn new(
+        dir: impl Into<PathBuf>,
+        random: impl FnMut() -> io::Result<Zeroizing<[u8; 32]>> + Send + 'static,
+    ) -> Self {
+        Self {
+            dir: dir.into(),
+            random: Box::new(random),
+        }
+    }
+
+    /// The key of `month`, if it is there. What is left of a key half destroyed is none.
+    pub(crate) fn read(
+        &self,
+        disk: &Disk,
+        month: &str,
+    ) -> Result<Option<CheckpointSecret>, LogError> {
+        let path = self.path(month);
+        let mut file = match disk.open(&path, nofollow(OpenOptions::new().read(true))) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(at(&path)(error)),
+        };
+        let facts = file.metadata().map_err(at(&path))?;
+        if !facts.is_file() || facts.mode() & 0o077 != 0 {
+            return Err(LogError::OpenKey(path));
+        }
+        let mut text = Zeroizing::new(String::with_capacity(TEXT));
+        match (&mut file).take(TEXT as u64).read_to_string(&mut text) {
+            Ok(_) => Ok(parse(&text)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+            Err(error) => Err(at(&path)(error)),
+        }
+    }
+
+    /// The key of `month`: the one that a start before a crash made, or a new one, durable.
+    pub(crate) fn make(&mut self, disk: &Disk, month: &str) -> Result<CheckpointSecret, LogError> {
+        make_dir(disk, &self.dir)?;
+        if let Some(made) = self.read(disk, month)? {
+            sync_dir(disk, &self.dir)?;
+            return Ok(made);
+        }
+        let path = self.path(month);
+        let seed = (self.random)().map_err(at(&path))?;
+        let secret = CheckpointSecret::from_seed(&seed)
+            .map_err(|error| at(&path)(io::Error::other(error)))?;
+        self.write(disk, &path, &seed)?;
+        Ok(secret)
+    }
+
+    /// Destroys every key but that of `month`. A file system that writes elsewhere than in place, as
+    /// flash does, may keep the old bytes: nothing better can be asked of it here.
+    pub(crate) fn destroy_all_but(&self, disk: &Disk, month: &str) -> Result<(), LogError> {
+        let kept = self.path(month);
+        let mut destroyed = false;
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(at(&self.dir))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(at(&self.dir))?.path();
+            if is_key(&path) && path != kept {
+                destroy(disk, &path)?;
+                destroyed = true;
+            }
+        }
+        if destroyed {
+            sync_dir(disk, &self.dir)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Under another name first: a key is whole, or not there.
+    fn write(&self, disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
+        // The whole capacity at once: growing would leave copies of the secret behind.
+        let mut text = Zeroizing::new(String::with_capacity(TEXT));
+        HEXLOWER.encode_append(&seed[..], &mut text);
+        text.push('\n');
+        let new = path.with_extension("key.new");
+        if let Err(error) = disk.remove(&new)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(at(&new)(error));
+        }
+        let file = disk.create_with(&new, nofollow(OpenOptions::new().write(true)));
+        let file = file.map_err(at(&new))?;
+        disk.write(&file, &new, text.as_bytes()).map_err(at(&new))?;
+        disk.sync_all(&file, &new).map_err(unsynced(&new))?;
+        disk.rename(&new, path).map_err(at(&new))?;
+        sync_dir(disk, &self.dir)
+    }
+
+    fn path(&self, month: &str) -> PathBuf {
+        self.dir.join(format!("{PREFIX}{month}{SUFFIX}"))
+    }
+}
+
+impl fmt::Debug for CheckpointKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckpointKeys")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}
+
+fn parse(text: &str) -> Option<CheckpointSecret> {
+    let mut seed = Zeroizing::new([0; 32]);
+    let text = text.strip_suffix('\n').filter(|text| text.len() == 64)?;
+    HEXLOWER.decode_mut(text.as_bytes(), &mut seed[..]).ok()?;
+    CheckpointSecret::from_seed(&seed).ok()
+}
+
+fn is_key(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let rest = name.and_then(|name| name.strip_prefix(PREFIX));
+    rest.and_then(|rest| rest.split_at_checked(7))
+        .is_some_and(|(month, end)| is_month(month) && [SUFFIX, HALF_MADE].contains(&end))
+}
+
+fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
+    if path.symlink_metadata().map_err(at(path))?.is_file() {
+        let file = disk.open(path, nofollow(OpenOptions::new().write(true)));
+        let file = file.map_err(at(path))?;
+        let length = file.metadata().map_err(at(path))?.len();
+        let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
+        disk.write(&file, path, &zeros).map_err(at(path))?;
+        disk.sync_all(&file, path).map_err(unsynced(path))?;
+    }
+    disk.remove(path).map_err(at(path))
+}
+
+/// Without blocking besides: a pipe in the place of a file would wait for a writer.
+fn nofollow(options: &mut OpenOptions) -> &mut OpenOptions {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+}
+
+const PREFIX: &str = "checkpoint-";
+const SUFFIX: &str = ".key";
+const HALF_MADE: &str = ".key.new";
+/// 64 hexadecimal digits and a newline, and a byte to see that there is more.
+const TEXT: usize = 66;
