@@ -13,7 +13,7 @@ use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
 use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
 use crate::read::{RawLine, RawLines};
-use crate::record::Line;
+use crate::record::{Frame, Line, Mark};
 use crate::tape::Tape;
 
 /// A checkpoint is due after so many lines.
@@ -23,12 +23,15 @@ pub const CHECKPOINT_LINES: u64 = 256;
 /// this many lines without one mean that checkpoints were taken away.
 const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
 
-/// A month has its first checkpoint right after its first line, and those that record torn ends.
-const BEFORE_FIRST: u64 = 8;
+/// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped. A
+/// month has its first right after its `beginning`: the lines that open it and record torn ends.
+pub(crate) fn are_missing(lines: u64, beginning: u64, covered: u64) -> bool {
+    lines - covered.min(lines) > UNCOVERED || (covered == 0 && lines > beginning)
+}
 
-/// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped.
-pub(crate) fn are_missing(lines: u64, covered: u64) -> bool {
-    lines - covered.min(lines) > UNCOVERED || (covered == 0 && lines > BEFORE_FIRST)
+/// Whether lines of this kind stand before the first checkpoint of a month.
+pub(crate) fn is_beginning(kind: &str) -> bool {
+    [Mark::GENESIS, Mark::OPEN, Mark::RECOVERY].contains(&kind)
 }
 
 /// The file of checkpoints that belongs to a month's file.
@@ -196,8 +199,12 @@ impl Month {
             .transpose()?;
         let mut next = next_note(notes.as_mut(), &self.path)?;
         let mut lines = RawLines::open(path)?;
-        let mut last = None;
+        let (mut last, mut beginning) = (None, 0);
         while let RawLine::Whole(raw) = lines.next_line()? {
+            let kind = Frame::scan(&raw).map(|frame| frame.kind);
+            if beginning == self.tree.size() && kind.is_some_and(|kind| is_beginning(&kind)) {
+                beginning += 1;
+            }
             self.tree.push(merkle::leaf(&raw));
             let Some(note) = next.take_if(|note| note.checkpoint.size <= self.tree.size()) else {
                 continue;
@@ -215,7 +222,7 @@ impl Month {
         if last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
-        if self.secret.is_some() && are_missing(self.tree.size(), self.covered) {
+        if self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered) {
             return fault("checkpoints are missing that were made");
         }
         notes.map_or(Ok(()), |notes| cut(disk, &self.path, notes.end))

@@ -25,6 +25,7 @@ mod merkle;
 mod note;
 mod open;
 mod read;
+mod reconcile;
 mod record;
 mod show;
 mod tail;
@@ -41,6 +42,7 @@ pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
 pub use read::{Lines, read, read_file};
+pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
 pub use verify::{

@@ -142,7 +142,7 @@ fn hear_one(log: &mut LogReport, files: &[PathBuf], other: &Testimony, statement
 }
 
 /// The hashes of the lines behind the first `known` of a log.
-fn grown(files: &[PathBuf], known: u64) -> HashSet<Digest> {
+pub(crate) fn grown(files: &[PathBuf], known: u64) -> HashSet<Digest> {
     let mut hashes = HashSet::new();
     let mut left = known;
     for file in files {

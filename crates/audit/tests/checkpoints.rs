@@ -398,7 +398,21 @@ fn absent_checkpoints_are_found() {
     side.stop();
     fs::remove_file(side.file(FEBRUARY_NOTES)).unwrap();
     finds(&prove(&side), "they were taken away");
+    let mut side = Side::new(alice());
     side.crash();
+    fs::remove_file(side.file(FEBRUARY_NOTES)).unwrap();
+    holds(&prove(&side));
+    side.start(second(2));
+    holds(&prove(&side));
+    assert_eq!(
+        prove(&side).checkpoints,
+        1,
+        "a crash before the first checkpoint"
+    );
+    side.write(second(3), &gap("one line"));
+    side.crash();
+    fs::remove_file(side.file(FEBRUARY_NOTES)).unwrap();
+    finds(&prove(&side), "they were taken away");
     let mut side = log(1);
     for number in 0..1100 {
         side.log()

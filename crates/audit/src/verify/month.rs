@@ -6,7 +6,7 @@ use signet_proto::ids::{AgentId, Digest};
 use signet_proto::keys::VerifyKey;
 
 use crate::chain::Head;
-use crate::checkpoint::{are_missing, checkpoints_of};
+use crate::checkpoint::{are_missing, checkpoints_of, is_beginning};
 use crate::error::LogError;
 use crate::file::month_of;
 use crate::merkle::Tree;
@@ -23,6 +23,8 @@ pub(super) struct Month {
     /// Something was wrong, and more would only say so again.
     is_spoilt: bool,
     tree: Tree,
+    /// The lines before which no checkpoint is made.
+    beginning: u64,
     covered: u64,
     /// How many checkpoints hold.
     pub(super) count: u64,
@@ -58,9 +60,13 @@ impl Month {
     pub(super) fn follow(
         &mut self,
         leaf: Digest,
+        kind: &str,
         head: Option<Head>,
         agent: Option<&AgentId>,
     ) -> Result<Option<String>, LogError> {
+        if self.beginning == self.tree.size() && is_beginning(kind) {
+            self.beginning += 1;
+        }
         self.tree.push(leaf);
         if self.is_spoilt {
             return Ok(None);
@@ -91,7 +97,7 @@ impl Month {
             (Some(_), _, Some(size)) => Some(format!(
                 "a checkpoint covers {size} lines, and the file has {lines}: lines were cut off at its end"
             )),
-            (Some(_), None, _) if are_missing(lines, 0) || !is_last => Some(
+            (Some(_), None, _) if are_missing(lines, self.beginning, 0) || !is_last => Some(
                 "its first line names a key for checkpoints, and there are none: they were taken away".to_owned(),
             ),
             (Some(_), _, _) if self.is_torn && !is_last => Some("its last checkpoint is torn, and yet another file follows".to_owned()),
@@ -105,7 +111,7 @@ impl Month {
 
     fn lags(&self, is_last: bool) -> bool {
         let lines = self.tree.size();
-        are_missing(lines, self.covered) || (!is_last && self.covered != lines)
+        are_missing(lines, self.beginning, self.covered) || (!is_last && self.covered != lines)
     }
 
     fn next_size(&self) -> Option<u64> {

@@ -195,7 +195,10 @@ impl<'a, 'p> Walk<'a, 'p> {
             seq,
             hash: line.hash,
         });
-        let fault = self.month.follow(line.leaf, head, self.authority.me())?;
+        let kind = self.before.as_deref().unwrap_or_default();
+        let fault = self
+            .month
+            .follow(line.leaf, kind, head, self.authority.me())?;
         followed.faults.extend(fault);
         Ok(followed)
     }

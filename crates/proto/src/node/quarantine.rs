@@ -1,5 +1,6 @@
 //! What our agent could not handle: five tries, then a person decides, and the next message goes on.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,9 +25,10 @@ const GIVEN_UP: &str = "the handling of this request failed";
 pub struct Quarantine(BTreeMap<(AgentId, MessageId), Shelved>);
 
 /// A message that could not be handled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shelved {
     /// The message.
+    #[serde(with = "crate::stored")]
     pub message: Arc<Message>,
     /// Why the last try failed, in the handler's word.
     pub reason: Option<String>,
@@ -35,7 +37,7 @@ pub struct Shelved {
 }
 
 /// How often a message was tried, and whether a try is under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tries {
     begun: u8,
     running: bool,
@@ -131,6 +133,23 @@ impl Node {
         let failed = (Did::Failed, number, Some(reason));
         self.write_try(at, peer, message_id, failed, &mut outcome);
         Ok((number >= TRIES, outcome))
+    }
+
+    /// Our agent has handled a message of the inbox, and keeps it there to answer it later.
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn handle_keep(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+    ) -> Result<Outcome, LocalError> {
+        let tries = self.tries_of(peer, message_id)?;
+        let mut outcome = Outcome::default();
+        let kept = (Did::Kept, tries.begun.max(1), None);
+        self.write_try(at, peer, message_id, kept, &mut outcome);
+        Ok(outcome)
     }
 
     /// A person lets a message of the quarantine be tried again, from the first time.
