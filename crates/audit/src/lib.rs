@@ -14,11 +14,13 @@
 
 mod chain;
 mod checkpoint;
+mod disk;
 mod error;
 mod escape;
 mod file;
 mod keys;
 mod log;
+mod mend;
 mod merkle;
 mod note;
 mod open;
@@ -27,10 +29,13 @@ mod reconcile;
 mod record;
 mod show;
 mod tail;
+mod tape;
 mod verify;
 
 pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
+#[doc(hidden)]
+pub use disk::{Faults, Operation};
 pub use error::LogError;
 pub use escape::{printable, visible};
 pub use keys::CheckpointKeys;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
@@ -79,7 +80,12 @@ impl Iterator for Lines {
     type Item = Result<Line, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.raw.next_line() {
+        let next = self.raw.next_line();
+        let next = match next {
+            Ok(RawLine::Torn(_) | RawLine::End) => self.raw.next_in_copy(),
+            next => next,
+        };
+        match next {
             Ok(RawLine::Whole(raw)) => {
                 Some(Line::parse(raw).map_err(|source| self.raw.fault(source)))
             }
@@ -153,6 +159,8 @@ pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
     /// Of the line read last, from 1.
     pub(crate) number: u64,
+    /// Behind that line.
+    offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
     pub(crate) read: u64,
     input: BufReader<File>,
@@ -184,6 +192,7 @@ impl RawLines {
         Ok(Self {
             path: path.to_owned(),
             number: 0,
+            offset: 0,
             read: 0,
             input: BufReader::with_capacity(BUFFER, file),
         })
@@ -197,6 +206,7 @@ impl RawLines {
             .read_until(b'\n', &mut raw)
             .map_err(at(&self.path))?;
         let length = raw.len();
+        self.offset += length as u64;
         Ok(match raw.pop() {
             None => RawLine::End,
             Some(b'\n') => {
@@ -207,6 +217,7 @@ impl RawLines {
             Some(_) if length <= MAX_LINE => {
                 let back = i64::try_from(length).unwrap_or(0);
                 self.input.seek_relative(-back).map_err(at(&self.path))?;
+                self.offset -= length as u64;
                 RawLine::Torn(length as u64)
             }
             Some(_) => {
@@ -218,10 +229,26 @@ impl RawLines {
     }
 
     fn skip_line(&mut self) -> Result<(), LogError> {
-        self.input
-            .skip_until(b'\n')
-            .map(drop)
-            .map_err(at(&self.path))
+        let skipped = self.input.skip_until(b'\n').map_err(at(&self.path))?;
+        self.offset += skipped as u64;
+        Ok(())
+    }
+
+    /// A writer that starts after a crash may put a fresh copy into a file's place: the next line
+    /// stands there.
+    fn next_in_copy(&mut self) -> Result<RawLine, LogError> {
+        let Ok(named) = std::fs::metadata(&self.path) else {
+            return Ok(RawLine::End);
+        };
+        let open = self.input.get_ref().metadata().map_err(at(&self.path))?;
+        if (named.dev(), named.ino()) == (open.dev(), open.ino()) || named.len() <= self.offset {
+            return Ok(RawLine::End);
+        }
+        let mut file = File::open(&self.path).map_err(at(&self.path))?;
+        file.seek(SeekFrom::Start(self.offset))
+            .map_err(at(&self.path))?;
+        self.input = BufReader::with_capacity(BUFFER, file);
+        self.next_line()
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {

@@ -34,6 +34,7 @@ pub(super) struct Heart {
     pub(super) node: Node,
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
+    pub(super) full: watch::Receiver<Option<Timestamp>>,
     groups: mpsc::Sender<Group>,
     handed: mpsc::Receiver<Vec<Handed>>,
     pub(super) lock: Arc<HomeLock>,
@@ -59,6 +60,7 @@ impl Heart {
             node,
             nats,
             head,
+            full: journal.full.clone(),
             groups,
             handed,
             lock,
@@ -87,20 +89,28 @@ impl Heart {
         let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
+            // What the node would make of more, no line could hold: it stays where it is.
+            let has_room = !self.is_refusing();
             tokio::select! {
                 () = &mut stop => break,
-                next = taken.recv() => match next {
+                next = taken.recv(), if has_room => match next {
                     Some(next) => self.take(next).await,
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
-                _ = upkeep.tick() => self.keep_keys().await,
+                _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
-                () = wake => self.tick().await,
+                () = wake, if has_room => self.tick().await,
+                _ = self.full.changed() => {}
             }
         }
         self.drain(taken).await;
+    }
+
+    /// The disk is full: nothing may be taken in, and nothing that is said would be durable.
+    pub(super) fn is_refusing(&self) -> bool {
+        self.full.borrow().is_some()
     }
 
     pub(super) fn at(&self) -> At {
@@ -253,6 +263,9 @@ impl Heart {
     /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
     /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
     async fn drain(&mut self, mut taken: mpsc::Receiver<Taken>) {
+        if self.stopped || self.is_refusing() {
+            return;
+        }
         if let Err(error) = self.nats.stop_reading().await {
             info!(%error, "the connection was gone before the stop");
         }
