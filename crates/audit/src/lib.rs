@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod bundle;
 mod chain;
 mod checkpoint;
 mod error;
@@ -29,6 +30,7 @@ mod show;
 mod tail;
 mod verify;
 
+pub use bundle::{BundleReport, ExportError, Exported, Span, export};
 pub use chain::Head;
 pub use checkpoint::CHECKPOINT_LINES;
 pub use error::LogError;

@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
-        Command::Audit(args) => return audit::run(args),
+        Command::Audit(args) => return audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
         Command::Peer(args) => peer::run(args, home),
