@@ -9,6 +9,7 @@ mod handoff;
 mod inbox;
 mod init;
 mod key;
+mod nats;
 mod peer;
 mod person;
 mod ping;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => return audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
+        Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
         Command::Policy(args) => policy::run(args, home),
@@ -75,6 +77,8 @@ enum Command {
     Init(init::InitArgs),
     /// The keys of the agent and of its person: look, rotate, revoke, carry
     Key(key::KeyArgs),
+    /// The NATS server of a household: keys to log in, configuration, mailboxes
+    Nats(nats::NatsArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
     /// Who may be trusted: strangers, approvals, revocations

@@ -1,5 +1,6 @@
 //! The ledger: what a sender remembers of one session until the peer's receipt.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +16,33 @@ pub const OUTSTANDING: u64 = 4_096;
 pub const OUTSTANDING_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a sender remembers of one session: what it sent and has no receipt for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger {
     next: u64,
+    /// In rows of their own.
+    #[serde(skip)]
     waiting: BTreeMap<u64, Waiting>,
+    #[serde(skip)]
     names: HashMap<MessageId, u64>,
     /// What expired without a receipt: a receipt that was signed before may come yet.
     given_up: BTreeMap<u64, GivenUp>,
+    #[serde(skip)]
     bytes: usize,
     peer_through: u64,
     last_receipt: Option<Timestamp>,
+    #[serde(skip)]
     due: Option<Timestamp>,
     /// The latest time at which the peer is known to have signed anything.
     heard: Timestamp,
     /// The oldest publication that the broker holds and the peer has perhaps not seen.
+    #[serde(skip)]
     oldest_stored: Option<Timestamp>,
+    /// When a silent peer is asked again about what the broker holds for it.
+    #[serde(skip)]
+    question: Option<Timestamp>,
+    /// How long it is asked nothing then.
+    #[serde(skip, default = "first_silence")]
+    silence: Duration,
 }
 
 /// A message that waits for a receipt.
@@ -52,11 +65,19 @@ pub enum Handed {
     Stored(Timestamp),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct GivenUp {
     name: MessageId,
     hash: Digest,
-    expired: Timestamp,
+}
+
+/// Whose log was put back to an older copy, by the word of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// Ours: the peer has judged what we do not remember, or another message under the same number.
+    Ours,
+    /// The peer's: it has judged less than it had before.
+    Theirs,
 }
 
 /// What a receipt said of one message of ours.
@@ -80,6 +101,10 @@ pub struct Overdue {
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
 const FIRST_RESEND: Duration = Duration::from_secs(5);
 const LAST_RESEND: Duration = Duration::from_secs(300);
+/// What the broker holds for a silent peer goes out again after this long …
+const FIRST_SILENCE: Duration = Duration::from_secs(300);
+/// … and later after this long.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 /// A number is given up this long after its message expired.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
@@ -96,6 +121,8 @@ impl Default for Ledger {
             due: None,
             heard: Timestamp::from_millis(0),
             oldest_stored: None,
+            question: None,
+            silence: FIRST_SILENCE,
         }
     }
 }
@@ -160,6 +187,7 @@ impl Ledger {
     /// in time, goes out again.
     pub fn hear(&mut self, signed_at: Timestamp) {
         self.heard = self.heard.max(signed_at);
+        self.silence = FIRST_SILENCE;
         if self
             .oldest_stored
             .is_some_and(|at| is_heard(self.heard, at))
@@ -169,11 +197,10 @@ impl Ledger {
         }
     }
 
-    /// Whether a receipt fits what we sent. One that does not shows that one side was restored from
-    /// an old copy.
-    pub fn fits(&self, receipt: &Receipt, signed_at: Timestamp) -> bool {
+    /// Whose log was put back to an older copy, if a receipt does not fit what we sent.
+    pub fn misfit(&self, receipt: &Receipt, signed_at: Timestamp) -> Option<Misfit> {
         if receipt.through >= self.next {
-            return false;
+            return Some(Misfit::Ours);
         }
         let fell = receipt.through < self.peer_through
             && self.last_receipt.is_some_and(|last| last < signed_at);
@@ -184,12 +211,13 @@ impl Ledger {
             let ours = self.hash_of(number);
             ours.zip(hash).is_some_and(|(ours, theirs)| ours != theirs)
         };
-        !fell && !seen.any(differs)
+        let ours = seen.any(differs).then_some(Misfit::Ours);
+        ours.or(fell.then_some(Misfit::Theirs))
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.
     pub fn settle(&mut self, receipt: &Receipt, signed_at: Timestamp) -> Vec<Settled> {
-        if self.last_receipt.is_some_and(|last| signed_at <= last) {
+        if !self.is_news(signed_at) {
             return Vec::new();
         }
         self.last_receipt = Some(signed_at);
@@ -201,14 +229,20 @@ impl Ledger {
         for waiting in covered.values() {
             self.forget(waiting);
         }
-        // Once the word of our giving up can have come, `through` passes a number that never did.
-        let late = late.into_iter().filter(|(_, old)| signed_at < old.expired);
+        // What never came of it the peer names as missing: its end stands.
+        let late = late.into_iter();
+        let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));
         let covered = covered.into_iter();
         let covered = covered.map(|(number, waiting)| (number, waiting.message.headers.message_id));
         let all = covered.chain(late);
-        all.filter_map(|(number, name)| settled(receipt, number, name))
+        all.map(|(number, name)| settled(receipt, number, name))
             .collect()
+    }
+
+    /// Whether a receipt signed at that time says more than those before it.
+    pub fn is_news(&self, signed_at: Timestamp) -> bool {
+        self.last_receipt.is_none_or(|last| signed_at > last)
     }
 
     /// Takes out the message of that name, which was answered: an answer is worth a receipt.
@@ -224,12 +258,11 @@ impl Ledger {
         while self.given_up.len() >= REMEMBERED {
             self.given_up.pop_first();
         }
-        let old = GivenUp {
-            name,
-            hash: waiting.message.hash(),
-            expired: waiting.message.headers.expires_at,
-        };
-        self.given_up.insert(number, old);
+        let hash = waiting.message.hash();
+        self.given_up.insert(number, GivenUp { name, hash });
+        // Of what lies below its window the peer cannot tell any more whether it came.
+        let told = self.next.saturating_sub(super::WINDOW);
+        self.given_up = self.given_up.split_off(&told);
         true
     }
 
@@ -253,13 +286,18 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return overdue;
         }
+        let mut asks = self.asks(now);
         for waiting in self.waiting.values_mut() {
             let end = waiting.message.headers.expires_at;
             // After a clock was set back no timer lies further ahead than it ever would.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
-            } else if now >= waiting.resend && !waiting.is_parked(self.heard) {
+                continue;
+            }
+            let parked = waiting.is_parked(self.heard);
+            if (now >= waiting.resend && !parked) || (parked && now < end && asks) {
+                asks &= !parked;
                 if now < end {
                     overdue.resend.push(Arc::clone(&waiting.message));
                     waiting.handed = Handed::No;
@@ -310,6 +348,18 @@ impl Ledger {
             .collect()
     }
 
+    /// All but what waits.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            next: self.next,
+            given_up: self.given_up.clone(),
+            peer_through: self.peer_through,
+            last_receipt: self.last_receipt,
+            heard: self.heard,
+            ..Self::default()
+        }
+    }
+
     fn hash_of(&self, number: u64) -> Option<Digest> {
         let waiting = self.waiting.get(&number);
         let waiting = waiting.map(|waiting| waiting.message.hash());
@@ -329,14 +379,36 @@ impl Ledger {
         self.names.remove(&waiting.message.headers.message_id);
     }
 
+    /// Whether it is time to ask the peer again: its receipt may be lost. One copy in each session is
+    /// enough, ever more rarely, so that an absent peer's mailbox does not fill.
+    fn asks(&mut self, now: Timestamp) -> bool {
+        let question = self
+            .question
+            .map(|at| at.min(now.saturating_add(self.silence)));
+        self.question = question;
+        let due = question.is_some_and(|at| now >= at);
+        if due {
+            self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+            self.question = None;
+        }
+        due
+    }
+
     fn look_ahead(&mut self, now: Timestamp) {
         let heard = self.heard;
+        let parks = self
+            .waiting
+            .values()
+            .any(|waiting| waiting.is_parked(heard));
+        let question = self.question.unwrap_or(now.saturating_add(self.silence));
+        self.question = parks.then_some(question);
         let soon = now.saturating_add(FIRST_RESEND);
         let next = |waiting: &Waiting| match waiting.is_parked(heard) {
             true => soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP)),
             false => waiting.resend,
         };
-        self.due = self.waiting.values().map(next).min();
+        let all = self.waiting.values().map(next);
+        self.due = all.chain(self.question).min();
         let stored = self
             .waiting
             .values()
@@ -370,20 +442,28 @@ impl Waiting {
     }
 }
 
+fn first_silence() -> Duration {
+    FIRST_SILENCE
+}
+
 /// Whether what was stored `at` that time could have been receipted by what the peer signed since.
 fn is_heard(heard: Timestamp, at: Timestamp) -> bool {
     heard > at.saturating_add(FIRST_RESEND)
 }
 
-fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Option<Settled> {
+fn is_missing(receipt: &Receipt, number: u64) -> bool {
+    let mut except = receipt.except.iter();
+    except.any(|(known, exception)| *known == number && exception.reason == MISSING)
+}
+
+fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Settled {
     // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
     let mut except = receipt.except.iter();
     let refused = except.find(|(known, exception)| *known == number && exception.hash.is_none());
-    let refused = refused.map(|(_, exception)| exception.reason.clone());
-    (refused.as_deref() != Some(MISSING)).then_some(Settled {
+    Settled {
         message_id,
-        refused,
-    })
+        refused: refused.map(|(_, exception)| exception.reason.clone()),
+    }
 }
 
 /// How many numbers that were given up are remembered.

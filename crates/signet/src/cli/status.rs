@@ -29,10 +29,7 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 fn page(status: &Value) -> String {
-    let connected = status
-        .get("connected")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
+    let connected = is(status, "connected");
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
     let log = status.get("log");
     let mut page = format!(
@@ -42,10 +39,11 @@ fn page(status: &Value) -> String {
         text(status, "version"),
         number(status.get("pid")),
         text(status, "fingerprint"),
-        if connected {
-            "connected"
-        } else {
-            "not connected; trying"
+        match (connected, is(status, "mailbox")) {
+            (true, true) => "connected, with a mailbox",
+            (true, false) =>
+                "connected, no mailbox: senders keep what is sent meanwhile; signet nats setup",
+            (false, _) => "not connected; trying",
         },
         number(status.get("inbox")),
         number(log.and_then(|log| log.get("seq"))),
@@ -87,6 +85,11 @@ fn page(status: &Value) -> String {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
     }
     page
+}
+
+fn is(status: &Value, name: &str) -> bool {
+    let flag = status.get(name).and_then(Value::as_bool);
+    flag.unwrap_or_default()
 }
 
 /// One peer on one line.

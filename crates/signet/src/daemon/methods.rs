@@ -318,6 +318,7 @@ impl Heart {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "connected": self.nats.connected(),
+            "mailbox": self.nats.has_mailbox(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
             "revoked": self.node.is_revoked(),
