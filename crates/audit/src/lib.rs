@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod bundle;
 mod chain;
 mod checkpoint;
 mod disk;
@@ -32,6 +33,7 @@ mod tail;
 mod tape;
 mod verify;
 
+pub use bundle::{BundleReport, ExportError, Exported, Span, export};
 pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
 #[doc(hidden)]

@@ -124,7 +124,7 @@ impl<T: PartialEq> Wanted<T> for Option<T> {
 }
 
 /// Whom a line is about.
-fn peer(line: &Line) -> Option<AgentId> {
+pub(crate) fn peer(line: &Line) -> Option<AgentId> {
     match line.entry.as_ref()? {
         Entry::Message(verdict) => Seen::of(verdict).peer,
         Entry::Trust(_, certificate) => Some(certificate.agent.clone()),

@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
-        Command::Audit(args) => return audit::run(args),
+        Command::Audit(args) => return audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
