@@ -41,7 +41,7 @@ const EXAMPLE: &str = "\
 A household's server, from nothing; the second and the last on the machine of whoever keeps it.
 
 EXAMPLE:
-  signet nats key --home alice    
+  signet nats key --home alice
   signet nats key --file admin.nk
   signet nats config --admin U… agent-alice-001=U… agent-bob-001=U… > nats.conf
   nats-server -c nats.conf

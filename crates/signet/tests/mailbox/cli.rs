@@ -20,7 +20,7 @@ fn a_key_is_made_once_for_its_owner_alone_and_only_its_public_name_is_printed() 
     let seed = std::fs::read_to_string(&file).unwrap();
     assert!(seed.starts_with("SU") && !public.contains(seed.trim()));
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(alice.fails(1, &["nats", "key"]).contains("chmod 600"));
+    assert!(alice.fails(2, &["nats", "key"]).contains("chmod 600"));
 }
 
 #[test]
