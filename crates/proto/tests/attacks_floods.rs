@@ -302,7 +302,8 @@ fn a_jump_in_the_numbers_and_a_gap_of_two_to_the_fiftieth() {
     let through: Vec<_> = told
         .filter_map(|(_, _, bytes)| message_of(bytes).body?.get("through")?.as_u64())
         .collect();
-    assert_eq!(through.first(), Some(&(1 << 50)));
+    let window = (1 << 50) - signet_proto::session::WINDOW;
+    assert!(through.first().is_some_and(|through| *through > window));
 }
 
 #[test]

@@ -343,10 +343,17 @@ fn what_the_peer_gave_up_is_not_waited_for_but_what_came_of_it_counts() {
     window.take_floor(Some(6), &[(1, 5)]);
     assert_eq!(window.through(), 6);
     assert_eq!(window.receipt().hash, Some(hash(6)));
-    assert!(window.receipt().except.is_empty());
+    let missing = |window: &Window| -> Vec<u64> {
+        let except = window.receipt().except;
+        except.iter().map(|(number, _)| *number).collect()
+    };
+    assert_eq!(missing(&window), [1, 2, 4, 5]);
     assert_eq!(window.unreported(), 3);
     window.take_floor(Some(6), &[(1, 5), (9, 8)]);
-    assert_eq!((window.through(), window.unreported()), (6, 3));
+    assert_eq!((window.through(), window.unreported()), (6, 4));
+    // It has heard of them.
+    window.take_floor(Some(6), &[]);
+    assert!(missing(&window).is_empty());
     // Given up above its floor: the peer hears which.
     window.take_floor(None, &[(7, 7)]);
     assert_eq!(window.receipt().except[0].0, 7);

@@ -10,16 +10,19 @@ mod inbox;
 mod init;
 mod key;
 mod nats;
+mod outbox;
 mod peer;
 mod person;
 mod ping;
 mod policy;
+mod quarantine;
 mod reply;
 mod run;
 mod schema;
 mod send;
 mod status;
 mod trust;
+mod whereabouts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +46,8 @@ pub fn main() -> ExitCode {
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
+        Command::Outbox(args) => outbox::run(args, home),
+        Command::Quarantine(args) => quarantine::run(args, home),
         Command::Trust(args) => trust::run(args, home),
         Command::Drafts(args) => drafts::drafts(&args, home),
         Command::Approve(args) => drafts::approve(&args, home),
@@ -107,11 +112,15 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
+    /// Our messages that have neither a receipt nor an end yet, and where each is
+    Outbox(outbox::OutboxArgs),
+    /// What could not be handled five times: look, try again, give up
+    Quarantine(quarantine::QuarantineArgs),
     /// Hand work to a peer within limits, take it, and say how it goes
     Handoff(handoff::HandoffArgs),
     /// Ask a peer's daemon for a sign of life
     Ping(ping::PingArgs),
-    /// The daemon, its peers, its sessions, its log
+    /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),

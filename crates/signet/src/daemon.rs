@@ -13,8 +13,10 @@ pub mod journal;
 mod keys;
 mod listing;
 mod methods;
+mod outbox;
 mod params;
 pub mod people;
+mod quarantine;
 
 pub use methods::bound;
 

@@ -45,7 +45,11 @@ impl Node {
         self.apply(ts, entry);
     }
 
+    /// A line's time is never before that of the line above it, whatever the clock was set to: what is
+    /// remembered goes by the line's.
     pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
+        let now = self.written.max(now);
+        self.written = now;
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
             Entry::Genesis(own) => self.apply_genesis(own),
@@ -286,6 +290,11 @@ impl Node {
             return Changed::default();
         };
         confirm(session);
+        // What the peer says of its own numbers holds, whatever it says of ours.
+        if session.ledger.is_news(signed_at) {
+            let floor = receipt.floor;
+            session.window.take_floor(floor, &receipt.given_up);
+        }
         if let Some(misfit) = session.ledger.misfit(&receipt, signed_at) {
             let closed = std::mem::replace(&mut session.closed, true);
             let misfit = (!closed).then_some(misfit);
@@ -295,7 +304,6 @@ impl Node {
                 ..self.note_fates(now, lost)
             };
         }
-        session.window.take_floor(receipt.floor, &receipt.given_up);
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
         let settled = settled.map(|settled| {
             let state = settled.refused.map_or(State::Received, State::Refused);

@@ -194,6 +194,8 @@ pub struct Node {
     identity: Identity,
     /// The last certificate of ours that the log holds.
     recorded: Option<Certificate>,
+    /// The time of the last line.
+    written: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -230,6 +232,7 @@ impl Node {
         Self {
             identity,
             recorded: None,
+            written: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),

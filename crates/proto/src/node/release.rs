@@ -21,7 +21,8 @@ impl Node {
                 return;
             };
             let mut draft = waiting.draft.clone();
-            draft.life = waiting.until.since(at.now);
+            // A clock that was set back gives it no longer life than it was written with.
+            draft.life = draft.life.min(waiting.until.since(at.now));
             let (message_id, call) = (draft.message_id, draft.form.method().is_some());
             if let Some(end) = self.end_of(at, peer, &waiting) {
                 self.end_draft(at, peer, message_id, end, outcome);

@@ -100,6 +100,7 @@ const TASKS: &str = "handoffs";
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     now: Timestamp,
+    written: Timestamp,
     recorded: Option<Certificate>,
     trust: TrustView,
     links: BTreeMap<AgentId, Link>,
@@ -117,6 +118,7 @@ pub struct Snapshot {
 struct Lone {
     #[serde(with = "crate::stored")]
     recorded: Option<Certificate>,
+    written: Timestamp,
     arrivals: u64,
     pausing: Pausing,
 }
@@ -159,6 +161,7 @@ impl Node {
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
             now,
+            written: self.written,
             recorded: self.recorded.clone(),
             trust: self.trust().clone(),
             links: self.links.clone(),
@@ -201,6 +204,7 @@ impl Snapshot {
     fn lone(&self) -> Lone {
         Lone {
             recorded: self.recorded.clone(),
+            written: self.written,
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
         }

@@ -37,6 +37,12 @@ pub struct Ledger {
     /// The oldest publication that the broker holds and the peer has perhaps not seen.
     #[serde(skip)]
     oldest_stored: Option<Timestamp>,
+    /// When a silent peer is asked again about what the broker holds for it.
+    #[serde(skip)]
+    question: Option<Timestamp>,
+    /// How long it is asked nothing then.
+    #[serde(skip, default = "first_silence")]
+    silence: Duration,
 }
 
 /// A message that waits for a receipt.
@@ -63,7 +69,6 @@ pub enum Handed {
 struct GivenUp {
     name: MessageId,
     hash: Digest,
-    expired: Timestamp,
 }
 
 /// Whose log was put back to an older copy, by the word of a receipt.
@@ -96,6 +101,10 @@ pub struct Overdue {
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
 const FIRST_RESEND: Duration = Duration::from_secs(5);
 const LAST_RESEND: Duration = Duration::from_secs(300);
+/// What the broker holds for a silent peer goes out again after this long …
+const FIRST_SILENCE: Duration = Duration::from_secs(300);
+/// … and later after this long.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 /// A number is given up this long after its message expired.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
@@ -112,6 +121,8 @@ impl Default for Ledger {
             due: None,
             heard: Timestamp::from_millis(0),
             oldest_stored: None,
+            question: None,
+            silence: FIRST_SILENCE,
         }
     }
 }
@@ -176,6 +187,7 @@ impl Ledger {
     /// in time, goes out again.
     pub fn hear(&mut self, signed_at: Timestamp) {
         self.heard = self.heard.max(signed_at);
+        self.silence = FIRST_SILENCE;
         if self
             .oldest_stored
             .is_some_and(|at| is_heard(self.heard, at))
@@ -205,7 +217,7 @@ impl Ledger {
 
     /// Moves every message that the receipt speaks of out of the ledger.
     pub fn settle(&mut self, receipt: &Receipt, signed_at: Timestamp) -> Vec<Settled> {
-        if self.last_receipt.is_some_and(|last| signed_at <= last) {
+        if !self.is_news(signed_at) {
             return Vec::new();
         }
         self.last_receipt = Some(signed_at);
@@ -217,14 +229,20 @@ impl Ledger {
         for waiting in covered.values() {
             self.forget(waiting);
         }
-        // Once the word of our giving up can have come, `through` passes a number that never did.
-        let late = late.into_iter().filter(|(_, old)| signed_at < old.expired);
+        // What never came of it the peer names as missing: its end stands.
+        let late = late.into_iter();
+        let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));
         let covered = covered.into_iter();
         let covered = covered.map(|(number, waiting)| (number, waiting.message.headers.message_id));
         let all = covered.chain(late);
-        all.filter_map(|(number, name)| settled(receipt, number, name))
+        all.map(|(number, name)| settled(receipt, number, name))
             .collect()
+    }
+
+    /// Whether a receipt signed at that time says more than those before it.
+    pub fn is_news(&self, signed_at: Timestamp) -> bool {
+        self.last_receipt.is_none_or(|last| signed_at > last)
     }
 
     /// Takes out the message of that name, which was answered: an answer is worth a receipt.
@@ -240,12 +258,11 @@ impl Ledger {
         while self.given_up.len() >= REMEMBERED {
             self.given_up.pop_first();
         }
-        let old = GivenUp {
-            name,
-            hash: waiting.message.hash(),
-            expired: waiting.message.headers.expires_at,
-        };
-        self.given_up.insert(number, old);
+        let hash = waiting.message.hash();
+        self.given_up.insert(number, GivenUp { name, hash });
+        // Of what lies below its window the peer cannot tell any more whether it came.
+        let told = self.next.saturating_sub(super::WINDOW);
+        self.given_up = self.given_up.split_off(&told);
         true
     }
 
@@ -269,13 +286,18 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return overdue;
         }
+        let mut asks = self.asks(now);
         for waiting in self.waiting.values_mut() {
             let end = waiting.message.headers.expires_at;
             // After a clock was set back no timer lies further ahead than it ever would.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
-            } else if now >= waiting.resend && !waiting.is_parked(self.heard) {
+                continue;
+            }
+            let parked = waiting.is_parked(self.heard);
+            if (now >= waiting.resend && !parked) || (parked && now < end && asks) {
+                asks &= !parked;
                 if now < end {
                     overdue.resend.push(Arc::clone(&waiting.message));
                     waiting.handed = Handed::No;
@@ -357,14 +379,36 @@ impl Ledger {
         self.names.remove(&waiting.message.headers.message_id);
     }
 
+    /// Whether it is time to ask the peer again: its receipt may be lost. One copy in each session is
+    /// enough, ever more rarely, so that an absent peer's mailbox does not fill.
+    fn asks(&mut self, now: Timestamp) -> bool {
+        let question = self
+            .question
+            .map(|at| at.min(now.saturating_add(self.silence)));
+        self.question = question;
+        let due = question.is_some_and(|at| now >= at);
+        if due {
+            self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+            self.question = None;
+        }
+        due
+    }
+
     fn look_ahead(&mut self, now: Timestamp) {
         let heard = self.heard;
+        let parks = self
+            .waiting
+            .values()
+            .any(|waiting| waiting.is_parked(heard));
+        let question = self.question.unwrap_or(now.saturating_add(self.silence));
+        self.question = parks.then_some(question);
         let soon = now.saturating_add(FIRST_RESEND);
         let next = |waiting: &Waiting| match waiting.is_parked(heard) {
             true => soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP)),
             false => waiting.resend,
         };
-        self.due = self.waiting.values().map(next).min();
+        let all = self.waiting.values().map(next);
+        self.due = all.chain(self.question).min();
         let stored = self
             .waiting
             .values()
@@ -398,20 +442,28 @@ impl Waiting {
     }
 }
 
+fn first_silence() -> Duration {
+    FIRST_SILENCE
+}
+
 /// Whether what was stored `at` that time could have been receipted by what the peer signed since.
 fn is_heard(heard: Timestamp, at: Timestamp) -> bool {
     heard > at.saturating_add(FIRST_RESEND)
 }
 
-fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Option<Settled> {
+fn is_missing(receipt: &Receipt, number: u64) -> bool {
+    let mut except = receipt.except.iter();
+    except.any(|(known, exception)| *known == number && exception.reason == MISSING)
+}
+
+fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Settled {
     // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
     let mut except = receipt.except.iter();
     let refused = except.find(|(known, exception)| *known == number && exception.hash.is_none());
-    let refused = refused.map(|(_, exception)| exception.reason.clone());
-    (refused.as_deref() != Some(MISSING)).then_some(Settled {
+    Settled {
         message_id,
-        refused,
-    })
+        refused: refused.map(|(_, exception)| exception.reason.clone()),
+    }
 }
 
 /// How many numbers that were given up are remembered.

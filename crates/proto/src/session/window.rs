@@ -22,7 +22,10 @@ pub struct Window {
     through: u64,
     through_hash: Option<Digest>,
     exceptions: BTreeMap<u64, Exception>,
+    /// What the peer gave up and `through` has not passed.
     given_up: Vec<(u64, u64)>,
+    /// What the peer gave up and has not heard of from us, by its newest word.
+    asked: Vec<(u64, u64)>,
     peer_floor: u64,
     /// A start reports all.
     #[serde(skip)]
@@ -108,23 +111,26 @@ impl Window {
         }
     }
 
-    /// Takes the peer's word about what it still may send and what it gave up.
+    /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
+    /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        if let Some(floor) = floor {
-            self.peer_floor = self.peer_floor.max(floor);
-            self.exceptions = self.exceptions.split_off(&self.peer_floor);
-        }
+        self.peer_floor = self.peer_floor.max(floor.unwrap_or_default());
+        let ranges = given_up.iter().filter(|(from, to)| from <= to);
+        self.asked = ranges.take(EXCEPTIONS).copied().collect();
+        let (asked, floor) = (&self.asked, self.peer_floor);
+        self.exceptions
+            .retain(|number, _| *number >= floor || is_among(asked, *number));
         let before = self.through;
-        for (from, to) in given_up {
-            let news = *to > self.through && from <= to && !self.given_up.contains(&(*from, *to));
+        for range in &self.asked {
+            let news = range.1 > self.through && !self.given_up.contains(range);
             if news && self.given_up.len() < EXCEPTIONS {
-                self.given_up.push((*from, *to));
+                self.given_up.push(*range);
             }
         }
         self.advance();
         let through = self.through;
         self.given_up.retain(|(_, to)| *to > through);
-        if through > before {
+        if through > before || self.asked.iter().any(|(from, _)| *from <= through) {
             self.unreported += 1;
         }
     }
@@ -177,6 +183,7 @@ impl Window {
             through_hash: self.through_hash,
             exceptions: self.exceptions.clone(),
             given_up: self.given_up.clone(),
+            asked: self.asked.clone(),
             peer_floor: self.peer_floor,
             unreported: 0,
             told_through: self.told_through,
@@ -239,14 +246,14 @@ impl Window {
         loop {
             let next = self.through + 1;
             let slot = self.slot(next);
-            let (to, exception) = match (slot, self.given_up_to(next)) {
-                (Some(slot), _) => (next, slot.exception()),
-                // Below its floor the peer wants to hear of no number.
-                (None, Some(to)) if next < self.peer_floor => (to.min(self.peer_floor - 1), None),
-                (None, Some(_)) => (next, Some(Exception::missing())),
-                (None, None) => return,
+            let (to, exception) = match slot {
+                Some(slot) => (next, slot.exception()),
+                None => match self.given_up_to(next) {
+                    Some((to, known)) => (to, known.then(Exception::missing)),
+                    None => return,
+                },
             };
-            if let Some(exception) = exception.filter(|_| next >= self.peer_floor) {
+            if let Some(exception) = exception.filter(|_| self.is_awaited(next)) {
                 if self.exceptions.len() >= EXCEPTIONS {
                     return;
                 }
@@ -257,15 +264,33 @@ impl Window {
         }
     }
 
-    /// How far the peer gave up, from `next` on, without a number that came all the same.
-    fn given_up_to(&self, next: u64) -> Option<u64> {
+    /// Whether the peer still wants to hear what came of a number.
+    fn is_awaited(&self, number: u64) -> bool {
+        number >= self.peer_floor || is_among(&self.asked, number)
+    }
+
+    /// How far the peer gave up, from `next` on, in one step: one number where the peer wants to hear
+    /// of it and the window knows that it did not come, and else up to such a one, or one that came.
+    fn given_up_to(&self, next: u64) -> Option<(u64, bool)> {
         let mut ranges = self.given_up.iter();
         let (_, to) = ranges.find(|(from, to)| (*from..=*to).contains(&next))?;
         let from = next.max(self.base);
+        if next == from && self.is_awaited(next) {
+            return Some((next, true));
+        }
         let start = usize::try_from(from - self.base).unwrap_or(usize::MAX);
         let judged = self.slots.iter().skip(start).position(Option::is_some);
-        Some(judged.map_or(*to, |at| (*to).min(from + at as u64 - 1)))
+        let judged = judged.map(|at| from + at as u64);
+        let asked = self.asked.iter().map(|(begin, _)| (*begin).max(from));
+        let stops = asked.chain(judged).chain([self.peer_floor.max(from)]);
+        let stop = stops.filter(|stop| *stop > next).min();
+        Some((stop.map_or(*to, |stop| (*to).min(stop - 1)), false))
     }
+}
+
+fn is_among(ranges: &[(u64, u64)], number: u64) -> bool {
+    let mut ranges = ranges.iter();
+    ranges.any(|(from, to)| (*from..=*to).contains(&number))
 }
 
 impl Slot {

@@ -1,4 +1,4 @@
-//! `signet status`: the daemon, its peers, its sessions, its log's head.
+//! `signet status`: the daemon, its peers, its sessions, its log's head; or where a message is.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,14 +12,20 @@ use super::{Failure, print};
 
 /// See `signet status --help`.
 #[derive(Debug, Args)]
-#[command(after_help = "EXAMPLE:\n  signet status --json | jq .log.head")]
+#[command(after_help = EXAMPLE)]
 pub(super) struct StatusArgs {
+    /// Say where this message of ours is, in one word and one sentence
+    #[arg(value_name = "MESSAGE")]
+    message: Option<String>,
     /// Print it as one line of JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let Some(message) = &args.message {
+        return super::outbox::show(message, args.json, home);
+    }
     let status = ask(home, "status", &json!({}))?;
     if args.json {
         print_json(&status)
@@ -64,6 +70,10 @@ fn page(status: &Value) -> String {
         (
             "set-aside",
             "messages of revoked agents are set aside; signet inbox --set-aside",
+        ),
+        (
+            "quarantine",
+            "messages could not be handled; signet quarantine list",
         ),
     ];
     for (name, note) in notes {
@@ -119,3 +129,11 @@ pub(super) fn peer_line(peer: &Value) -> String {
     }
     visible(&line).into_owned()
 }
+
+const EXAMPLE: &str = "\
+The states of a message: queued (it waits here), published (handed to the network), received, answered,
+refused, expired (no receipt came in its life), unknown (nobody can say).
+
+EXAMPLE:
+  signet status --json | jq .log.head
+  signet status 0192f0c1-0000-7000-8000-000000000000";

@@ -206,7 +206,7 @@ impl Node {
     fn take_inbox(&mut self, tables: &mut Tables) -> Restored {
         let mut lone = tables.take::<Lone>(NODE)?;
         let (_, lone) = lone.pop().ok_or_else(|| fault(NODE, "node"))?;
-        self.recorded = lone.recorded;
+        (self.recorded, self.written) = (lone.recorded, lone.written);
         self.pausing = lone.pausing;
         for (key, value) in tables.take::<Value>(INBOX)? {
             let number = tables.parse(INBOX, &key, &key)?;

@@ -1,0 +1,143 @@
+//! Faults that the simulation found, each reduced to the few steps that show it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod household;
+
+use std::time::Duration;
+
+use household::forger::talking;
+use household::net::{Net, message_of};
+use household::people::remembered;
+use household::{Agent, alice_and_bob, at};
+use signet_proto::draft::LONGEST_LIFE;
+use signet_proto::envelope::Method;
+use signet_proto::ids::MessageId;
+use signet_proto::node::{Content, Sending, State};
+use signet_proto::time::Timestamp;
+
+const HOUR: i64 = 3_600_000;
+
+/// As the log writes it: a line's time is never before that of the line above.
+fn order(agent: &mut Agent) {
+    let mut last = Timestamp::from_millis(0);
+    for (ts, _) in &mut agent.log {
+        last = last.max(*ts);
+        *ts = last;
+    }
+}
+
+fn notification(life: Duration) -> Sending {
+    Sending::Notification(Content {
+        life: Some(life),
+        ..Content::default()
+    })
+}
+
+#[test]
+fn a_clock_that_is_set_back_parts_no_memory_from_its_log() {
+    let (alice, bob) = alice_and_bob();
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.loss = 100;
+    net.skew = vec![HOUR, 0];
+    net.ask(0, 1);
+    net.skew = vec![0, 0];
+    net.ask(0, 1);
+    order(&mut net.agents[0]);
+    remembered(&net);
+}
+
+#[test]
+fn a_draft_lives_no_longer_for_a_clock_that_is_set_back() {
+    let (mut alice, bob) = alice_and_bob();
+    let carol = Agent::new("agent-carol", "carol");
+    let line = alice.node.handle_bind(at(HOUR), &carol.certificate());
+    alice.keep(at(HOUR), line.unwrap());
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.send(0, 1, notification(LONGEST_LIFE));
+    net.run_for(HOUR / 2);
+    let headers = net
+        .sent
+        .iter()
+        .map(|(_, _, bytes)| message_of(bytes).headers);
+    let life = headers.map(|headers| headers.expires_at.since(headers.timestamp));
+    assert_eq!(life.max(), Some(LONGEST_LIFE));
+}
+
+fn state(net: &Net, name: MessageId) -> Option<State> {
+    let out = net.agents[0].node.status(name);
+    out.map(|out| out.state)
+}
+
+#[test]
+fn what_the_peer_has_is_called_expired_only_until_it_can_say_so() {
+    let mut net = talking();
+    net.cut = Some((1, 0));
+    let name = net.send(0, 1, notification(Duration::from_secs(60)));
+    net.run_for(HOUR);
+    assert_eq!(state(&net, name), Some(State::Expired));
+    net.cut = None;
+    let next = net.send(0, 1, notification(LONGEST_LIFE));
+    net.run_for(60_000);
+    assert_eq!(state(&net, next), Some(State::Received));
+    assert_eq!(state(&net, name), Some(State::Received));
+}
+
+#[test]
+fn what_never_came_stays_expired_however_far_receipts_go() {
+    let mut net = talking();
+    net.cut = Some((0, 1));
+    let name = net.send(0, 1, notification(Duration::from_secs(60)));
+    net.run_for(HOUR);
+    net.cut = None;
+    let next = net.send(0, 1, notification(LONGEST_LIFE));
+    net.run_for(60_000);
+    assert_eq!(state(&net, next), Some(State::Received));
+    assert_eq!(state(&net, name), Some(State::Expired));
+    let from = net.now;
+    net.run_for(HOUR);
+    assert_eq!(net.sent_since(from, None), 0, "all is said");
+    remembered(&net);
+}
+
+#[test]
+fn a_receipt_that_was_lost_is_asked_for_though_a_mailbox_holds_the_message() {
+    let mut net = talking();
+    net.cut = Some((1, 0));
+    let name = net.send(0, 1, notification(LONGEST_LIFE));
+    let (at, bob) = (net.at(0), net.agents[1].id());
+    net.agents[0].node.handle_stored(at, &bob, name);
+    net.run_for(10_000);
+    net.cut = None;
+    net.run_for(HOUR / 6);
+    assert_eq!(state(&net, name), Some(State::Received));
+}
+
+#[test]
+fn an_absent_peers_mailbox_does_not_fill_with_copies() {
+    let mut net = talking();
+    net.cut = Some((0, 1));
+    let from = net.now;
+    let names: Vec<_> = (0..20)
+        .map(|_| net.send(0, 1, notification(LONGEST_LIFE)))
+        .collect();
+    let bob = net.agents[1].id();
+    let mut seen = 0;
+    while net.now < from + 7 * 24 * HOUR {
+        let at = net.at(0);
+        for (_, _, bytes) in net.sent.iter().skip(seen) {
+            let name = message_of(bytes).headers.message_id;
+            net.agents[0].node.handle_stored(at, &bob, name);
+        }
+        seen = net.sent.len();
+        net.run_for(4_000);
+    }
+    let sent = net.sent_since(from, Some(Method::Notification));
+    assert!(sent < names.len() + 40, "{sent} copies");
+}

@@ -1,0 +1,119 @@
+//! One agent: its node, its log, its clock, its connection, and whoever reads its inbox.
+
+use std::sync::Arc;
+
+use signet_proto::ids::AgentId;
+use signet_proto::node::{At, Effect, Node, Outcome};
+use signet_proto::time::Timestamp;
+
+use crate::cast;
+use crate::disk::{Disk, Line};
+use crate::household::START;
+use crate::household::net::Dice;
+use crate::index::Index;
+use crate::restored::Past;
+use crate::sabotage::Sabotage;
+
+pub struct Agent {
+    pub who: usize,
+    /// `None` while it is down.
+    pub node: Option<Node>,
+    pub disk: Disk,
+    pub index: Index,
+    /// How far its clock is ahead, in ms.
+    pub offset: i64,
+    /// Counts its starts; what was meant for an earlier life is void.
+    pub life: u32,
+    pub online: bool,
+    /// A copy of its durable lines.
+    pub copy: Option<Vec<Arc<Line>>>,
+    /// What it was before it was put back to the copy.
+    pub past: Option<Past>,
+    /// The slowest commit of its disk, in ms.
+    pub sluggish: u64,
+    /// The mailbox has been read up to what stood there at the last connect.
+    pub drained_to: Option<u64>,
+    /// The broker's store that it last saw.
+    pub epoch: Option<u32>,
+    /// Timer calls at one and the same moment.
+    pub spins: (i64, u32),
+    seed: u64,
+}
+
+impl Agent {
+    pub fn new(who: usize, seed: u64) -> Self {
+        Self {
+            who,
+            node: None,
+            disk: Disk::default(),
+            index: Index::default(),
+            offset: 0,
+            life: 0,
+            online: false,
+            copy: None,
+            past: None,
+            sluggish: 5,
+            drained_to: None,
+            epoch: None,
+            spins: (0, 0),
+            seed,
+        }
+    }
+
+    pub fn id(&self) -> &AgentId {
+        &cast::certificate(self.who).agent
+    }
+
+    pub fn at(&self, now: i64) -> At {
+        At {
+            now: Timestamp::from_millis(START + now + self.offset),
+            head: self.disk.head(),
+        }
+    }
+
+    /// When the node next has something to do, in the world's time.
+    pub fn due(&self, now: i64) -> Option<i64> {
+        let due = self.node.as_ref()?.poll_timeout()?;
+        Some((due.as_millis() - START - self.offset).max(now))
+    }
+
+    pub fn write(&mut self, now: i64, outcome: Outcome, taken: Vec<u64>, dice: &mut Dice) -> i64 {
+        let at = self.at(now);
+        let due = now + 1 + dice.below(self.sluggish) as i64;
+        self.disk.write(at.now, due, outcome, taken)
+    }
+
+    /// What the log, durable or not, makes of a new node.
+    pub fn retold(&self, sabotage: Option<Sabotage>) -> Node {
+        let mut node = cast::node(self.who, self.seed, self.life);
+        for line in self.disk.lines() {
+            if sabotage.is_none_or(|sabotage| !sabotage.hides(&line.entry)) {
+                node.recall(line.ts, &line.entry);
+            }
+        }
+        node
+    }
+
+    /// kill -9. What had become allowed at that very moment may have been done.
+    pub fn crash(&mut self, dice: &mut Dice) -> Vec<Effect> {
+        self.node = None;
+        self.online = false;
+        self.life += 1;
+        self.drained_to = None;
+        self.epoch = None;
+        let before = self.disk.durable.len();
+        let done = self.disk.crash(dice);
+        for line in &self.disk.durable[before..] {
+            self.index.take(line);
+        }
+        done
+    }
+
+    pub fn start(&mut self, now: i64, sabotage: Option<Sabotage>) -> Outcome {
+        let mut node = self.retold(sabotage);
+        node.handle_disconnected();
+        let outcome = node.resume(self.at(now));
+        self.node = Some(node);
+        outcome
+    }
+}

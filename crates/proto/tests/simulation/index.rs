@@ -1,0 +1,113 @@
+//! What an agent's durable lines say, for the invariants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use signet_proto::entry::{Did, Direction, Entry, Evidence, Ruling};
+use signet_proto::envelope::{Message, Method};
+use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
+use signet_proto::reject::Reason;
+
+use crate::disk::Line;
+
+#[derive(Default)]
+pub struct Index {
+    pub accepted: BTreeSet<Digest>,
+    pub refused: BTreeMap<Digest, Reason>,
+    pub sent: BTreeMap<Digest, Arc<Message>>,
+    /// Under which number which message of ours went.
+    pub numbers: BTreeMap<(SessionId, u64), Digest>,
+    /// Our messages by name.
+    pub names: BTreeMap<MessageId, Arc<Message>>,
+    /// What our agent took, or answered.
+    pub done: BTreeSet<(AgentId, MessageId)>,
+    /// Our requests that were answered.
+    pub answers: BTreeSet<MessageId>,
+    /// Peers of whose clocks a line speaks.
+    pub clocks: BTreeSet<AgentId>,
+    /// The first line that broke a rule.
+    pub broken: Option<String>,
+}
+
+impl Index {
+    pub fn take(&mut self, line: &Line) {
+        match &line.entry {
+            Entry::Message(verdict) => match (verdict.direction, verdict.ruling) {
+                (Direction::In, Ruling::Accepted) => {
+                    if !self.accepted.insert(verdict.hash) {
+                        self.break_rule("a message was accepted twice", verdict.hash);
+                    }
+                    let taken = verdict
+                        .message()
+                        .filter(|taken| taken.form.method().is_none());
+                    self.answers
+                        .extend(taken.and_then(|taken| taken.headers.in_reply_to));
+                }
+                (Direction::In, Ruling::Rejected(Reason::Duplicate)) => {}
+                (Direction::In, Ruling::Rejected(reason)) => {
+                    let flight = match &verdict.evidence {
+                        Evidence::Whole(message) => {
+                            message.form.method().is_some_and(Method::is_handshake)
+                        }
+                        _ => false,
+                    };
+                    if self.accepted.contains(&verdict.hash) && !flight {
+                        self.break_rule("what was accepted was refused", verdict.hash);
+                    }
+                    self.refused.entry(verdict.hash).or_insert(reason);
+                }
+                _ => {
+                    if let Evidence::Whole(message) = &verdict.evidence {
+                        self.take_sent(message);
+                    }
+                }
+            },
+            Entry::Draft(draft) => {
+                let places = [
+                    "/result/headers/in-reply-to",
+                    "/error/data/headers/in-reply-to",
+                ];
+                let mut found = places
+                    .into_iter()
+                    .filter_map(|place| draft.message.pointer(place));
+                let request = found.next();
+                if let Some(request) = request.and_then(|name| name.as_str()?.parse().ok()) {
+                    self.done.insert((draft.peer.clone(), request));
+                }
+            }
+            Entry::Outcome(line) if line.what == Did::Acknowledged => {
+                let name = (line.peer.clone(), line.message_id);
+                if !self.done.insert(name) {
+                    self.broken
+                        .get_or_insert(format!("{} was taken twice", line.message_id));
+                }
+            }
+            Entry::Clock { peer, .. } => {
+                self.clocks.insert(peer.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn take_sent(&mut self, message: &Arc<Message>) {
+        let (headers, hash) = (&message.headers, message.hash());
+        self.sent.insert(hash, Arc::clone(message));
+        self.names.insert(headers.message_id, Arc::clone(message));
+        if let Some(place) = headers.session.zip(headers.sequence)
+            && self.numbers.insert(place, hash).is_some()
+        {
+            self.break_rule("a sequence number was used twice", hash);
+        }
+        if let Some(request) = headers
+            .in_reply_to
+            .filter(|_| message.form.method().is_none())
+        {
+            self.done.insert((headers.recipient_id.clone(), request));
+        }
+    }
+
+    fn break_rule(&mut self, what: &str, hash: Digest) {
+        self.broken
+            .get_or_insert(format!("{what}: {}", hash.to_hex()));
+    }
+}

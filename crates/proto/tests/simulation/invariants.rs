@@ -1,0 +1,281 @@
+//! What must hold after every step, and what must be true in the end.
+
+use std::sync::Arc;
+
+use signet_proto::entry::{Direction, Entry, Ruling, Verdict};
+use signet_proto::envelope::{Message, Method};
+use signet_proto::node::{Accepted, Effect, Notice, Outcome, State};
+use signet_proto::reject::Reason;
+
+use crate::cast::NAMES;
+use crate::household::net::message_of;
+use crate::note;
+use crate::tale;
+use crate::world::World;
+
+/// How far a sender's clock may be ahead of the receiver's, in ms.
+const TOLERANCE: i64 = 60_000;
+
+impl World {
+    /// What one input made of a node: nothing from another time is accepted, and honest agents that
+    /// lost nothing cause no alarm.
+    pub fn watch_inbound(&mut self, to: usize, bytes: &Arc<[u8]>, outcome: &Outcome) {
+        let now = self.agents[to].at(self.now).now;
+        for entry in &outcome.entries {
+            let Entry::Message(verdict) = entry else {
+                continue;
+            };
+            if verdict.direction != Direction::In {
+                continue;
+            }
+            match verdict.ruling {
+                Ruling::Rejected(reason) => assert!(
+                    !is_alarm(reason) || self.may_alarm(to, verdict, reason),
+                    "{} refuses what an honest agent sent: {}",
+                    NAMES[to],
+                    reason.name()
+                ),
+                _ => {
+                    let headers = message_of(bytes).headers;
+                    let ahead = headers.timestamp.as_millis() - now.as_millis();
+                    assert!(ahead <= TOLERANCE, "{} accepts the future", NAMES[to]);
+                    let receipt = verdict.message().is_some_and(|message| is_receipt(message));
+                    assert!(
+                        receipt || now < headers.expires_at,
+                        "{} accepts the past",
+                        NAMES[to]
+                    );
+                }
+            }
+        }
+    }
+
+    fn may_alarm(&self, to: usize, verdict: &Verdict, reason: Reason) -> bool {
+        let sender = verdict.message().map(|message| &message.headers.agent_id);
+        let sender = self
+            .agents
+            .iter()
+            .position(|agent| Some(agent.id()) == sender);
+        // A mandate that a wrong clock signed lies in the future.
+        let late = self.mood.skewed && reason == Reason::MandateInvalid;
+        late || sender.is_some_and(|from| self.is_restored(from, to))
+    }
+
+    pub fn watch_index(&mut self, who: usize) {
+        let broken = &self.agents[who].index.broken;
+        assert!(
+            broken.is_none(),
+            "{}: {}",
+            NAMES[who],
+            broken.as_deref().unwrap_or_default()
+        );
+    }
+
+    /// Nothing is done that no durable line allows.
+    pub fn watch_effect(&mut self, who: usize, effect: &Effect) {
+        if let Some(told) = tale::effect(effect) {
+            note!(self, "{} {told}", NAMES[who]);
+        }
+        match effect {
+            Effect::Publish(signed) => {
+                let known = self.agents[who]
+                    .index
+                    .sent
+                    .contains_key(&signed.message().hash());
+                assert!(known, "{} sends without a line", NAMES[who]);
+                if is_receipt(signed.message()) {
+                    self.watch_receipt(who, signed.message());
+                }
+            }
+            Effect::Deliver(taken) => self.watch_handed(who, taken),
+            Effect::Answer(taken) => {
+                self.watch_handed(who, taken);
+                let request = taken.message().headers.in_reply_to;
+                if let Some(sent) = request.and_then(|name| self.sent.get_mut(&name)) {
+                    sent.answered = true;
+                }
+            }
+            Effect::Settle {
+                message_id, state, ..
+            } => {
+                self.watch_state(who, *message_id, state);
+                if let Some(sent) = self.sent.get_mut(message_id) {
+                    sent.told.push(state.clone());
+                }
+            }
+            Effect::Notice(notice) => self.watch_notice(who, notice),
+            _ => {}
+        }
+    }
+
+    fn watch_handed(&mut self, who: usize, taken: &Accepted) {
+        let message = taken.message();
+        let agent = &self.agents[who];
+        assert!(
+            agent.index.accepted.contains(&message.hash()),
+            "{} acts without a line",
+            NAMES[who]
+        );
+        let name = (message.headers.agent_id.clone(), message.headers.message_id);
+        assert!(
+            !agent.index.done.contains(&name),
+            "{} acts on what was done",
+            NAMES[who]
+        );
+        let times = self
+            .handed
+            .entry((who, agent.life, name.0, name.1))
+            .or_default();
+        *times += 1;
+        assert!(*times == 1, "{} acts twice on {}", NAMES[who], name.1);
+    }
+
+    /// A receipt speaks of nothing that is not durable.
+    fn watch_receipt(&self, who: usize, receipt: &Message) {
+        let Some(peer) = self
+            .agents
+            .iter()
+            .find(|peer| *peer.id() == receipt.headers.recipient_id)
+        else {
+            return;
+        };
+        if self.is_restored(who, peer.who) {
+            return;
+        }
+        let Some((session, body)) = receipt.headers.session.zip(receipt.body.as_ref()) else {
+            return;
+        };
+        let parsed = signet_proto::receipt::Receipt::parse(body).unwrap();
+        let index = &self.agents[who].index;
+        for (place, hash) in peer
+            .index
+            .numbers
+            .range((session, 0)..=(session, parsed.through))
+        {
+            let exception = parsed.except.iter().find(|(number, _)| *number == place.1);
+            let held = index.accepted.contains(hash) || index.refused.contains_key(hash);
+            match exception {
+                Some((_, exception)) => {
+                    let refused = index.refused.get(hash).map(|reason| reason.name());
+                    let missing = exception.reason == "missing" && !held;
+                    assert!(
+                        missing || refused == Some(exception.reason.as_str()),
+                        "{} says {} of #{}",
+                        NAMES[who],
+                        exception.reason,
+                        place.1
+                    );
+                }
+                None => {
+                    let over = peer.index.sent[hash].headers.expires_at.as_millis();
+                    let over = over <= peer.at(self.now).now.as_millis();
+                    assert!(
+                        held || over,
+                        "{} receipts #{} without a line",
+                        NAMES[who],
+                        place.1
+                    );
+                }
+            }
+        }
+    }
+
+    /// What a person is told of their message is true.
+    fn watch_state(&self, who: usize, name: signet_proto::ids::MessageId, state: &State) {
+        let Some(message) = self.agents[who].index.names.get(&name) else {
+            return;
+        };
+        let hash = message.hash();
+        let peer = self
+            .agents
+            .iter()
+            .find(|peer| *peer.id() == message.headers.recipient_id);
+        let peer = peer.unwrap();
+        let restored = self.is_restored(who, peer.who);
+        let accepted = self.ever_accepted(peer.who, &hash);
+        let refused = peer.index.refused.get(&hash);
+        let what = tale::short(&name.to_string());
+        match state {
+            State::Received => assert!(accepted, "{what} is called received"),
+            State::Refused(reason) => assert!(
+                restored || refused.is_some_and(|known| known.name() == reason) && !accepted,
+                "{what} is called refused for {reason}"
+            ),
+            State::Unknown(_) if !restored => panic!("{what} is unknown, and nobody lost anything"),
+            _ => {}
+        }
+        let before = self.sent.get(&name).and_then(|sent| sent.told.last());
+        let back = matches!(
+            (before, state),
+            (Some(State::Received | State::Refused(_)), State::Expired)
+        );
+        assert!(!back, "{what} goes from {before:?} back to {state:?}");
+    }
+
+    fn watch_notice(&self, who: usize, notice: &Notice) {
+        if self.mood.restored.is_some() {
+            return;
+        }
+        panic!("{} is told of {notice:?}", NAMES[who]);
+    }
+
+    /// When nothing has gone wrong for long, everything has come to its end, and what is said of it
+    /// is so.
+    pub fn watch_end(&mut self) {
+        for who in 0..self.agents.len() {
+            self.compare(who);
+            let now = self.agents[who].at(self.now).now;
+            let node = self.agents[who].node.as_ref().unwrap();
+            for other in self.agents.iter().filter(|other| other.who != who) {
+                let standing = node.standing(other.id(), now);
+                let left = (standing.drafts, standing.unconfirmed);
+                assert!(
+                    self.mood.skewed || left == (0, 0),
+                    "{} is not done with {}: {left:?}",
+                    NAMES[who],
+                    NAMES[other.who]
+                );
+            }
+        }
+        self.watch_exposed();
+        for (name, sent) in &self.sent {
+            self.watch_last_word(name, sent);
+        }
+    }
+
+    fn watch_last_word(&self, name: &signet_proto::ids::MessageId, sent: &crate::world::Sent) {
+        let Some(message) = self.agents[sent.from].index.names.get(name) else {
+            return;
+        };
+        let accepted = self.agents[sent.to]
+            .index
+            .accepted
+            .contains(&message.hash());
+        let last = sent.told.last();
+        assert!(
+            !(accepted && !sent.answered && last == Some(&State::Expired)),
+            "{} is called expired and was received",
+            tale::short(&name.to_string())
+        );
+    }
+}
+
+fn is_receipt(message: &Message) -> bool {
+    message.form.method() == Some(Method::Receipt)
+}
+
+/// What two honest agents with whole logs never see of each other.
+fn is_alarm(reason: Reason) -> bool {
+    let fine = [
+        Reason::Duplicate,
+        Reason::Expired,
+        Reason::TimestampInFuture,
+        Reason::HandshakeUnexpected,
+        Reason::HandshakeCrossed,
+        Reason::AnnounceStale,
+        Reason::TranscriptMismatch,
+        Reason::CapabilityNotGranted,
+        Reason::ResponseUnsolicited,
+    ];
+    !fine.contains(&reason)
+}

@@ -1,0 +1,155 @@
+//! Seeds, many or one.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::household::net::Dice;
+use crate::mood::Mood;
+use crate::sabotage::Sabotage;
+use crate::world::{Event, World};
+
+/// How many seeds a plain `cargo test` runs.
+const SEEDS: u64 = 2_000;
+/// How long everything has to come to its end when nothing goes wrong any more, in ms.
+const CALM: i64 = 4 * 3_600_000;
+
+/// The run of a seed, to its end.
+fn run(seed: u64, loud: bool) -> Result<(u64, u64), String> {
+    run_with(seed, loud, None)
+}
+
+fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u64), String> {
+    let mut dice = Dice(seed);
+    let mood = Mood::of(&mut dice);
+    let mut world = World::new(seed, mood, dice, loud);
+    world.sabotage = sabotage;
+    ending(world, "every_seed")
+}
+
+/// Lives through a run, and says how it ended, and how to see it again.
+fn ending(mut world: World, test: &str) -> Result<(u64, u64), String> {
+    let done = catch_unwind(AssertUnwindSafe(|| live(&mut world)));
+    done.map(|()| world.trace.digest()).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let (seed, text, tail) = (world.seed, text.unwrap_or_default(), world.trace.tail());
+        format!(
+            "seed {seed}: {text}\n{tail}\nagain: SIGNET_SEED={seed} cargo test -p signet-proto --test simulation {test} -- --nocapture"
+        )
+    })
+}
+
+fn live(world: &mut World) {
+    world.begin();
+    for _ in 0..world.mood.acts {
+        let when = world.dice.below(world.mood.chaos as u64) as i64;
+        world.plan(when, Event::Act);
+    }
+    for (when, fault) in world.mood.faults.clone() {
+        world.plan(when, Event::Fault(fault));
+    }
+    world.run_until(world.mood.chaos);
+    world.mend_all();
+    world.run_until(world.mood.chaos + CALM);
+    world.meet_again();
+    world.watch_end();
+}
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn every_seed_ends_well() {
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    all_end_well(asked("SIGNET_SEEDS").unwrap_or(SEEDS), |seed| {
+        run(seed, false)
+    });
+}
+
+/// Runs seeds on every core, and shows all that failed, and how the first of them ended.
+fn all_end_well(seeds: u64, run: impl Fn(u64) -> Result<(u64, u64), String> + Sync) {
+    let (next, failures) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        break;
+                    }
+                    if let Err(told) = run(seed) {
+                        failures.lock().unwrap().insert(seed, told);
+                    }
+                }
+            });
+        }
+    });
+    println!("{seeds} seeds in {:.1?}", started.elapsed());
+    let failures = failures.into_inner().unwrap();
+    let firsts = failures.values().filter_map(|told| told.lines().next());
+    let summary = firsts.collect::<Vec<_>>().join("\n");
+    let first = failures.values().next().cloned().unwrap_or_default();
+    assert!(
+        failures.is_empty(),
+        "{} of {seeds} failed\n{summary}\n\n{first}",
+        failures.len()
+    );
+}
+
+#[test]
+fn a_seed_is_one_run() {
+    for seed in 0..20 {
+        assert_eq!(run(seed, false).ok(), run(seed, false).ok());
+    }
+}
+
+/// The first thing that a broken rule is noticed by.
+fn noticed(sabotage: Sabotage) -> String {
+    let seeds = 0..400;
+    let mut told = seeds.filter_map(|seed| run_with(seed, false, Some(sabotage)).err());
+    let told = told.next();
+    let told = told.unwrap_or_else(|| panic!("nobody notices {sabotage:?}"));
+    let first = told.lines().next().unwrap_or_default().to_owned();
+    println!("{sabotage:?}: {first}");
+    first
+}
+
+#[test]
+fn every_rule_that_is_broken_on_purpose_is_noticed() {
+    let broken = [
+        (Sabotage::EffectsFirst, "without a line"),
+        (Sabotage::ReceiptsFirst, "without a line"),
+        (Sabotage::WindowForgotten, "another fate"),
+        (Sabotage::NumbersForgotten, "message-id-reuse"),
+        (Sabotage::InboxForgotten, "again"),
+        (Sabotage::SignedAnew, "message-id-reuse"),
+        (Sabotage::DiskLies, "refuses what an honest agent sent"),
+    ];
+    for (sabotage, words) in broken {
+        let told = noticed(sabotage);
+        assert!(told.contains(words), "{sabotage:?}: {told}");
+    }
+}
+
+#[test]
+fn a_restored_backup_is_exposed_and_nothing_false_is_said() {
+    let run = |seed, loud| {
+        let mut dice = Dice(seed);
+        let mood = Mood::restoring(&mut dice);
+        ending(World::new(seed, mood, dice, loud), "a_restored_backup")
+    };
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    all_end_well(200, |seed| run(seed, false));
+}

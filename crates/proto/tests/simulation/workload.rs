@@ -1,0 +1,163 @@
+//! What the agents want from each other, and what they do with what comes.
+
+use std::time::Duration;
+
+use serde_json::json;
+use signet_proto::envelope::{Form, Method};
+use signet_proto::handoff::TaskState;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Content, Handing, LocalError, Outcome, Sending};
+
+use crate::cast::NAMES;
+use crate::note;
+use crate::world::{Event, Sent, World};
+
+impl World {
+    pub fn act(&mut self) {
+        let count = self.agents.len() as u64;
+        let from = self.dice.below(count) as usize;
+        let to = (from + 1 + self.dice.below(count - 1) as usize) % count as usize;
+        if self.agents[from].node.is_none() {
+            return;
+        }
+        let sending = self.sending();
+        self.send(from, to, sending);
+    }
+
+    fn sending(&mut self) -> Sending {
+        let life = match self.dice.below(6) {
+            0 => Some(Duration::from_secs(1 + self.dice.below(60))),
+            1 => Some(Duration::from_secs(60 + self.dice.below(600))),
+            _ => None,
+        };
+        let named = |name: &str| name.parse().ok();
+        let content = Content {
+            body: json!({"n": self.dice.below(1_000)}),
+            life,
+            data_tier: [None, None, None, Some(2), Some(3)][self.dice.below(5) as usize],
+            capability: match self.dice.below(10) {
+                0 => named("mail.send"),
+                1 | 2 => named("door.open"),
+                _ => None,
+            },
+            ..Content::default()
+        };
+        match self.dice.below(10) {
+            0..=3 => Sending::Request(content),
+            4..=7 => Sending::Notification(content),
+            8 => Sending::Ping,
+            _ => Sending::Handoff(Box::new(Handing {
+                goal: "Find an evening".to_owned(),
+                ..Handing::default()
+            })),
+        }
+    }
+
+    /// Hands a message to a node; a refusal of its own side is the end of it.
+    pub fn send(&mut self, from: usize, to: usize, sending: Sending) -> Option<MessageId> {
+        let (at, peer) = (self.agents[from].at(self.now), self.agents[to].id().clone());
+        let node = self.agents[from].node.as_mut().unwrap();
+        let ping = matches!(sending, Sending::Ping);
+        match node.handle_send(at, &peer, sending) {
+            Ok((name, outcome)) => {
+                self.remember(from, to, name, ping);
+                self.keep(from, outcome, Vec::new());
+                Some(name)
+            }
+            Err(error) => {
+                note!(self, "{} may not: {}", NAMES[from], error.name());
+                None
+            }
+        }
+    }
+
+    fn remember(&mut self, from: usize, to: usize, name: MessageId, ping: bool) {
+        let sent = Sent {
+            from,
+            to,
+            ping,
+            told: Vec::new(),
+            answered: false,
+        };
+        self.sent.insert(name, sent);
+    }
+
+    /// Somebody reads some of what waits in the inbox, and does something with it. They see what is
+    /// durable.
+    pub fn look(&mut self, who: usize) {
+        let Some(node) = self.agents[who].node.as_ref() else {
+            return;
+        };
+        let waiting: Vec<_> = node.inbox().after(0).map(|item| item.message).collect();
+        let mut left = false;
+        for message in waiting {
+            if !self.agents[who].index.accepted.contains(&message.hash()) || self.dice.percent(20) {
+                left = true;
+                continue;
+            }
+            let (peer, name) = (message.headers.agent_id.clone(), message.headers.message_id);
+            let done = self.agents[who].index.done.contains(&(peer.clone(), name));
+            assert!(!done, "{} sees {name} again", NAMES[who]);
+            self.deal_with(who, &message.form, &peer, name);
+        }
+        if left {
+            let life = self.agents[who].life;
+            let after = 1_000 + self.dice.below(10_000) as i64;
+            self.plan(after, Event::Look(who, life));
+        }
+    }
+
+    fn deal_with(&mut self, who: usize, form: &Form, peer: &AgentId, name: MessageId) {
+        let answer = match form {
+            Form::Call(Method::Request) if self.dice.percent(80) => self.reply(who, peer, name),
+            Form::Call(Method::Handoff) => self.decide(who, name),
+            _ => None,
+        };
+        let outcome = match answer {
+            Some(Ok((answer, outcome))) => {
+                if let Some(to) = self.agents.iter().position(|agent| agent.id() == peer) {
+                    self.remember(who, to, answer, false);
+                }
+                outcome
+            }
+            Some(Err(_)) | None => {
+                let at = self.agents[who].at(self.now);
+                let node = self.agents[who].node.as_mut().unwrap();
+                match node.handle_acknowledge(at, &[(peer.clone(), name)]) {
+                    Ok(outcome) => outcome,
+                    Err(_) => return,
+                }
+            }
+        };
+        self.keep(who, outcome, Vec::new());
+    }
+
+    fn reply(&mut self, who: usize, peer: &AgentId, name: MessageId) -> Option<Answer> {
+        let answer = match self.dice.percent(20) {
+            true => Err("not today".to_owned()),
+            false => Ok(Content {
+                body: json!("yes"),
+                ..Content::default()
+            }),
+        };
+        let at = self.agents[who].at(self.now);
+        let node = self.agents[who].node.as_mut().unwrap();
+        Some(node.handle_reply(at, Some(peer), name, answer))
+    }
+
+    fn decide(&mut self, who: usize, name: MessageId) -> Option<Answer> {
+        let at = self.agents[who].at(self.now);
+        let accept = self.dice.percent(50);
+        let node = self.agents[who].node.as_mut().unwrap();
+        let offered = |task: &&signet_proto::node::Task| {
+            task.offer == name && task.state(at.now) == TaskState::Offered
+        };
+        let task = node.tasks().iter().find(offered)?.id();
+        Some(match accept {
+            true => node.handle_accept(at, task),
+            false => node.handle_decline(at, task, "no".to_owned()),
+        })
+    }
+}
+
+type Answer = Result<(MessageId, Outcome), LocalError>;

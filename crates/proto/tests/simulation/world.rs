@@ -1,0 +1,284 @@
+//! Virtual time: one queue of events, the nodes' own timers, and what each event does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Effect, Judged, Outcome, State};
+
+use crate::agent::Agent;
+use crate::broker::Broker;
+use crate::cast;
+use crate::faults::Fault;
+use crate::household::net::Dice;
+use crate::mood::Mood;
+use crate::note;
+use crate::sabotage::Sabotage;
+use crate::trace::Trace;
+
+/// Something that happens at its time.
+pub enum Event {
+    /// Bytes reach an agent, by core NATS.
+    Arrive(usize, Arc<[u8]>),
+    /// Bytes reach the broker.
+    Store(usize, usize, MessageId, Arc<[u8]>),
+    /// The broker's word that it stored them reaches their sender.
+    Stored(usize, u32, AgentId, MessageId),
+    /// The broker hands an agent what lies at that place; only the last planned time counts.
+    Offer(usize, u64, u64),
+    /// An agent's word that it has what lies at that place.
+    Ack(usize, u32, Vec<u64>),
+    /// A group of lines becomes durable.
+    Durable(usize, u32),
+    /// Somebody looks into an agent's inbox.
+    Look(usize, u32),
+    /// Somebody wants to send something.
+    Act,
+    Start(usize),
+    Connect(usize, u32),
+    Fault(Fault),
+    Mend(Fault),
+}
+
+/// A message that an agent's own side asked for.
+#[derive(Debug)]
+pub struct Sent {
+    pub from: usize,
+    pub to: usize,
+    /// What its sender's person was told, in order.
+    pub told: Vec<State>,
+    pub answered: bool,
+    /// Nobody waits for the end of a sign of life.
+    pub ping: bool,
+}
+
+pub struct World {
+    pub seed: u64,
+    pub now: i64,
+    pub dice: Dice,
+    pub mood: Mood,
+    pub agents: Vec<Agent>,
+    pub broker: Broker,
+    pub sent: BTreeMap<MessageId, Sent>,
+    pub trace: Trace,
+    /// Pairs that cannot reach each other.
+    pub cut: Vec<(usize, usize)>,
+    pub calm: bool,
+    /// The rule that is broken on purpose.
+    pub sabotage: Option<Sabotage>,
+    /// What went out at least once.
+    pub published: BTreeSet<(usize, MessageId)>,
+    /// Per agent and life: what was handed over.
+    pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
+    queue: BTreeMap<(i64, u64), Event>,
+    count: u64,
+}
+
+impl World {
+    pub fn new(seed: u64, mood: Mood, dice: Dice, loud: bool) -> Self {
+        let mut agents: Vec<_> = (0..mood.agents).map(|who| Agent::new(who, seed)).collect();
+        for (agent, offset) in agents.iter_mut().zip(&mood.offsets) {
+            agent.offset = *offset;
+        }
+        Self {
+            seed,
+            now: 0,
+            dice,
+            broker: Broker::new(mood.agents),
+            mood,
+            agents,
+            sent: BTreeMap::new(),
+            trace: Trace::new(loud),
+            cut: Vec::new(),
+            calm: false,
+            sabotage: None,
+            published: BTreeSet::new(),
+            handed: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            count: 0,
+        }
+    }
+
+    /// Everybody starts for the first time and is told of everybody else by their person.
+    pub fn begin(&mut self) {
+        for who in 0..self.agents.len() {
+            self.start(who);
+            for other in (0..self.agents.len()).filter(|other| *other != who) {
+                let at = self.agents[who].at(self.now);
+                let node = self.agents[who].node.as_mut().unwrap();
+                let bound = node.handle_bind(at, cast::certificate(other)).unwrap();
+                self.keep(who, bound, Vec::new());
+            }
+        }
+    }
+
+    pub fn plan(&mut self, after: i64, event: Event) {
+        self.count += 1;
+        self.queue.insert((self.now + after, self.count), event);
+    }
+
+    /// Lets time pass until `end`.
+    pub fn run_until(&mut self, end: i64) {
+        loop {
+            let due = (0..self.agents.len())
+                .filter_map(|who| Some((self.agents[who].due(self.now)?, who)))
+                .min()
+                .filter(|(ms, _)| *ms <= end);
+            let next = self.queue.first_key_value().map(|((ms, _), _)| *ms);
+            let next = next.filter(|ms| *ms <= end && due.is_none_or(|(due, _)| *ms <= due));
+            match (next, due) {
+                (Some(ms), _) => {
+                    self.now = self.now.max(ms);
+                    if let Some((_, event)) = self.queue.pop_first() {
+                        self.happen(event);
+                    }
+                }
+                (None, Some((ms, who))) => {
+                    self.now = ms;
+                    self.tick(who);
+                }
+                (None, None) => break,
+            }
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrive(to, bytes) => {
+                if self.agents[to].online {
+                    self.hear(to, &bytes, Vec::new());
+                }
+            }
+            Event::Store(from, to, name, bytes) => self.store(from, to, name, bytes),
+            Event::Stored(from, life, peer, name) => self.note_stored(from, life, peer, name),
+            Event::Offer(to, place, attempt) => self.offer(to, place, attempt),
+            Event::Ack(who, epoch, places) => self.acknowledged(who, epoch, &places),
+            Event::Durable(who, life) if self.agents[who].life == life => self.sync(who),
+            Event::Look(who, life) if self.agents[who].life == life => self.look(who),
+            Event::Connect(who, life) if self.agents[who].life == life => self.connect(who),
+            Event::Durable(..) | Event::Look(..) | Event::Connect(..) => {}
+            Event::Act => self.act(),
+            Event::Start(who) => self.start(who),
+            Event::Fault(fault) => self.strike(fault),
+            Event::Mend(fault) => self.mend(fault),
+        }
+    }
+
+    pub fn hear(&mut self, to: usize, bytes: &Arc<[u8]>, taken: Vec<u64>) {
+        let at = self.agents[to].at(self.now);
+        let node = self.agents[to].node.as_mut().unwrap();
+        let judged = Judged::of(bytes, node.trust());
+        let outcome = node.handle_inbound(at, judged);
+        self.watch_inbound(to, bytes, &outcome);
+        self.keep(to, outcome, taken);
+    }
+
+    fn tick(&mut self, who: usize) {
+        let agent = &mut self.agents[who];
+        let (at, node) = (agent.at(self.now), agent.node.as_mut().unwrap());
+        let outcome = node.handle_timeout(at);
+        agent.spins = (
+            self.now,
+            if agent.spins.0 == self.now {
+                agent.spins.1 + 1
+            } else {
+                0
+            },
+        );
+        assert!(
+            agent.spins.1 < 50,
+            "{} has no rest at one moment",
+            cast::NAMES[who]
+        );
+        self.keep(who, outcome, Vec::new());
+    }
+
+    /// Everything that a node decides goes to its log first.
+    pub fn keep(&mut self, who: usize, mut outcome: Outcome, taken: Vec<u64>) {
+        if outcome.entries.is_empty() && outcome.effects.is_empty() && taken.is_empty() {
+            return;
+        }
+        for entry in &outcome.entries {
+            note!(self, "{} {}", cast::NAMES[who], crate::tale::line(entry));
+        }
+        if let Some(sabotage) = self.sabotage {
+            let hasty = sabotage.hastens(&mut outcome);
+            self.perform(who, hasty);
+        }
+        let agent = &mut self.agents[who];
+        let due = agent.write(self.now, outcome, taken, &mut self.dice);
+        let life = agent.life;
+        self.plan(due - self.now, Event::Durable(who, life));
+    }
+
+    fn sync(&mut self, who: usize) {
+        while let Some(group) = self.agents[who].disk.sync(self.now) {
+            for line in &group.lines {
+                self.agents[who].index.take(line);
+            }
+            self.watch_index(who);
+            self.perform(who, group.effects);
+            if !group.taken.is_empty() {
+                self.acknowledge(who, group.taken);
+            }
+        }
+    }
+
+    pub fn perform(&mut self, who: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            self.watch_effect(who, &effect);
+            match effect {
+                Effect::Publish(signed) => {
+                    let message = signed.message();
+                    let name = message.headers.message_id;
+                    let to = self
+                        .agents
+                        .iter()
+                        .position(|agent| agent.id() == signed.recipient());
+                    let bytes = self.bytes_of(who, &signed);
+                    if let Some(to) = to {
+                        self.publish(who, to, name, bytes);
+                    }
+                }
+                Effect::Deliver(_) | Effect::Answer(_) => {
+                    let after = self.dice.below(3_000) as i64;
+                    let life = self.agents[who].life;
+                    self.plan(after, Event::Look(who, life));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn publish(&mut self, from: usize, to: usize, name: MessageId, bytes: Arc<[u8]>) {
+        if !self.agents[from].online {
+            return;
+        }
+        if let Some(node) = self.agents[from].node.as_mut() {
+            node.handle_unconfirmed(&cast::certificate(to).agent, name);
+        }
+        let delay = |dice: &mut Dice, most: u64| 1 + dice.below(most) as i64;
+        if self.mood.mailbox {
+            if !self.dice.percent(self.mood.loss) {
+                let after = delay(&mut self.dice, self.mood.delay);
+                self.plan(after, Event::Store(from, to, name, bytes));
+            }
+            return;
+        }
+        if self.is_cut(from, to) {
+            return;
+        }
+        let copies = 1 + u64::from(self.dice.percent(self.mood.copies));
+        for _ in 0..copies {
+            if !self.dice.percent(self.mood.loss) {
+                let after = delay(&mut self.dice, self.mood.delay);
+                self.plan(after, Event::Arrive(to, Arc::clone(&bytes)));
+            }
+        }
+    }
+
+    pub fn is_cut(&self, from: usize, to: usize) -> bool {
+        self.cut.contains(&(from, to))
+    }
+}
