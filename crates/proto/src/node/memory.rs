@@ -201,6 +201,7 @@ impl Node {
                 session.window.record(sequence, hash, Some(reason));
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
+            Err(Reason::Expired) => session.window.note_late(sequence),
             Err(_) => {}
         }
     }

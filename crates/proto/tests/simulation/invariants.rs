@@ -157,7 +157,7 @@ impl World {
             match exception {
                 Some((_, exception)) => {
                     let refused = index.refused.get(hash).map(|reason| reason.name());
-                    let missing = exception.reason == "missing" && !held;
+                    let missing = exception.reason == "missing" && !index.accepted.contains(hash);
                     assert!(
                         missing || refused == Some(exception.reason.as_str()),
                         "{} says {} of #{}",
