@@ -134,6 +134,8 @@ fn peer(line: &Line) -> Option<AgentId> {
         Entry::Outcome(outcome) => Some(outcome.peer.clone()),
         Entry::Handoff(handoff) => Some(handoff.peer.clone()),
         Entry::Clock { peer, .. } => Some(peer.clone()),
+        Entry::Alarm(alarm) => Some(alarm.peer.clone()),
+        Entry::Hole(hole) => Some(hole.peer.clone()),
         _ => None,
     }
 }
@@ -291,8 +293,10 @@ fn describe_entry(entry: &Entry) -> String {
         }
         Entry::Outcome(outcome) => {
             let (what, id) = (outcome.what.as_str(), brief(&outcome.message_id));
+            let why = outcome.reason.as_deref().map(printable);
+            let why = why.map_or(String::new(), |why| format!("  \"{why}\""));
             format!(
-                "{what:<12}  {:<14}  try {}  {id}",
+                "{what:<12}  {:<14}  try {}  {id}{why}",
                 outcome.peer, outcome.tries
             )
         }
@@ -303,6 +307,16 @@ fn describe_entry(entry: &Entry) -> String {
         } => format!(
             "{:<12}  {peer:<14}  {difference_ms} ms from ours",
             "differs"
+        ),
+        Entry::Alarm(alarm) => format!(
+            "{:<12}  {:<14}  {}",
+            if alarm.cleared { "cleared" } else { "rings" },
+            alarm.peer,
+            alarm.what.as_str()
+        ),
+        Entry::Hole(hole) => format!(
+            "{:<12}  {:<14}  {} to {} never came",
+            "missing", hole.peer, hole.from, hole.to
         ),
         Entry::Flood(flood) => format!(
             "{} inputs of strangers, {} bytes, counted only",

@@ -4,6 +4,7 @@
 //! An entry knows its own members; sequence, time and chain around them are the audit crate's.
 //! Nothing here holds plaintext of tier 3 or 4.
 
+mod alarm;
 mod handoff;
 mod line;
 mod standing;
@@ -20,6 +21,7 @@ use crate::seal::Sealed;
 
 use crate::statement::{PauseStatement, Revocation};
 
+pub use alarm::{Alarm, AlarmLine, HoleLine};
 pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 pub use standing::ApprovalLine;
@@ -49,6 +51,10 @@ pub enum Entry {
     Outcome(OutcomeLine),
     /// A task changed.
     Handoff(HandoffLine),
+    /// Something is wrong that only a person can judge, or a person has judged it.
+    Alarm(AlarmLine),
+    /// Messages of a peer's that never came, and that it did not give up.
+    Hole(HoleLine),
     /// A peer's clock and ours differ.
     Clock {
         /// Whose.
@@ -238,6 +244,8 @@ impl Entry {
             Self::Pause(_) => "pause",
             Self::Outcome(_) => "outcome",
             Self::Handoff(_) => "handoff",
+            Self::Alarm(_) => "alarm",
+            Self::Hole(_) => "hole",
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
             Self::Gap { .. } => "gap",
@@ -279,6 +287,8 @@ impl Entry {
                 }
             }
             Self::Handoff(handoff) => handoff.write(&mut line),
+            Self::Alarm(alarm) => alarm.write(&mut line),
+            Self::Hole(hole) => hole.write(&mut line),
             Self::Clock {
                 peer,
                 difference_ms,
@@ -332,6 +342,8 @@ impl Entry {
                 },
             }),
             "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
+            "alarm" => Self::Alarm(AlarmLine::parse(members)?),
+            "hole" => Self::Hole(HoleLine::parse(members)?),
             "clock" => Self::Clock {
                 peer: members.parsed("peer")?,
                 difference_ms: line

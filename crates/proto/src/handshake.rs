@@ -17,6 +17,7 @@ mod established;
 mod retry;
 mod states;
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub const HALF_OPEN: Duration = Duration::from_secs(300);
 pub const START_AGAIN: Duration = Duration::from_secs(15);
 
 /// Which side of a handshake an agent was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// A, who announced.
     Initiator,
@@ -47,7 +49,7 @@ pub enum Role {
 }
 
 /// One side of a handshake with one peer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum Handshake {
     /// None under way.
     #[default]
@@ -212,6 +214,17 @@ impl Handshake {
         }
     }
 
+    /// Whether it lasted too long, looked at or not.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Idle => true,
+            Self::Granting(_) => false,
+            Self::AwaitVerify(state) => state.retry.is_over(now),
+            Self::AwaitTrust(state) => state.retry.is_over(now),
+            Self::AwaitCapability(state) => now >= state.since.saturating_add(HALF_OPEN),
+        }
+    }
+
     /// Whether anything is under way.
     pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)
@@ -259,7 +272,7 @@ pub fn best_common(mine: &[Version], theirs: &[Version]) -> Option<Version> {
 }
 
 /// A capability as its owner offers it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     /// Its name.
     pub name: CapabilityName,
@@ -287,7 +300,7 @@ impl Offer {
 }
 
 /// What one side accepts from the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The capabilities that may be asked for.
     pub capabilities: Vec<CapabilityName>,

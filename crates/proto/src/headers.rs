@@ -198,6 +198,12 @@ impl FromStr for ConversationId {
     }
 }
 
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The headers of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {

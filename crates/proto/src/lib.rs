@@ -34,6 +34,7 @@ pub mod schema;
 pub mod seal;
 pub mod session;
 pub mod statement;
+mod stored;
 pub mod time;
 pub mod trust;
 pub mod verify;

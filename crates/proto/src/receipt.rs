@@ -2,6 +2,7 @@
 
 use crate::ids::Digest;
 use crate::json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 /// The reason of a number that was given up and never came.
 pub const MISSING: &str = "missing";
@@ -22,7 +23,7 @@ pub struct Receipt {
 }
 
 /// Why a number was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exception {
     /// A reason's stable name, or [`MISSING`].
     pub reason: String,

@@ -3,6 +3,7 @@
 mod ledger;
 mod window;
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,10 @@ use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::time::Timestamp;
 
-pub use ledger::{Handed, Ledger, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting};
-pub use window::{WINDOW, Window};
+pub use ledger::{
+    Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting,
+};
+pub use window::{Hole, Slot, WINDOW, Window};
 
 /// How many exceptions one receipt has room for.
 pub const EXCEPTIONS: usize = 256;
@@ -24,7 +27,7 @@ pub const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const WINDOW_LIFE: Duration = Duration::from_secs(7 * 24 * 3600 + 60);
 
 /// One session, made by a finished handshake.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     /// The transcript hash of the handshake that made it.
     pub id: SessionId,
@@ -37,6 +40,7 @@ pub struct Session {
     /// The key to seal for the peer in it.
     pub peer_sealing: SealKey,
     /// The skill layers that the peer has loaded.
+    #[serde(with = "crate::stored")]
     pub peer_layers: Layers,
     /// The capabilities that the peer offers.
     pub offered: Vec<Offer>,
@@ -56,23 +60,36 @@ pub struct Session {
     pub closed: bool,
     /// Whether another key of ours opened it than the one that signs now: it is still heard and
     /// receipted, and nothing new is sent in it. Follows from the identity, not from the log.
+    #[serde(skip)]
     pub retired: bool,
     /// What came.
     pub window: Window,
     /// What went.
     pub ledger: Ledger,
     /// Our last flight, for a peer that missed it, and the flight that it answers.
+    #[serde(with = "crate::stored")]
     pub last_flight: Arc<Message>,
     /// The hash of the flight that [`Session::last_flight`] answers.
     pub answers: Digest,
     /// B's resending of flight 4.
+    #[serde(skip)]
     pub retry: Option<Retry>,
+    /// When the peer was asked for numbers that are missing.
+    #[serde(skip)]
+    pub asked: Option<Timestamp>,
 }
 
 impl Session {
     /// Whether a new message may go out in it at `now`.
     pub fn is_open_for_sending(&self, now: Timestamp) -> bool {
         self.confirmed && !self.closed && !self.retired && now < self.ends
+    }
+
+    /// Whether nothing that a person decides changed between this session and `other`.
+    pub fn has_terms_of(&self, other: &Self) -> bool {
+        let keys = self.peer_key == other.peer_key && self.own_key == other.own_key;
+        let grants = self.given == other.given && self.received == other.received;
+        keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }
 
     /// When two thirds of its life are over.

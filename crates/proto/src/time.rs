@@ -1,5 +1,6 @@
 //! Points in time: RFC 3339 in UTC. There is no clock here; the present is an argument.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
 ///
 /// It is written with exactly three fraction digits; arithmetic stops at the two ends, so what is
 /// written can always be read.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
 /// Why a text is not a time. It does not repeat the text.
@@ -58,6 +59,13 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    /// Whether `earlier` lies less than `span` back. What lies ahead, because a clock was set back, does
+    /// not.
+    #[must_use]
+    pub fn is_within(self, span: Duration, earlier: Self) -> bool {
+        earlier <= self && self.since(earlier) < span
     }
 
     /// The month as `YYYY-MM`, the name of an audit file.

@@ -4,6 +4,7 @@
 mod error;
 mod view;
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,9 +21,10 @@ pub use view::TrustView;
 const CERTIFICATES: usize = 4;
 
 /// An agent bound to its principal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Peer {
     principal: Option<PrincipalId>,
+    #[serde(with = "crate::stored")]
     certificates: Vec<Certificate>,
     epoch: u64,
     lowest_version: Option<Version>,
@@ -83,7 +85,7 @@ impl Peer {
 }
 
 /// A person, pinned by the root key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Principal {
     root: VerifyKey,
     next_root: Digest,
@@ -131,6 +133,26 @@ impl TrustStore {
                 revoked: Arc::default(),
             },
         }
+    }
+
+    /// Puts back what a view's parts said.
+    pub(crate) fn put_back(
+        &mut self,
+        principals: BTreeMap<PrincipalId, Principal>,
+        peers: BTreeMap<AgentId, Arc<Peer>>,
+        refused: Refused,
+        revoked: Revoked,
+    ) {
+        let mut known = principals;
+        // Who we are is not a matter of trust: it is what our keys say now.
+        let own = self.view.principals.get(&self.view.own).cloned();
+        if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
+            known.insert(self.view.own.clone(), own);
+        }
+        self.view.principals = Arc::new(known);
+        self.view.peers = Arc::new(peers);
+        self.view.refused = Arc::new(refused);
+        self.view.revoked = Arc::new(revoked);
     }
 
     /// What it holds now.
@@ -330,6 +352,6 @@ impl TrustStore {
 }
 
 /// Refusals of strangers: a root key and the agent-id that it claimed.
-type Refused = BTreeSet<(KeyId, AgentId)>;
+pub(crate) type Refused = BTreeSet<(KeyId, AgentId)>;
 /// The revocation that reaches highest, for each agent of a principal and each root that was pinned.
-type Revoked = BTreeMap<(PrincipalId, AgentId), Vec<Arc<Revocation>>>;
+pub(crate) type Revoked = BTreeMap<(PrincipalId, AgentId), Vec<Arc<Revocation>>>;

@@ -29,8 +29,8 @@ use signet_proto::ids::Digest;
 use signet_proto::receipt::{Exception, Receipt};
 use signet_proto::reject::Reason;
 use signet_proto::session::{
-    EXCEPTIONS, Ledger, OUTSTANDING, OUTSTANDING_BYTES, Overdue, SESSION_LIFE, WINDOW, WINDOW_LIFE,
-    Window,
+    EXCEPTIONS, Ledger, OUTSTANDING, OUTSTANDING_BYTES, Overdue, SESSION_LIFE, Slot, WINDOW,
+    WINDOW_LIFE, Window,
 };
 use signet_proto::time::Timestamp;
 
@@ -56,6 +56,19 @@ fn receipt(through: u64, hash: Option<Digest>) -> Receipt {
         through,
         hash,
         ..Receipt::default()
+    }
+}
+
+fn fits(ledger: &Ledger, receipt: &Receipt, signed_at: Timestamp) -> bool {
+    ledger.misfit(receipt, signed_at).is_none()
+}
+
+fn slot(hash: Digest, refused: Option<Reason>) -> Slot {
+    let signed_at = now(0);
+    Slot {
+        hash,
+        signed_at,
+        refused,
     }
 }
 
@@ -185,22 +198,22 @@ fn a_receipt_of_what_was_never_sent_or_of_other_bytes_does_not_fit() {
         ledger.record(sequence, Arc::clone(message), now(0));
     }
     let true_hash = Some(messages[2].hash());
-    assert!(ledger.fits(&receipt(3, true_hash), now(1)));
-    assert!(ledger.fits(&receipt(3, None), now(1)));
-    assert!(!ledger.fits(&receipt(3, Some(hash(1))), now(1)));
-    assert!(!ledger.fits(&receipt(4, None), now(1)));
+    assert!(fits(&ledger, &receipt(3, true_hash), now(1)));
+    assert!(fits(&ledger, &receipt(3, None), now(1)));
+    assert!(!fits(&ledger, &receipt(3, Some(hash(1))), now(1)));
+    assert!(!fits(&ledger, &receipt(4, None), now(1)));
     let mut except = receipt(3, None);
     let other = Exception {
         reason: "sequence-reuse".into(),
         hash: Some(hash(2)),
     };
     except.except = vec![(2, other)];
-    assert!(!ledger.fits(&except, now(1)));
+    assert!(!fits(&ledger, &except, now(1)));
     ledger.settle(&receipt(2, None), now(5));
     // Lower than before: an old copy, unless it was signed before.
-    assert!(!ledger.fits(&receipt(1, None), now(6)));
-    assert!(ledger.fits(&receipt(1, None), now(5)));
-    assert!(ledger.fits(&receipt(2, None), now(6)));
+    assert!(!fits(&ledger, &receipt(1, None), now(6)));
+    assert!(fits(&ledger, &receipt(1, None), now(5)));
+    assert!(fits(&ledger, &receipt(2, None), now(6)));
 }
 
 #[test]
@@ -269,11 +282,11 @@ fn a_window_forgets_its_oldest_number_and_takes_none_below() {
     assert_eq!(window.admit(0, hash(0)), Err(Reason::SequenceBelowWindow));
     for sequence in 1..=WINDOW {
         assert_eq!(window.admit(sequence, hash(sequence)), Ok(()));
-        window.record(sequence, hash(sequence), None);
+        window.record(sequence, slot(hash(sequence), None));
     }
     assert_eq!(window.admit(1, hash(1)), Err(Reason::Duplicate));
     assert_eq!(window.admit(1, hash(2)), Err(Reason::SequenceReuse));
-    window.record(WINDOW + 1, hash(WINDOW + 1), None);
+    window.record(WINDOW + 1, slot(hash(WINDOW + 1), None));
     assert_eq!(window.admit(1, hash(1)), Err(Reason::SequenceBelowWindow));
     assert_eq!(window.admit(2, hash(2)), Err(Reason::Duplicate));
     assert_eq!(
@@ -288,8 +301,8 @@ fn a_window_forgets_its_oldest_number_and_takes_none_below() {
 fn a_leap_in_the_numbers_moves_the_window_and_keeps_all_below_it_shut() {
     for leap in [WINDOW, WINDOW + 1, 2 * WINDOW, 5 * WINDOW] {
         let mut window = Window::default();
-        window.record(1, hash(1), None);
-        window.record(leap, hash(leap), None);
+        window.record(1, slot(hash(1), None));
+        window.record(leap, slot(hash(leap), None));
         let lowest = leap + 1 - WINDOW;
         let below = window.admit(lowest - 1, hash(0));
         assert_eq!(below, Err(Reason::SequenceBelowWindow), "{leap}");
@@ -310,7 +323,7 @@ fn a_receipt_has_room_for_its_exceptions_and_waits_beyond() {
     let mut window = Window::default();
     let room = EXCEPTIONS as u64;
     for sequence in 1..=room + 1 {
-        window.record(sequence, hash(sequence), Some(Reason::Expired));
+        window.record(sequence, slot(hash(sequence), Some(Reason::Expired)));
     }
     assert_eq!(window.through(), room);
     assert_eq!(window.receipt().except.len(), EXCEPTIONS);
@@ -324,8 +337,8 @@ fn a_receipt_has_room_for_its_exceptions_and_waits_beyond() {
 #[test]
 fn what_the_peer_gave_up_is_not_waited_for_but_what_came_of_it_counts() {
     let mut window = Window::default();
-    window.record(3, hash(3), None);
-    window.record(6, hash(6), None);
+    window.record(3, slot(hash(3), None));
+    window.record(6, slot(hash(6), None));
     assert_eq!(window.through(), 0);
     window.take_floor(Some(6), &[(1, 5)]);
     assert_eq!(window.through(), 6);

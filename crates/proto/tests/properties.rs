@@ -20,8 +20,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{
-    ApprovalLine, Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling,
-    TrustChange, Verdict,
+    Alarm, AlarmLine, ApprovalLine, Did, Direction, DraftLine, Entry, Evidence, Flood, HoleLine,
+    OutcomeLine, Ruling, TrustChange, Verdict,
 };
 use signet_proto::envelope::{Claimed, Form, Method, Unverified};
 use signet_proto::headers::MessageType;
@@ -301,6 +301,17 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
     };
     let mut entries = vec![
         Entry::Genesis(certificate.clone()),
+        Entry::Alarm(AlarmLine {
+            peer: certificate.agent.clone(),
+            what: Alarm::SecondCopy,
+            cleared: false,
+        }),
+        Entry::Hole(HoleLine {
+            peer: certificate.agent.clone(),
+            session: SessionId(Digest([7; 32])),
+            from: 5,
+            to: 7,
+        }),
         Entry::Clock {
             peer: certificate.agent.clone(),
             difference_ms: -1,

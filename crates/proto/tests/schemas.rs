@@ -20,11 +20,11 @@ use household::{Agent, at, identity, settle};
 use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use signet_proto::entry::{Entry, Flood};
+use signet_proto::entry::{Alarm, AlarmLine, Did, Entry, Flood, HoleLine, OutcomeLine};
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::{Report, TaskState};
 use signet_proto::headers::Headers;
-use signet_proto::ids::Digest;
+use signet_proto::ids::{Digest, SessionId};
 use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::node::{Content, Sending};
 use signet_proto::policy::{BodySchema, Capability, Policy, is_report};
@@ -264,13 +264,39 @@ fn every_line_of_a_log_fits_its_schema() {
         Entry::Gap {
             cause: "the disk was full".into(),
         },
+        Entry::Hole(HoleLine {
+            peer: alice.id(),
+            session: SessionId(Digest([2; 32])),
+            from: 3,
+            to: 4,
+        }),
+        Entry::Outcome(OutcomeLine {
+            peer: alice.id(),
+            message_id: household::forger::name(1),
+            what: Did::Failed,
+            tries: 5,
+            reason: Some("exit status 1".into()),
+        }),
     ];
+    let alarms = [
+        Alarm::SecondCopy,
+        Alarm::Restored,
+        Alarm::PeerRestored,
+        Alarm::SequenceReuse,
+    ];
+    let alarms = alarms.map(|what| {
+        Entry::Alarm(AlarmLine {
+            peer: alice.id(),
+            what,
+            cleared: what == Alarm::Restored,
+        })
+    });
     let lines = compile(&source("audit-line"));
     let mut kinds = BTreeSet::new();
     let entries = alice.log.iter().chain(&bob.log).map(|(_, entry)| entry);
     let sealed = sealed_lines();
     assert!(sealed.iter().any(|entry| entry.kind() == "draft"));
-    for (entry, seq) in entries.chain(&more).chain(&sealed).zip(1..) {
+    for (entry, seq) in entries.chain(&more).chain(&alarms).chain(&sealed).zip(1..) {
         let prev = "0".repeat(64);
         let mut line = format!(
             "{{\"v\":1,\"seq\":{seq},\"ts\":\"{}\",\"prev\":\"{prev}\",",
@@ -283,7 +309,8 @@ fn every_line_of_a_log_fits_its_schema() {
         kinds.insert(entry.kind());
     }
     let all = [
-        "clock", "draft", "flood", "gap", "genesis", "handoff", "message", "outcome", "trust",
+        "alarm", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole", "message",
+        "outcome", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
 }

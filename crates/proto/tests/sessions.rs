@@ -23,7 +23,8 @@ use signet_proto::ids::{Digest, MessageId};
 use signet_proto::node::{Content, Effect, Lost, Sending, State};
 use signet_proto::policy::Policy;
 use signet_proto::reject::Reason;
-use signet_proto::session::{OUTSTANDING, WINDOW, Window};
+use signet_proto::session::{OUTSTANDING, Slot, WINDOW, Window};
+use signet_proto::time::Timestamp;
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -74,6 +75,15 @@ fn last_receipt(net: &Net, from: usize) -> Value {
     receipt.unwrap().body.unwrap()
 }
 
+fn slot(hash: Digest, refused: Option<Reason>) -> Slot {
+    let signed_at = Timestamp::from_millis(0);
+    Slot {
+        hash,
+        signed_at,
+        refused,
+    }
+}
+
 #[test]
 fn a_window_judges_as_a_set_of_numbers_would() {
     for seed in 0..60 {
@@ -99,7 +109,10 @@ fn a_window_judges_as_a_set_of_numbers_would() {
             if expected.is_ok() {
                 let refused = dice.percent(1) && refusals < 200;
                 refusals += u64::from(refused);
-                window.record(sequence, content, refused.then_some(Reason::TierNotGranted));
+                window.record(
+                    sequence,
+                    slot(content, refused.then_some(Reason::TierNotGranted)),
+                );
                 judged.insert(sequence, content);
                 newest = newest.max(sequence);
             }
@@ -115,7 +128,7 @@ fn a_window_judges_as_a_set_of_numbers_would() {
 fn a_full_list_of_exceptions_holds_through_back_until_the_floor_moves() {
     let mut window = Window::default();
     for sequence in 1..=400 {
-        window.record(sequence, hash(sequence), Some(Reason::TierNotGranted));
+        window.record(sequence, slot(hash(sequence), Some(Reason::TierNotGranted)));
     }
     assert_eq!(window.through(), 256);
     assert_eq!(window.receipt().except.len(), 256);
@@ -136,9 +149,9 @@ fn a_full_list_of_exceptions_holds_through_back_until_the_floor_moves() {
 #[test]
 fn a_number_seen_twice_above_a_hole_is_never_reported_as_taken() {
     let mut window = Window::default();
-    window.record(2, hash(2), None);
+    window.record(2, slot(hash(2), None));
     window.note_reuse(2);
-    window.record(1, hash(1), None);
+    window.record(1, slot(hash(1), None));
     let receipt = window.receipt();
     let (number, exception) = &receipt.except[0];
     assert_eq!((receipt.through, *number), (2, 2));

@@ -222,6 +222,28 @@ fn tell(notice: &Notice) {
             refused,
             "more messages a minute than granted are refused; does an agent talk in a loop?"
         ),
+        Notice::Alarm(alarm) => error!(
+            peer = %alarm.peer,
+            alarm = alarm.what.as_str(),
+            "ALARM: {}", alarm.what.text()
+        ),
+        Notice::Hole(hole) => warn!(
+            peer = %hole.peer,
+            session = %hole.session,
+            from = hole.from,
+            to = hole.to,
+            "messages of this peer never arrived, and it does not say that it gave them up; ask its \
+             person, then compare the logs with signet audit reconcile"
+        ),
+        Notice::Clock {
+            peer,
+            difference_ms,
+        } => warn!(
+            %peer,
+            seconds = difference_ms / 1000,
+            "this peer's clock and ours differ by more than a minute, and messages are refused for it; \
+             set the clocks right, by NTP on both machines"
+        ),
         Notice::Quarantined { peer, message_id } => warn!(
             %peer,
             %message_id,

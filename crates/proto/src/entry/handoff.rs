@@ -6,6 +6,7 @@ use super::{Direction, EntryError};
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
 use crate::json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 /// A task changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +40,10 @@ pub enum TaskChange {
 }
 
 /// A task as it was given.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offered {
     /// Who gave what to whom, with every signature.
+    #[serde(with = "crate::stored")]
     pub chain: Chain,
     /// The data tier of the message.
     pub tier: u8,

@@ -1,5 +1,6 @@
 //! What a finished handshake gives: all that a session needs.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::body::Body;
@@ -53,9 +54,10 @@ pub struct Established {
 }
 
 /// What the peer's flight 1 or 2 said of itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Opening {
     pub(super) named: Vec<SessionId>,
+    #[serde(with = "crate::stored")]
     pub(super) layers: Layers,
 }
 

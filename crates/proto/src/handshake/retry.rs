@@ -1,14 +1,17 @@
 //! When a flight goes out again.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use super::{HALF_OPEN, START_AGAIN};
 use crate::time::Timestamp;
 
 /// When to send the same flight again: after 1, 2, 4 … s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
+    #[serde(skip, default = "long_ago")]
     next: Timestamp,
+    #[serde(skip, default = "at_once")]
     delay: Duration,
     until: Timestamp,
 }
@@ -36,6 +39,9 @@ impl Retry {
 
     /// Whether to send now; moves to the next time.
     pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
+        // After a clock was set back no timer lies further ahead than it ever would.
+        self.until = self.until.min(now.saturating_add(HALF_OPEN));
+        self.next = self.next.min(now.saturating_add(self.delay));
         if now < self.next || now >= self.until {
             return false;
         }
@@ -58,4 +64,13 @@ impl Retry {
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         now >= self.until
     }
+}
+
+/// What a row does not hold: a start begins to send anew.
+fn long_ago() -> Timestamp {
+    Timestamp::from_millis(0)
+}
+
+fn at_once() -> Duration {
+    Duration::from_secs(1)
 }

@@ -1,5 +1,6 @@
 //! One struct a state, named by what it awaits.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::body::Body;
@@ -11,37 +12,43 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 
 /// The initiator's state after flight 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AwaitVerify {
+    #[serde(with = "crate::stored")]
     pub(super) announce: Arc<Message>,
     /// When to send flight 1 again.
     pub retry: Retry,
 }
 
 /// The initiator's state from flight 2 on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AwaitTrust {
+    #[serde(with = "crate::stored")]
     pub(super) verify: Arc<Message>,
     pub(super) transcript: Transcript,
     pub(super) choice: Option<Version>,
+    #[serde(with = "crate::stored")]
     pub(super) capability: Option<Arc<Message>>,
     /// When to send flight 3 again.
     pub retry: Retry,
 }
 
 /// The responder's state from flight 1 on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AwaitCapability {
+    #[serde(with = "crate::stored")]
     pub(super) announce: Arc<Message>,
     pub(super) transcript: Transcript,
+    #[serde(with = "crate::stored")]
     pub(super) verify: Option<Arc<Message>>,
     pub(super) choice: Option<Version>,
     pub(super) since: Timestamp,
 }
 
 /// The responder's state from flight 3 on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Granting {
+    #[serde(with = "crate::stored")]
     pub(super) capability: Arc<Message>,
     pub(super) opening: Opening,
     pub(super) transcript: Transcript,
@@ -49,7 +56,7 @@ pub struct Granting {
 }
 
 /// The running hash over the flights: H(n) = SHA-256(H(n−1) ‖ hash of message n).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Transcript(pub(super) Digest);
 
 impl Transcript {

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed};
-use crate::entry::Entry;
 use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
-use crate::receipt::Receipt;
+use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
 use crate::seal::Opened;
 
-use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
 use super::permission::Fault;
+use super::timers::RECEIPT_PACE;
 use super::{Accepted, At, Effect, Node, Outcome};
 
 /// After so many unreported numbers a receipt goes out at once.
@@ -37,6 +36,9 @@ impl Node {
             Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
+                if is_about_clocks(&message.form) {
+                    self.note_clock(at, message, outcome);
+                }
                 if !self.pausing.is_paused() {
                     self.hand_over(message, opened, outcome);
                 }
@@ -78,21 +80,23 @@ impl Node {
         fault: Fault,
         outcome: &mut Outcome,
     ) {
+        if fault.reason == Reason::TimestampInFuture {
+            self.note_clock(at, message, outcome);
+        }
         match fault.reason {
             Reason::Duplicate => self.answer_copy(at, message, outcome),
             Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
-            Reason::TimestampInFuture
-                if matches!(message.form, Form::Call(Method::Verify | Method::Trust)) =>
-            {
-                self.note_clock(at, message, outcome);
-            }
             Reason::Expired | Reason::TimestampInFuture
                 if message.form == Form::Call(Method::Announce) =>
             {
                 self.answer_late_announce(at, message, outcome);
             }
+            Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
+                self.suspect_copy_by_flight(at, message, outcome);
+            }
             // An error would name a message that stands under the same number or name.
-            Reason::MessageIdReuse | Reason::SequenceReuse => {}
+            Reason::SequenceReuse => self.alarm_of_reuse(at, message, outcome),
+            Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(&fault);
@@ -124,10 +128,15 @@ impl Node {
         let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
             return;
         };
+        let clock =
+            |(_, except): &(u64, Exception)| except.reason == Reason::TimestampInFuture.name();
+        if receipt.except.iter().any(clock) {
+            self.note_clock(at, message, outcome);
+        }
         let link = self.link_mut(&peer);
         let lately = link
             .receipted
-            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE);
+            .is_some_and(|last| at.now.is_within(RECEIPT_PACE, last));
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = link.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
@@ -150,29 +159,10 @@ impl Node {
         let link = self.link_mut(&peer);
         let lately = link
             .answered_late
-            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
+            .is_some_and(|last| at.now.is_within(FLIGHT_LIFE, last));
         if !lately {
             link.answered_late = Some(at.now);
             self.announce_if_idle(at, &peer, outcome);
-        }
-    }
-
-    /// Writes down that a flight's time is far from ours: at most once in five minutes, for a slow
-    /// clock as for a fast one.
-    pub(super) fn note_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
-        let peer = flight.headers.agent_id.clone();
-        let difference_ms = flight.headers.timestamp.as_millis() - at.now.as_millis();
-        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.link_mut(&peer);
-        let lately = link
-            .clock_noted
-            .is_some_and(|last| at.now.since(last) < FLIGHT_LIFE);
-        if far && !lately {
-            link.clock_noted = Some(at.now);
-            outcome.entries.push(Entry::Clock {
-                peer,
-                difference_ms,
-            });
         }
     }
 
@@ -189,6 +179,10 @@ impl Node {
         if old || link.unknown_sessions.contains(&id) {
             return;
         }
+        if self.suspect_copy_by_session(at, message, outcome) {
+            return;
+        }
+        let link = self.link_mut(&peer);
         link.unknown_sessions.push_back(id);
         if link.unknown_sessions.len() > super::link::SESSIONS {
             link.unknown_sessions.pop_front();
@@ -203,7 +197,7 @@ impl Node {
         let link = self.link_mut(&peer);
         if link
             .repeated
-            .is_some_and(|last| at.now.since(last) < super::timers::RECEIPT_PACE)
+            .is_some_and(|last| at.now.is_within(RECEIPT_PACE, last))
         {
             return;
         }
@@ -239,6 +233,11 @@ impl Node {
             }
         }
     }
+}
+
+fn is_about_clocks(form: &Form) -> bool {
+    let clocks = Reason::TimestampInFuture.name();
+    matches!(form, Form::Failure { reason, .. } if reason == clocks)
 }
 
 fn failure(fault: &Fault) -> Form {

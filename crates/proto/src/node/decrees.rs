@@ -1,5 +1,6 @@
 //! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::certificate::{Certificate, ControlCertificate};
@@ -25,8 +26,9 @@ const TELL_PACE: Duration = Duration::from_secs(3600);
 const REVOCATIONS: usize = 64;
 
 /// Whether our person lets their agents pause, and by which word.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pausing {
+    #[serde(with = "crate::stored")]
     pub(super) statement: Option<PauseStatement>,
     /// The last arrival in the inbox before the pause.
     pub(super) arrivals: u64,
@@ -275,7 +277,7 @@ impl Node {
     /// The connection is new: everybody hears again, unless they just did.
     pub(super) fn hasten_decrees(&mut self, now: Timestamp) {
         for link in self.links.values_mut() {
-            link.told = link.told.filter(|told| now.since(*told) < TELL_PACE);
+            link.told = link.told.filter(|told| now.is_within(TELL_PACE, *told));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::reject::Reason;
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
-use super::link::{Approving, Link, Waiting};
+use super::link::{Link, Waiting};
 use super::request::LocalError;
 use super::{At, Node, Outcome, State};
 
@@ -70,13 +70,12 @@ impl Node {
         peer: &'a AgentId,
         link: &'a Link,
     ) -> impl Iterator<Item = Waiter<'a>> + 'a {
-        let value = |approval: &'a Approving| approval.value.as_ref();
         let drafts = link.drafts.iter();
         drafts.map(move |waiting| Waiter {
             peer,
             draft: &waiting.draft,
             until: waiting.until,
-            value: waiting.approval.as_ref().map(value),
+            value: waiting.approval.as_ref().map(|_| waiting.value.as_ref()),
             waits_for: self.waits_for(peer, waiting),
         })
     }

@@ -1,6 +1,6 @@
 //! What became of the messages that we sent to one peer, for as long as somebody may ask.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::MessageId;
 use crate::time::Timestamp;
@@ -14,27 +14,35 @@ const REMEMBERED: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fates {
     ends: HashMap<MessageId, (Timestamp, State)>,
-    order: VecDeque<MessageId>,
+    /// Since when, oldest first.
+    order: BTreeSet<(Timestamp, MessageId)>,
 }
 
 impl Fates {
     /// Notes an end, unless a better one is known. Says whether it was news.
     pub(super) fn note(&mut self, now: Timestamp, name: MessageId, state: State) -> bool {
-        if let Some(known) = self.ends.get_mut(&name) {
-            let news = state.outranks(&known.1);
-            if news {
-                *known = (now, state);
+        match self.ends.get(&name) {
+            Some((_, known)) if !state.outranks(known) => return false,
+            Some((since, _)) => drop(self.order.remove(&(*since, name))),
+            None if self.order.len() >= REMEMBERED => {
+                let oldest = self.order.pop_first();
+                oldest.map(|(_, oldest)| self.ends.remove(&oldest));
             }
-            return news;
+            None => {}
         }
-        if self.order.len() >= REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.ends.remove(&oldest);
-        }
-        self.order.push_back(name);
-        self.ends.insert(name, (now, state));
+        self.put(now, name, state);
         true
+    }
+
+    /// Notes an end as it was noted before.
+    pub(super) fn put(&mut self, since: Timestamp, name: MessageId, state: State) {
+        self.order.insert((since, name));
+        self.ends.insert(name, (since, state));
+    }
+
+    /// All that is remembered.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&MessageId, &(Timestamp, State))> {
+        self.ends.iter()
     }
 
     /// Where a message is, and since when.

@@ -1,7 +1,6 @@
 //! The four flights as we send them, and what follows from the peer's.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed, Stamp};
 use crate::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
@@ -13,11 +12,18 @@ use crate::reject::Reason;
 use crate::seal::Sealed;
 
 use super::memory::Changed;
+use super::outbound::after;
 use super::{At, Effect, Node, Notice, Outcome, State};
 
 impl Node {
     /// Starts a handshake: flight 1.
     pub(super) fn announce(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if self.is_doubled() {
+            // Not at every timer either.
+            let later = at.now.saturating_add(FLIGHT_LIFE);
+            self.link_mut(peer).next_announce = Some(later);
+            return;
+        }
         let nonce = self.nonce();
         let mut body = self.credentials();
         body.insert("nonce".into(), nonce.to_string().into());
@@ -133,19 +139,13 @@ impl Node {
             life: FLIGHT_LIFE,
             ..Draft::call(method, peer.clone(), id, Value::Object(body))
         };
-        // A peer takes an announce only with a later timestamp than the last one.
-        let after = |last| {
-            at.now.max(crate::time::Timestamp::saturating_add(
-                last,
-                Duration::from_millis(1),
-            ))
-        };
         let announced = self
             .link(peer)
             .and_then(|link| link.announced)
             .filter(|_| method == Method::Announce);
         let stamp = Stamp {
-            now: announced.map_or(at.now, after),
+            // A peer takes an announce only with a later timestamp than the last one.
+            now: after(at.now, announced),
             session: None,
             sequence: None,
             audit_head: at.head,
@@ -181,16 +181,17 @@ impl Node {
         let changed = self.apply(at.now, &entry);
         outcome.entries.push(entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
-        self.tell_established(changed, outcome);
+        self.tell_established(at, changed, outcome);
         outcome.effects.push(Effect::Publish(signed));
     }
 
-    pub(super) fn tell_established(&mut self, mut changed: Changed, outcome: &mut Outcome) {
+    pub(super) fn tell_established(&mut self, at: At, mut changed: Changed, outcome: &mut Outcome) {
         let established = changed.established.take();
         let renewed = changed.renewed;
         self.tell(changed, outcome);
         if let Some(established) = established {
             self.welcome(&established, renewed, outcome);
+            self.suspect_copy_by_number(at, &established.certificate.agent, outcome);
         }
     }
 

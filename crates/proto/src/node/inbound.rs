@@ -66,9 +66,9 @@ impl Node {
             let changed = self.apply(at.now, &entry);
             outcome.entries.push(entry);
             let misfit = changed.misfit;
-            self.tell_established(changed, &mut outcome);
-            if misfit {
-                self.announce_if_idle(at, &message.headers.agent_id, &mut outcome);
+            self.tell_established(at, changed, &mut outcome);
+            if let Some(misfit) = misfit {
+                self.follow_misfit(at, &message.headers.agent_id, misfit, &mut outcome);
             }
         }
         match ruling {

@@ -53,7 +53,7 @@ impl Share {
 }
 
 /// The inbox.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Inbox {
     items: BTreeMap<u64, Arc<Message>>,
     names: BTreeMap<(AgentId, MessageId), u64>,
@@ -138,6 +138,33 @@ impl Inbox {
             Did::Acknowledged | Did::Dropped => self.remove(&line.peer, line.message_id),
             _ => {}
         }
+    }
+
+    /// Puts back an item as it was remembered.
+    pub(super) fn put_back(&mut self, number: u64, message: &Arc<Message>, tries: Tries) {
+        self.arrivals = number.saturating_sub(1);
+        self.insert(message);
+        if tries != Tries::default() {
+            let headers = &message.headers;
+            let name = (headers.agent_id.clone(), headers.message_id);
+            self.tries.insert(name, tries);
+        }
+    }
+
+    /// Puts back a message of the quarantine.
+    pub(super) fn put_back_shelved(&mut self, shelved: Shelved) {
+        let headers = &shelved.message.headers;
+        let name = (headers.agent_id.clone(), headers.message_id);
+        let bytes = weight(&shelved.message);
+        self.total.add(bytes);
+        self.shares.entry(name.0.clone()).or_default().add(bytes);
+        self.quarantine.put(name, shelved);
+    }
+
+    /// Puts back what is set aside, and the number of the last arrival.
+    pub(super) fn put_back_rest(&mut self, arrivals: u64, aside: Vec<Arc<Message>>) {
+        self.arrivals = arrivals;
+        self.aside = aside.into();
     }
 
     fn shelve(&mut self, now: Timestamp, name: (AgentId, MessageId), reason: Option<String>) {

@@ -1,6 +1,7 @@
 //! All that lies between us and one peer.
 
-use std::collections::{HashMap, VecDeque};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ use super::trail::Trail;
 pub(super) const SESSIONS: usize = 8;
 /// How many drafts may wait for one peer.
 pub(super) const DRAFTS: usize = 1_024;
-/// How many message-ids of one peer are remembered; beyond that the oldest is forgotten, and the
-/// sequence window alone keeps its copy out.
+/// How many message-ids of one peer are remembered; beyond that the one that would be forgotten first
+/// is, and the sequence window alone keeps its copy out.
 const NAMES: usize = 200_000;
 /// How long a message-id is remembered after the message expired.
 const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -30,11 +31,12 @@ const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The way to and from one peer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
     pub(super) drafts: VecDeque<Waiting>,
+    /// Drafts whose content cannot be opened any more.
     pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) fates: Fates,
@@ -60,17 +62,17 @@ pub(super) struct Link {
 pub(super) struct Waiting {
     pub(super) draft: Draft,
     pub(super) until: Timestamp,
+    /// The draft as its line holds it: what was sealed is sealed.
+    pub(super) value: Arc<Value>,
     /// When its person must approve it.
     pub(super) approval: Option<Approving>,
 }
 
 /// A draft that its person must approve.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Approving {
     /// The root key that the recipient is bound to; it must be the same when the draft leaves.
     pub(super) root: KeyId,
-    /// What the person decides about: the draft as its line holds it.
-    pub(super) value: Arc<Value>,
     pub(super) granted: bool,
 }
 
@@ -189,15 +191,27 @@ impl Link {
 }
 
 /// The message-ids that a peer has used.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Names {
     hashes: HashMap<MessageId, Digest>,
-    order: VecDeque<(Timestamp, MessageId)>,
+    /// Until when, soonest first.
+    order: BTreeSet<(Timestamp, MessageId)>,
 }
 
 impl Names {
     pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
         self.hashes.get(&name).copied()
+    }
+
+    /// All of them: until when, the name, the hash.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Timestamp, MessageId, Digest)> {
+        let order = self.order.iter();
+        order.filter_map(|(until, name)| Some((*until, *name, self.hash_of(*name)?)))
+    }
+
+    pub(super) fn put_back(&mut self, until: Timestamp, name: MessageId, hash: Digest) {
+        self.order.insert((until, name));
+        self.hashes.insert(name, hash);
     }
 
     pub(super) fn insert(
@@ -208,12 +222,11 @@ impl Names {
         now: Timestamp,
     ) {
         if self.hashes.insert(name, hash).is_none() {
-            self.order
-                .push_back((expires.saturating_add(NAME_LIFE), name));
+            self.order.insert((expires.saturating_add(NAME_LIFE), name));
         }
-        while self.order.len() > NAMES || self.order.front().is_some_and(|(until, _)| *until < now)
+        while self.order.len() > NAMES || self.order.first().is_some_and(|(until, _)| *until < now)
         {
-            if let Some((_, oldest)) = self.order.pop_front() {
+            if let Some((_, oldest)) = self.order.pop_first() {
                 self.hashes.remove(&oldest);
             }
         }

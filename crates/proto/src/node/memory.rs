@@ -13,7 +13,7 @@ use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::session::{Ledger, Session, Window};
+use crate::session::{Ledger, Misfit, Session, Slot, Window};
 use crate::time::Timestamp;
 
 use super::link::{Approving, Waiting};
@@ -31,7 +31,8 @@ pub(super) struct Changed {
     pub(super) established: Option<Box<Established>>,
     /// What moved of our messages.
     pub(super) fates: Vec<Fate>,
-    pub(super) misfit: bool,
+    /// Whose log was put back to an older copy.
+    pub(super) misfit: Option<Misfit>,
     pub(super) renewed: Option<TrustChange>,
 }
 
@@ -68,6 +69,8 @@ impl Node {
             Entry::Draft(line) => self.apply_draft(now, line),
             Entry::Outcome(line) => return self.apply_outcome(now, line),
             Entry::Handoff(line) => self.tasks.apply(now, line),
+            Entry::Alarm(line) => self.apply_alarm(now, line),
+            Entry::Hole(line) => self.apply_hole(line),
             Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
         }
         Changed::default()
@@ -125,9 +128,10 @@ impl Node {
         }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             confirm(session);
-            session
-                .window
-                .record(headers.sequence.unwrap_or_default(), message.hash(), None);
+            session.window.record(
+                headers.sequence.unwrap_or_default(),
+                judged(headers, message.hash(), None),
+            );
         }
         match &message.form {
             Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
@@ -198,7 +202,9 @@ impl Node {
         match session.window.admit(sequence, hash) {
             Ok(()) => {
                 confirm(session);
-                session.window.record(sequence, hash, Some(reason));
+                session
+                    .window
+                    .record(sequence, judged(headers, hash, Some(reason)));
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
             Err(Reason::Expired) => session.window.note_late(sequence),
@@ -290,8 +296,9 @@ impl Node {
             let floor = receipt.floor;
             session.window.take_floor(floor, &receipt.given_up);
         }
-        if !session.ledger.fits(&receipt, signed_at) {
-            let misfit = !std::mem::replace(&mut session.closed, true);
+        if let Some(misfit) = session.ledger.misfit(&receipt, signed_at) {
+            let closed = std::mem::replace(&mut session.closed, true);
+            let misfit = (!closed).then_some(misfit);
             let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
             return Changed {
                 misfit,
@@ -324,7 +331,6 @@ impl Node {
         let until = now.saturating_add(life);
         let approval = line.approve.map(|root| Approving {
             root,
-            value: Arc::new(line.message.clone()),
             granted: false,
         });
         let opened = stored.open(&self.identity);
@@ -333,6 +339,7 @@ impl Node {
             Ok(draft) => link.drafts.push_back(Waiting {
                 draft,
                 until,
+                value: Arc::new(line.message.clone()),
                 approval,
             }),
             // It has perhaps been sent: a later line says so, or it ends when the log has been told.
@@ -416,6 +423,15 @@ pub(super) fn unknown(peer: &AgentId, names: Vec<MessageId>, why: Lost) -> Vec<F
     names.into_iter().map(unknown).collect()
 }
 
+fn judged(headers: &Headers, hash: Digest, refused: Option<Reason>) -> Slot {
+    let signed_at = headers.timestamp;
+    Slot {
+        hash,
+        signed_at,
+        refused,
+    }
+}
+
 /// Only a request: a notification or an answer that names the capability goes the way of its kind.
 pub(super) fn is_ping(message: &Message) -> bool {
     let named = message.headers.capability.as_ref();
@@ -445,6 +461,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         last_flight: Arc::clone(&established.last_flight),
         answers: established.answers,
         retry: (!initiator).then(|| Retry::from(now)),
+        asked: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! must survive a restart changes in one function, by entries alone, so that [`Node::recall`] over
 //! the log gives the same state.
 
+mod alarms;
 mod answers;
 mod budget;
 mod decrees;
@@ -25,6 +26,7 @@ mod permission;
 mod quarantine;
 mod release;
 mod request;
+mod rows;
 mod sealing;
 mod standing;
 mod state;
@@ -33,6 +35,7 @@ mod tasks;
 mod timers;
 mod trail;
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,7 +44,7 @@ use rand_core::{RngCore, SeedableRng};
 
 use crate::certificate::Certificate;
 use crate::draft::{Identity, Signed};
-use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use crate::entry::{AlarmLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
 use crate::envelope::Message;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
@@ -51,6 +54,7 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
+pub use alarms::Alarms;
 pub use budget::Allowance;
 use budget::Budget;
 pub use decrees::Pausing;
@@ -63,6 +67,7 @@ pub use outbox::Outgoing;
 pub use permission::Way;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Handing, LocalError, Sending};
+pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
 pub use state::{Lost, State};
 pub use strangers::Stranger;
 use strangers::Strangers;
@@ -145,6 +150,17 @@ pub enum Notice {
         /// How many of its calls were refused for it since the start.
         refused: u64,
     },
+    /// Something is wrong that only a person can judge.
+    Alarm(AlarmLine),
+    /// Messages of a peer's never came, and it did not give them up.
+    Hole(HoleLine),
+    /// A peer's clock and ours differ by more than a minute: what one of them signs, the other refuses.
+    Clock {
+        /// Whose.
+        peer: AgentId,
+        /// The peer's minus ours, in milliseconds.
+        difference_ms: i64,
+    },
     /// A message that came could not be handled five times, and went to the quarantine.
     Quarantined {
         /// Who sent it.
@@ -191,13 +207,18 @@ pub struct Node {
     strangers: Budget,
     waiting_room: Strangers,
     pausing: Pausing,
+    alarms: Alarms,
+    /// When the log was told again, or a person last cleared the alarms.
+    started: Option<Timestamp>,
+    /// When holes were last looked for.
+    looked: Option<Timestamp>,
     disconnected: bool,
     /// Whether everything that waited for us when the connection came up has been judged.
     drained: bool,
     rng: ChaCha20Rng,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct OpenRequest {
     peer: AgentId,
     tier: u8,
@@ -223,6 +244,9 @@ impl Node {
             strangers: Budget::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
+            alarms: Alarms::new(),
+            started: None,
+            looked: None,
             disconnected: false,
             drained: true,
             rng: ChaCha20Rng::from_seed(seed),

@@ -11,8 +11,10 @@ use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
+use crate::time::Timestamp;
 use crate::trust::BindError;
 
+use super::inbound::CLOCK_TOLERANCE;
 use super::request::{Content, LocalError, Sending};
 use super::sealing::decline;
 use super::{At, Effect, Node, Notice, Outcome};
@@ -232,11 +234,8 @@ impl Node {
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
-        let after = |last: crate::time::Timestamp| {
-            at.now.max(last.saturating_add(Duration::from_millis(1)))
-        };
         let stamp = Stamp {
-            now: link.receipted.map_or(at.now, after),
+            now: after(at.now, link.receipted),
             session: Some(id),
             sequence: None,
             audit_head: at.head,
@@ -283,5 +282,14 @@ pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {
         what,
         tries: 1,
         reason: None,
+    })
+}
+
+/// A time later than the last one that was signed, for what a peer takes only in order. One that lies
+/// too far ahead was signed by a wrong clock, and no peer took it.
+pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
+    let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
+    last.map_or(now, |last| {
+        now.max(last.saturating_add(Duration::from_millis(1)))
     })
 }

@@ -40,7 +40,7 @@ impl From<Reason> for Fault {
 }
 
 /// How many calls went between us and one peer lately. Not lasting: a restart fills the buckets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Budgets {
     heard: Bucket,
     conversations: VecDeque<(ConversationId, Bucket)>,
@@ -280,7 +280,7 @@ impl Node {
         budgets.refused += 1;
         let lately = budgets
             .told
-            .is_some_and(|last| at.now.since(last) < TOLD_EVERY);
+            .is_some_and(|last| at.now.is_within(TOLD_EVERY, last));
         if !lately {
             budgets.told = Some(at.now);
             let (peer, refused) = (peer.clone(), budgets.refused);

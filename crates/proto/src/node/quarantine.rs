@@ -1,5 +1,6 @@
 //! What our agent could not handle: five tries, then a person decides, and the next message goes on.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,9 +25,10 @@ const GIVEN_UP: &str = "the handling of this request failed";
 pub struct Quarantine(BTreeMap<(AgentId, MessageId), Shelved>);
 
 /// A message that could not be handled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shelved {
     /// The message.
+    #[serde(with = "crate::stored")]
     pub message: Arc<Message>,
     /// Why the last try failed, in the handler's word.
     pub reason: Option<String>,
@@ -35,7 +37,7 @@ pub struct Shelved {
 }
 
 /// How often a message was tried, and whether a try is under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tries {
     begun: u8,
     running: bool,

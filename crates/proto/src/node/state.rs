@@ -1,7 +1,9 @@
 //! Where a message of ours is: one word, and why.
+use serde::{Deserialize, Serialize};
 
 /// Where a message of ours is. It moves only forward: from the network's doubt to the peer's word.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It waits: for a session, for a person, for room, or for the connection.
     Queued,
@@ -20,7 +22,8 @@ pub enum State {
 }
 
 /// Why nobody can say where a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lost {
     /// One side was put back to an older copy of its log: what its receipts say counts no more.
     RestoredBackup,

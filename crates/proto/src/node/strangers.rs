@@ -1,5 +1,6 @@
 //! Strangers: who waits for our person's decision, and what the person decides about trust.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use crate::certificate::Certificate;
 use crate::entry::{Entry, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, KeyId};
+use crate::json::Value;
 use crate::keys::VerifyKey;
 use crate::reject::Reason;
 use crate::time::Timestamp;
@@ -28,16 +30,17 @@ const ALARMS: usize = 16;
 const ALARM_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 /// An unbound agent whose flight holds under the root key that came with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stranger {
     /// What it claims. Only its form and signatures are proven: the names are its own words.
+    #[serde(with = "crate::stored")]
     pub certificate: Certificate,
     /// When it announced itself.
     pub since: Timestamp,
 }
 
 /// Who waits, and which changed roots were told of.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Strangers {
     waiting: BTreeMap<KeyId, Stranger>,
     alarms: BTreeMap<KeyId, Timestamp>,
@@ -72,6 +75,32 @@ impl Strangers {
         self.alarms
             .retain(|_, since| now.since(*since) < ALARM_LIFE);
         self.alarms.insert(certificate.root.id(), now);
+    }
+
+    /// Who waits, and which root keys were told of when.
+    pub(super) fn parts(
+        &self,
+    ) -> (
+        impl Iterator<Item = &Stranger>,
+        impl Iterator<Item = (&KeyId, &Timestamp)>,
+    ) {
+        (self.waiting.values(), self.alarms.iter())
+    }
+
+    /// Puts back one of [`Strangers::parts`].
+    pub(super) fn put_back(&mut self, what: &str, root: KeyId, value: Value) -> Option<()> {
+        match what {
+            "waits" => drop(
+                self.waiting
+                    .insert(root, serde_json::from_value(value).ok()?),
+            ),
+            "alarm" => drop(
+                self.alarms
+                    .insert(root, serde_json::from_value(value).ok()?),
+            ),
+            _ => return None,
+        }
+        Some(())
     }
 
     fn has_room(&self, change: TrustChange, root: KeyId, now: Timestamp) -> bool {

@@ -1,5 +1,6 @@
 //! The tasks that were given to us and that we gave: what their lines in the log say, and no more.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,11 +14,12 @@ use crate::time::Timestamp;
 use super::inbound::PEER_REVOKED;
 
 /// A task between us and one peer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Who gave it to us, or to whom we gave it.
     pub peer: AgentId,
     /// `In` when it was given to us.
+    #[serde(with = "crate::stored")]
     pub direction: Direction,
     /// The handoff's message-id.
     pub offer: MessageId,
@@ -70,7 +72,7 @@ impl Task {
 }
 
 /// The tasks, bounded for each peer and in all.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Tasks {
     held: Shelf,
     given: Shelf,
@@ -139,6 +141,15 @@ impl Tasks {
         let all = self.given.values().filter(open);
         let of_peer = all.clone().filter(|task| task.peer == *peer).count();
         of_peer < MOST && all.count() < MOST * PEERS
+    }
+
+    /// Puts back a task as it was remembered.
+    pub(super) fn put_back(&mut self, task: Task) {
+        let shelf = match task.direction {
+            Direction::In => &mut self.held,
+            Direction::Out => &mut self.given,
+        };
+        shelf.insert((task.id(), task.peer.clone()), task);
     }
 
     pub(super) fn apply(&mut self, now: Timestamp, line: &HandoffLine) {

@@ -31,6 +31,7 @@ impl Node {
             .extend(self.strangers.overdue(at.now).map(Entry::Flood));
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
+        self.look_for_holes(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
@@ -53,6 +54,7 @@ impl Node {
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
+        self.started = Some(at.now);
         self.retire_sessions();
         self.record_own(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
@@ -120,7 +122,7 @@ impl Node {
     }
 
     fn sweep_open(&mut self, now: Timestamp) {
-        if self.swept.is_none_or(|swept| now.since(swept) >= SWEEP) {
+        if self.swept.is_none_or(|swept| !now.is_within(SWEEP, swept)) {
             self.swept = Some(now);
             self.open.retain(|_, open| now < open.closes);
         }
@@ -128,6 +130,9 @@ impl Node {
 
     fn resend_flights(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let link = self.link_mut(peer);
+        // After a clock was set back no timer lies further ahead than it ever would.
+        let latest = at.now.saturating_add(LONGEST_SILENCE);
+        link.next_announce = link.next_announce.map(|next| next.min(latest));
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),

@@ -1,5 +1,6 @@
 //! Where a conversation has been: so that an agent cannot forget to count its hops.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ const REMEMBERED: Duration = Duration::from_secs(72 * 3600);
 const LOOP: Duration = Duration::from_secs(60);
 
 /// The calls that came from one peer lately, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(super) struct Trail(VecDeque<Step>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Step {
     came: Timestamp,
     name: MessageId,

@@ -1,5 +1,6 @@
 //! The ledger: what a sender remembers of one session until the peer's receipt.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,24 +16,32 @@ pub const OUTSTANDING: u64 = 4_096;
 pub const OUTSTANDING_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a sender remembers of one session: what it sent and has no receipt for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger {
     next: u64,
+    /// In rows of their own.
+    #[serde(skip)]
     waiting: BTreeMap<u64, Waiting>,
+    #[serde(skip)]
     names: HashMap<MessageId, u64>,
     /// What expired without a receipt: a receipt that was signed before may come yet.
     given_up: BTreeMap<u64, GivenUp>,
+    #[serde(skip)]
     bytes: usize,
     peer_through: u64,
     last_receipt: Option<Timestamp>,
+    #[serde(skip)]
     due: Option<Timestamp>,
     /// The latest time at which the peer is known to have signed anything.
     heard: Timestamp,
     /// The oldest publication that the broker holds and the peer has perhaps not seen.
+    #[serde(skip)]
     oldest_stored: Option<Timestamp>,
     /// When a silent peer is asked again about what the broker holds for it.
+    #[serde(skip)]
     question: Option<Timestamp>,
     /// How long it is asked nothing then.
+    #[serde(skip, default = "first_silence")]
     silence: Duration,
 }
 
@@ -56,10 +65,19 @@ pub enum Handed {
     Stored(Timestamp),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct GivenUp {
     name: MessageId,
     hash: Digest,
+}
+
+/// Whose log was put back to an older copy, by the word of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// Ours: the peer has judged what we do not remember, or another message under the same number.
+    Ours,
+    /// The peer's: it has judged less than it had before.
+    Theirs,
 }
 
 /// What a receipt said of one message of ours.
@@ -179,11 +197,10 @@ impl Ledger {
         }
     }
 
-    /// Whether a receipt fits what we sent. One that does not shows that one side was restored from
-    /// an old copy.
-    pub fn fits(&self, receipt: &Receipt, signed_at: Timestamp) -> bool {
+    /// Whose log was put back to an older copy, if a receipt does not fit what we sent.
+    pub fn misfit(&self, receipt: &Receipt, signed_at: Timestamp) -> Option<Misfit> {
         if receipt.through >= self.next {
-            return false;
+            return Some(Misfit::Ours);
         }
         let fell = receipt.through < self.peer_through
             && self.last_receipt.is_some_and(|last| last < signed_at);
@@ -194,7 +211,8 @@ impl Ledger {
             let ours = self.hash_of(number);
             ours.zip(hash).is_some_and(|(ours, theirs)| ours != theirs)
         };
-        !fell && !seen.any(differs)
+        let ours = seen.any(differs).then_some(Misfit::Ours);
+        ours.or(fell.then_some(Misfit::Theirs))
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.
@@ -330,6 +348,18 @@ impl Ledger {
             .collect()
     }
 
+    /// All but what waits.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            next: self.next,
+            given_up: self.given_up.clone(),
+            peer_through: self.peer_through,
+            last_receipt: self.last_receipt,
+            heard: self.heard,
+            ..Self::default()
+        }
+    }
+
     fn hash_of(&self, number: u64) -> Option<Digest> {
         let waiting = self.waiting.get(&number);
         let waiting = waiting.map(|waiting| waiting.message.hash());
@@ -410,6 +440,10 @@ impl Waiting {
             Handed::No | Handed::Unconfirmed => None,
         }
     }
+}
+
+fn first_silence() -> Duration {
+    FIRST_SILENCE
 }
 
 /// Whether what was stored `at` that time could have been receipted by what the peer signed since.

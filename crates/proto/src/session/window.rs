@@ -1,19 +1,23 @@
 //! The replay window: what a receiver remembers of one session's sequence numbers (check V10).
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 use super::EXCEPTIONS;
 use crate::ids::Digest;
 use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
+use crate::time::Timestamp;
 
 /// How many sequence numbers a receiver remembers in each session and direction.
 pub const WINDOW: u64 = 8_192;
 
 /// What a receiver remembers of one session's sequence numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Window {
     base: u64,
+    /// In rows of their own.
+    #[serde(skip)]
     slots: VecDeque<Option<Slot>>,
     through: u64,
     through_hash: Option<Digest>,
@@ -23,13 +27,33 @@ pub struct Window {
     /// What the peer gave up and has not heard of from us, by its newest word.
     asked: Vec<(u64, u64)>,
     peer_floor: u64,
+    /// A start reports all.
+    #[serde(skip)]
     unreported: u64,
+    /// Up to here a person was told of what is missing.
+    told_through: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    hash: Digest,
-    refused: Option<Reason>,
+/// What was judged under one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// The message's hash.
+    pub hash: Digest,
+    /// Its timestamp.
+    pub signed_at: Timestamp,
+    /// Why it was refused.
+    pub refused: Option<Reason>,
+}
+
+/// Numbers that never came, and nobody gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// The timestamp of the next message after them.
+    pub next_signed_at: Timestamp,
 }
 
 impl Window {
@@ -51,7 +75,7 @@ impl Window {
     }
 
     /// Remembers a number that was judged; a refusal consumes it too.
-    pub fn record(&mut self, sequence: u64, hash: Digest, refused: Option<Reason>) {
+    pub fn record(&mut self, sequence: u64, judged: Slot) {
         let newest = self.base + self.slots.len() as u64;
         if sequence >= newest + WINDOW {
             self.slots.clear();
@@ -65,7 +89,7 @@ impl Window {
             .checked_sub(self.base)
             .and_then(|at| self.slots.get_mut(at as usize))
         {
-            *slot = Some(Slot { hash, refused });
+            *slot = Some(judged);
         }
         while self.slots.len() as u64 > WINDOW {
             self.slots.pop_front();
@@ -146,6 +170,61 @@ impl Window {
     /// Whether anything at all came.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
+    }
+
+    /// The lowest numbers that are missing below one that came, unless a person was told of them.
+    pub fn hole(&self) -> Option<Hole> {
+        let from = self.through.max(self.told_through) + 1;
+        let start = usize::try_from(from.checked_sub(self.base)?).ok()?;
+        let rest = self.slots.iter().skip(start);
+        let missing = rest.clone().take_while(|slot| slot.is_none()).count();
+        let next = rest.skip(missing).find_map(|slot| *slot)?;
+        (missing > 0).then_some(Hole {
+            from,
+            to: from + missing as u64 - 1,
+            next_signed_at: next.signed_at,
+        })
+    }
+
+    /// A person was told that the numbers up to `to` are missing.
+    pub fn tell_through(&mut self, to: u64) {
+        self.told_through = self.told_through.max(to);
+    }
+
+    /// All but what is remembered by number.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            base: self.base,
+            slots: VecDeque::new(),
+            through: self.through,
+            through_hash: self.through_hash,
+            exceptions: self.exceptions.clone(),
+            given_up: self.given_up.clone(),
+            asked: self.asked.clone(),
+            peer_floor: self.peer_floor,
+            unreported: 0,
+            told_through: self.told_through,
+        }
+    }
+
+    /// What is remembered, by number.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (u64, &Slot)> {
+        let slots = (self.base..).zip(&self.slots);
+        slots.filter_map(|(number, slot)| Some((number, slot.as_ref()?)))
+    }
+
+    /// Puts back what was remembered of a number of this window.
+    pub(crate) fn put_back(&mut self, number: u64, slot: Slot) {
+        let at = number.checked_sub(self.base).filter(|at| *at < WINDOW);
+        let Some(at) = at.and_then(|at| usize::try_from(at).ok()) else {
+            return;
+        };
+        while self.slots.len() <= at {
+            self.slots.push_back(None);
+        }
+        if let Some(place) = self.slots.get_mut(at) {
+            *place = Some(slot);
+        }
     }
 
     /// Our half of a receipt.

@@ -39,6 +39,18 @@ pub(super) enum Standing<'a> {
 }
 
 impl TrustView {
+    /// Everything in it.
+    pub(crate) fn parts(
+        &self,
+    ) -> (
+        &BTreeMap<PrincipalId, Principal>,
+        &BTreeMap<AgentId, Arc<Peer>>,
+        &Refused,
+        &Revoked,
+    ) {
+        (&self.principals, &self.peers, &self.refused, &self.revoked)
+    }
+
     /// Whose view it is.
     pub fn me(&self) -> &AgentId {
         &self.me

@@ -216,6 +216,25 @@ impl Agent {
         node
     }
 
+    /// A new node that read its state back as it was after `cut` lines, and was told the rest.
+    pub fn restored(&self, cut: usize) -> Node {
+        let (identity, policy) = (self.make)();
+        let (before, after) = self.log.split_at(cut);
+        let mut told = Node::new(identity, policy, [5; 32]);
+        for (ts, entry) in before {
+            told.recall(*ts, &reread(entry));
+        }
+        let then = before.last().map_or(at(0).now, |(ts, _)| *ts);
+        let rows = told.snapshot(then).rows().into_iter();
+        let rows = rows.map(|row| (row.table.to_owned(), row.key, row.value));
+        let (identity, policy) = (self.make)();
+        let mut node = Node::restore(identity, policy, [6; 32], rows).unwrap();
+        for (ts, entry) in after {
+            node.recall(*ts, &reread(entry));
+        }
+        node
+    }
+
     /// The reasons of everything refused so far, in order.
     pub fn refusals(&self) -> Vec<&'static str> {
         self.log

@@ -155,8 +155,21 @@ pub fn pending(agent: &Agent, ms: i64) -> Vec<String> {
 pub fn remembered(net: &Net) {
     for (who, agent) in net.agents.iter().enumerate() {
         let now = net.at(who);
-        same(&agent.node, &agent.retold(), now);
+        let retold = agent.retold();
+        same(&agent.node, &retold, now);
+        same_rows(&agent.node, &retold, now);
+        let cuts = 0..=agent.log.len();
+        for cut in cuts.step_by(agent.log.len() / 16 + 1) {
+            same_rows(&agent.restored(cut), &retold, now);
+        }
     }
+}
+
+/// Row by row.
+pub fn same_rows(live: &Node, again: &Node, now: At) {
+    let rows = |node: &Node| node.snapshot(now.now).rows();
+    let differ = signet_proto::node::differences(&rows(live), &rows(again));
+    assert!(differ.is_empty(), "{differ:#?}");
 }
 
 pub fn same(live: &Node, again: &Node, now: At) {

@@ -114,8 +114,11 @@ fn judge_effects(vector: &Vector, effects: &[Effect]) {
     );
     let sender = vector.sender();
     for effect in effects {
-        let Effect::Publish(signed) = effect else {
-            panic!("{name}: {effect:?}")
+        let signed = match effect {
+            Effect::Publish(signed) => signed,
+            // What the person hears of a clock or an alarm holds no words of the message.
+            Effect::Notice(_) => continue,
+            _ => panic!("{name}: {effect:?}"),
         };
         assert_eq!(Some(signed.recipient()), sender.as_ref(), "{name}");
         let text = String::from_utf8(signed.bytes().to_vec()).unwrap();

@@ -8,7 +8,7 @@ use signet_proto::entry::Entry;
 use signet_proto::envelope::{Form, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::json::{Limits, parse};
-use signet_proto::node::{At, Effect};
+use signet_proto::node::{At, Effect, Notice};
 use signet_proto::reject::Reason;
 
 use crate::faults::{self, Fault};
@@ -112,6 +112,11 @@ pub fn names_of(effects: &[Effect]) -> Vec<String> {
             };
             format!("publish {what} to {}", signed.recipient())
         }
+        Effect::Notice(notice) => match notice.as_ref() {
+            Notice::Clock { peer, .. } => format!("tell the person of the clock of {peer}"),
+            Notice::Alarm(alarm) => format!("ring {} of {}", alarm.what.as_str(), alarm.peer),
+            other => format!("{other:?}"),
+        },
         other => format!("{other:?}"),
     };
     effects.iter().map(name).collect()

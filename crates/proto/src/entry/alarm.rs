@@ -1,0 +1,128 @@
+//! The lines of what is wrong and only a person can judge.
+
+use super::EntryError;
+use super::line::{Line, Members};
+use crate::ids::{AgentId, SessionId};
+use crate::json::Value;
+use serde::{Deserialize, Serialize};
+
+/// What is wrong between us and a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alarm {
+    /// Somebody acts with our keys, and it is not this daemon: a second copy of this agent runs, or
+    /// this one was restored from a backup while it ran.
+    SecondCopy,
+    /// The peer remembers more of us than we do: this agent was restored from a backup.
+    Restored,
+    /// The peer remembers less of us than it did: it was restored from a backup.
+    PeerRestored,
+    /// The peer used a number for two messages: it was restored from a backup, or runs twice.
+    SequenceReuse,
+}
+
+/// An alarm begins, or a person has cleared it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlarmLine {
+    /// With whom it showed.
+    pub peer: AgentId,
+    /// What it is.
+    pub what: Alarm,
+    /// Whether a person has seen to it.
+    pub cleared: bool,
+}
+
+/// Numbers of a peer's that are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoleLine {
+    /// Whose.
+    pub peer: AgentId,
+    /// In which session.
+    pub session: SessionId,
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+}
+
+impl Alarm {
+    const ALL: [Self; 4] = [
+        Self::SecondCopy,
+        Self::Restored,
+        Self::PeerRestored,
+        Self::SequenceReuse,
+    ];
+
+    /// As the line's `what` names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SecondCopy => "second-copy",
+            Self::Restored => "restored-backup",
+            Self::PeerRestored => "peer-restored",
+            Self::SequenceReuse => "sequence-reuse",
+        }
+    }
+
+    /// What it means and what to do, for a person.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::SecondCopy => {
+                "somebody else acts with this agent's keys: stop the second copy, or, if this one was \
+                 restored from a backup, make sure that it is the only one; then `signet alarms clear`"
+            }
+            Self::Restored => {
+                "the peer has messages of this agent that its own log does not know: it was put back to \
+                 an older copy, or runs twice; compare the logs with `signet audit reconcile`"
+            }
+            Self::PeerRestored => {
+                "the peer has forgotten what it had receipted: it was put back to an older copy; its \
+                 person should compare the logs with `signet audit reconcile`"
+            }
+            Self::SequenceReuse => {
+                "the peer gave one number to two messages: it was put back to an older copy, or runs \
+                 twice; tell its person"
+            }
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, EntryError> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|known| known.as_str() == text);
+        found.ok_or(EntryError("what"))
+    }
+}
+
+impl AlarmLine {
+    pub(super) fn write(&self, line: &mut Line<'_>) {
+        line.text("peer", self.peer.as_str());
+        line.text("what", self.what.as_str());
+        line.value("cleared", &Value::from(self.cleared));
+    }
+
+    pub(super) fn parse(line: Members<'_>) -> Result<Self, EntryError> {
+        let cleared = line.0.get("cleared").and_then(Value::as_bool);
+        Ok(Self {
+            peer: line.parsed("peer")?,
+            what: Alarm::parse(line.text("what")?)?,
+            cleared: cleared.ok_or(EntryError("cleared"))?,
+        })
+    }
+}
+
+impl HoleLine {
+    pub(super) fn write(&self, line: &mut Line<'_>) {
+        line.text("peer", self.peer.as_str());
+        line.text("session", &self.session.to_string());
+        line.number("from", self.from);
+        line.number("to", self.to);
+    }
+
+    pub(super) fn parse(line: Members<'_>) -> Result<Self, EntryError> {
+        Ok(Self {
+            peer: line.parsed("peer")?,
+            session: line.parsed("session")?,
+            from: line.number("from")?,
+            to: line.number("to")?,
+        })
+    }
+}

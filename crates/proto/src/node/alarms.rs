@@ -1,0 +1,257 @@
+//! What shows that something is wrong which only a person can judge: second copies, restored backups,
+//! holes, clocks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::draft::FLIGHT_LIFE;
+use crate::entry::{Alarm, AlarmLine, Entry, HoleLine};
+use crate::envelope::{Message, Method};
+use crate::ids::{AgentId, SessionId};
+use crate::session::{Misfit, WINDOW_LIFE};
+use crate::time::Timestamp;
+
+use super::inbound::CLOCK_TOLERANCE;
+use super::link::Link;
+use super::{At, Node, Notice, Outcome};
+
+/// So many sessions with one peer within an hour, all alike, are not made by two daemons.
+const SESSIONS: usize = 4;
+const HOUR: Duration = Duration::from_secs(3600);
+/// A receipt that asks for what is missing has this long to bring it.
+const ASKED: Duration = Duration::from_secs(24 * 3600);
+/// Holes are looked for this often.
+const LOOK: Duration = Duration::from_secs(3600);
+
+/// The alarms that no person has cleared, and since when each rings.
+pub type Alarms = BTreeMap<(Alarm, AgentId), Timestamp>;
+
+impl Node {
+    /// The alarms that no person has cleared.
+    pub fn alarms(&self) -> &Alarms {
+        &self.alarms
+    }
+
+    /// A person has seen to the alarms: all of them are cleared, and announces go out again.
+    pub fn handle_clear(&mut self, at: At) -> Outcome {
+        let mut outcome = Outcome::default();
+        let ringing: Vec<_> = self.alarms.keys().cloned().collect();
+        for (what, peer) in ringing {
+            let line = AlarmLine {
+                peer,
+                what,
+                cleared: true,
+            };
+            self.write_entry(at, Entry::Alarm(line), None, &mut outcome);
+        }
+        // Who was clear before counts as heard: only what comes from now on can ring again.
+        self.started = Some(at.now);
+        for link in self.links.values_mut() {
+            link.unknown_sessions.clear();
+        }
+        outcome
+    }
+
+    /// Whether another copy of us seems to run: then we announce to nobody.
+    pub(super) fn is_doubled(&self) -> bool {
+        let mut ringing = self.alarms.keys();
+        ringing.any(|(what, _)| *what == Alarm::SecondCopy)
+    }
+
+    pub(super) fn apply_alarm(&mut self, now: Timestamp, line: &AlarmLine) {
+        let name = (line.what, line.peer.clone());
+        if line.cleared {
+            self.alarms.remove(&name);
+        } else {
+            self.alarms.insert(name, now);
+        }
+    }
+
+    pub(super) fn apply_hole(&mut self, line: &HoleLine) {
+        let link = self.links.get_mut(&line.peer);
+        if let Some(session) = link.and_then(|link| link.session_mut(line.session)) {
+            session.window.tell_through(line.to);
+            session.asked = None;
+        }
+    }
+
+    /// Rings an alarm, once until a person clears it.
+    fn ring(&mut self, at: At, peer: &AgentId, what: Alarm, outcome: &mut Outcome) {
+        if self.alarms.contains_key(&(what, peer.clone())) || self.alarms.len() >= RINGING {
+            return;
+        }
+        let line = AlarmLine {
+            peer: peer.clone(),
+            what,
+            cleared: false,
+        };
+        let notice = Notice::Alarm(line.clone());
+        self.write_entry(at, Entry::Alarm(line), Some(notice), outcome);
+    }
+
+    /// A receipt showed that one side was put back to an older copy: people hear of it, and a new
+    /// session follows.
+    pub(super) fn follow_misfit(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        misfit: Misfit,
+        outcome: &mut Outcome,
+    ) {
+        let what = match misfit {
+            Misfit::Ours => Alarm::Restored,
+            Misfit::Theirs => Alarm::PeerRestored,
+        };
+        self.ring(at, peer, what, outcome);
+        self.announce_if_idle(at, peer, outcome);
+    }
+
+    /// The peer used one number for two messages.
+    pub(super) fn alarm_of_reuse(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        self.ring(at, &peer, Alarm::SequenceReuse, outcome);
+    }
+
+    /// A peer answers a handshake that nobody here began: no announce of ours was under way when it
+    /// signed.
+    pub(super) fn suspect_copy_by_flight(
+        &mut self,
+        at: At,
+        flight: &Message,
+        outcome: &mut Outcome,
+    ) {
+        let headers = &flight.headers;
+        let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
+        let link = self.link(&headers.agent_id);
+        let announced = link.and_then(|link| link.announced);
+        let reach = FLIGHT_LIFE + CLOCK_TOLERANCE;
+        let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
+        if answers && !ours && self.is_younger(headers.timestamp) {
+            let peer = headers.agent_id.clone();
+            self.ring(at, &peer, Alarm::SecondCopy, outcome);
+        }
+    }
+
+    /// A peer talks in a session that nobody here made, although we have met since the start. Says
+    /// whether the alarm rings.
+    pub(super) fn suspect_copy_by_session(
+        &mut self,
+        at: At,
+        message: &Message,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let headers = &message.headers;
+        // Receipts are owed in old sessions too.
+        if message.form.method() == Some(Method::Receipt) {
+            return false;
+        }
+        let newest = self.link(&headers.agent_id);
+        let newest = newest.and_then(|link| link.sessions.last());
+        let met = newest.is_some_and(|newest| {
+            let since = newest.began.saturating_add(CLOCK_TOLERANCE);
+            self.is_younger(newest.began) && headers.timestamp > since
+        });
+        if met {
+            let peer = headers.agent_id.clone();
+            self.ring(at, &peer, Alarm::SecondCopy, outcome);
+        }
+        met
+    }
+
+    /// Session after session with one peer, and nothing changed between them.
+    pub(super) fn suspect_copy_by_number(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if self
+            .link(peer)
+            .is_some_and(|link| link.meets_too_often(at.now))
+        {
+            self.ring(at, peer, Alarm::SecondCopy, outcome);
+        }
+    }
+
+    /// Whether a time lies after our start, whoever's clock it is.
+    fn is_younger(&self, signed_at: Timestamp) -> bool {
+        let started = self
+            .started
+            .map(|start| start.saturating_add(CLOCK_TOLERANCE));
+        started.is_some_and(|started| signed_at > started)
+    }
+
+    /// What never came although everybody had the time: the sender is asked by a receipt, and a day
+    /// later a person is told.
+    pub(super) fn look_for_holes(&mut self, at: At, outcome: &mut Outcome) {
+        if self.looked.is_some_and(|last| at.now.is_within(LOOK, last)) {
+            return;
+        }
+        self.looked = Some(at.now);
+        let links = self.links.iter_mut();
+        let found: Vec<_> = links
+            .flat_map(|(peer, link)| link.holes(at.now).map(move |hole| (peer.clone(), hole)))
+            .collect();
+        for (peer, (session, from, to)) in found {
+            let line = HoleLine {
+                peer,
+                session,
+                from,
+                to,
+            };
+            let notice = Notice::Hole(line.clone());
+            self.write_entry(at, Entry::Hole(line), Some(notice), outcome);
+        }
+    }
+
+    /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
+    /// as for a fast one.
+    pub(super) fn note_clock(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+        let peer = message.headers.agent_id.clone();
+        let difference_ms = message.headers.timestamp.as_millis() - at.now.as_millis();
+        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
+        let link = self.link_mut(&peer);
+        let lately = link
+            .clock_noted
+            .is_some_and(|last| at.now.is_within(FLIGHT_LIFE, last));
+        if far && !lately {
+            link.clock_noted = Some(at.now);
+            let notice = Notice::Clock {
+                peer: peer.clone(),
+                difference_ms,
+            };
+            let entry = Entry::Clock {
+                peer,
+                difference_ms,
+            };
+            self.write_entry(at, entry, Some(notice), outcome);
+        }
+    }
+}
+
+impl Link {
+    fn meets_too_often(&self, now: Timestamp) -> bool {
+        let mut sessions = self.sessions.iter().rev();
+        let Some(newest) = sessions.next() else {
+            return false;
+        };
+        let alike = sessions
+            .take_while(|old| now.is_within(HOUR, old.began.min(now)) && old.has_terms_of(newest));
+        alike.count() + 1 >= SESSIONS
+    }
+
+    /// Asks for what is missing, and gives back what was asked for a day ago.
+    fn holes(&mut self, now: Timestamp) -> impl Iterator<Item = (SessionId, u64, u64)> {
+        let holes = self.sessions.iter_mut().filter_map(move |session| {
+            let hole = session.window.hole()?;
+            if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
+                return None;
+            }
+            let asked = *session.asked.get_or_insert_with(|| {
+                session.window.owe();
+                now
+            });
+            let silent = now >= asked.saturating_add(ASKED);
+            silent.then_some((session.id, hole.from, hole.to))
+        });
+        holes.collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// How many alarms ring at once: one peer can ring two.
+const RINGING: usize = 256;
