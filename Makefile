@@ -11,10 +11,13 @@ demo: ## build signet and watch four agents meet, exchange, be attacked and prov
 	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
 
-test: ## run every test (needs Rust; fetches a NATS server, jq and PyNaCl if there is none)
-	@scripts/jq && server=$$(scripts/nats-server) && export NATS_SERVER=$$server \
+test: ## run every test (needs Rust; fetches NATS servers, jq and PyNaCl where missing)
+	@scripts/jq && server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
+		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python \
 		&& cargo test --workspace --locked \
+		&& NATS_SERVER=$$newest cargo test --locked -p signet-transport \
+		&& NATS_SERVER=$$newest cargo test --locked -p signet --test mailbox \
 		&& cargo test --locked -p signet-proto --test pynacl -- --ignored \
 		&& cargo test --locked -p signet-proto --features unify-preserve-order --test json --test json_attacks \
 		&& cargo test --locked -p signet-proto --features unify-arbitrary-precision --test json --test json_attacks

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use signet_proto::ids::AgentId;
+
 use crate::record::RecordError;
 
 /// The log cannot be opened, written or read.
@@ -48,6 +50,17 @@ pub enum LogError {
     /// There are no log files in the directory, nor in those in it.
     #[error("{0}: no inter-agent-YYYY-MM.jsonl in it; name the directory of a log")]
     NoLog(PathBuf),
+    /// A checkpoint key that others may use could have signed anything.
+    #[error(
+        "{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it: move it away, or chmod 600 it when you know that nobody did"
+    )]
+    OpenKey(PathBuf),
+    /// Two logs of one agent were given where those of two are held against each other.
+    #[error("both are logs of {0}; name the log of the other agent, or use `signet audit verify`")]
+    SameAgent(AgentId),
+    /// Nothing in the log says whose it is.
+    #[error("{0}: neither `genesis` nor a message says whose log it is; give its first file too")]
+    NoOwner(PathBuf),
     /// Another process writes this log.
     #[error("{0}: another signet writes the log in it; one agent, one log")]
     Held(PathBuf),

@@ -221,7 +221,8 @@ impl Tape {
     }
 }
 
-fn is_month(text: &str) -> bool {
+/// Whether `text` is `YYYY-MM`.
+pub(crate) fn is_month(text: &str) -> bool {
     let shape = text.len() == 7
         && text
             .bytes()

@@ -13,23 +13,33 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod chain;
+mod checkpoint;
 mod error;
 mod escape;
 mod file;
+mod keys;
 mod log;
+mod merkle;
+mod note;
 mod open;
 mod read;
+mod reconcile;
 mod record;
 mod show;
 mod tail;
 mod verify;
 
 pub use chain::Head;
+pub use checkpoint::CHECKPOINT_LINES;
 pub use error::LogError;
 pub use escape::{printable, visible};
+pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
 pub use read::{Lines, read, read_file};
+pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
-pub use verify::{Fault, LogReport, Report, log_files, verify};
+pub use verify::{
+    Depth, Fault, LogReport, Progress, Report, Witness, log_files, verify, verify_with,
+};

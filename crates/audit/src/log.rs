@@ -8,9 +8,11 @@ use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::chain::{Head, Tip};
+use crate::checkpoint::Checkpoints;
 use crate::error::LogError;
 use crate::file::{self, Tape};
-use crate::record::{MAX_LINE, Mark, write_line};
+use crate::keys::CheckpointKeys;
+use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::tail::examine;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
@@ -27,6 +29,7 @@ pub struct Log {
     durable: Head,
     group: Vec<u8>,
     members: Vec<u8>,
+    checkpoints: Option<Checkpoints>,
     stopped: bool,
     lock: Option<File>,
 }
@@ -39,22 +42,54 @@ impl Log {
     /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
     /// the newest file is read.
     ///
+    /// No checkpoints are made: the chain alone proves the log. [`Log::open_with`] makes them.
+    ///
     /// # Errors
     /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
     /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
-        if !matches!(genesis, Entry::Genesis(_)) {
+        Self::open_either(dir, now, genesis, None)
+    }
+
+    /// As [`Log::open`], and makes checkpoints with the keys of `keys`: one at once when lines stand
+    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, and at each rollover. A
+    /// month that was begun without a key stays without.
+    ///
+    /// The newest file and its checkpoints are read whole, and must fit.
+    ///
+    /// # Errors
+    /// As [`Log::open`]; [`LogError::Broken`] also when lines and checkpoints do not fit, and
+    /// [`LogError::OpenKey`] when others may use the key.
+    pub fn open_with(
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        keys: CheckpointKeys,
+    ) -> Result<Self, LogError> {
+        Self::open_either(dir, now, genesis, Some(keys))
+    }
+
+    fn open_either(
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        keys: Option<CheckpointKeys>,
+    ) -> Result<Self, LogError> {
+        let Entry::Genesis(own) = genesis else {
             return Err(LogError::NotGenesis(genesis.kind()));
-        }
+        };
+        let checkpoints = keys.map(|keys| Checkpoints::new(keys, own.agent.clone()));
         file::make_dir(dir)?;
         let lock = file::lock_dir(dir)?;
         let mut log = match repair(dir)? {
-            Some(end) => Self::resume(dir, now, end)?,
-            None => Self::start(dir, now, genesis)?,
+            Some(end) => Self::resume(dir, now, end, checkpoints)?,
+            None => Self::start(dir, now, genesis, checkpoints)?,
         };
         log.lock = Some(lock);
         log.commit()?;
+        log.checkpoint()?;
+        log.destroy_old_keys()?;
         Ok(log)
     }
 
@@ -89,8 +124,44 @@ impl Log {
             self.stopped = false;
             self.group.clear();
             self.durable = self.tip.head();
+            self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
         Ok(self.durable)
+    }
+
+    /// How many durable lines no checkpoint covers: one is due at [`CHECKPOINT_LINES`], a minute after
+    /// the first of them, and at the end. Always 0 when no checkpoints are made.
+    ///
+    /// [`CHECKPOINT_LINES`]: crate::CHECKPOINT_LINES
+    #[must_use]
+    pub fn uncovered(&self) -> u64 {
+        self.checkpoints.as_ref().map_or(0, Checkpoints::uncovered)
+    }
+
+    /// Signs a checkpoint of all durable lines of the month, and waits for the disk; when the last
+    /// covers them it does nothing.
+    ///
+    /// # Errors
+    /// The system's refusal. Then the log is stopped.
+    pub fn checkpoint(&mut self) -> Result<(), LogError> {
+        if self.stopped {
+            return Err(LogError::Stopped);
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            self.stopped = true;
+            checkpoints.write()?;
+            self.stopped = false;
+        }
+        Ok(())
+    }
+
+    /// Whether the checkpoint key of this month is gone, so that no checkpoints can be made before
+    /// the next month.
+    #[must_use]
+    pub fn lacks_checkpoint_key(&self) -> bool {
+        self.checkpoints
+            .as_ref()
+            .is_some_and(Checkpoints::lacks_key)
     }
 
     /// The last durable line.
@@ -99,21 +170,42 @@ impl Log {
         (self.durable.seq > 0).then_some(self.durable)
     }
 
-    fn start(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+    fn start(
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        mut checkpoints: Option<Checkpoints>,
+    ) -> Result<Self, LogError> {
         let month = whole_millis(now).month();
         let path = dir.join(file::month_name(&month));
+        let mut members = Vec::new();
+        genesis.write(&mut members);
+        if let Some(checkpoints) = &mut checkpoints {
+            write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
+        }
         let tape = Tape::new(path.clone(), file::create(&path)?)?;
         let mut log = Self::new(dir, month, tape, Tip::NONE);
-        log.append(now, genesis)?;
+        log.checkpoints = checkpoints;
+        log.append_members(now, &members)?;
         log.record_torn(now, 1)?;
         Ok(log)
     }
 
-    fn resume(dir: &Path, now: Timestamp, end: End) -> Result<Self, LogError> {
+    fn resume(
+        dir: &Path,
+        now: Timestamp,
+        end: End,
+        mut checkpoints: Option<Checkpoints>,
+    ) -> Result<Self, LogError> {
         let month = file::month_of(&end.path).unwrap_or_default().to_owned();
+        if let Some(checkpoints) = &mut checkpoints {
+            checkpoints.resume(&month, &end.path)?;
+        }
         let tape = Tape::new(end.path.clone(), file::open_append(&end.path)?)?;
         let mut log = Self::new(dir, month, tape, end.tip);
+        log.checkpoints = checkpoints;
         if end.is_closed {
+            log.checkpoint()?;
             let ts = log.ts(now).max(first_of_next(&log.month));
             log.begin_month(ts)?;
         }
@@ -132,6 +224,7 @@ impl Log {
             durable: tip.head(),
             group,
             members,
+            checkpoints: None,
             stopped: false,
             lock: None,
         }
@@ -174,10 +267,13 @@ impl Log {
         self.append_members(now, &members)
     }
 
-    /// `close` durable, then the new file, its name durable, and `open` as its first line.
+    /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as
+    /// its first line, durable, the first checkpoint; then the old key is destroyed. A start goes on at the first step
+    /// missing.
     fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
         self.append_mark(self.tip.ts, &Mark::Close)?;
         self.commit()?;
+        self.checkpoint()?;
         self.begin_month(ts)
     }
 
@@ -185,18 +281,31 @@ impl Log {
         let previous = file::month_name(&self.month);
         let month = ts.month();
         let path = self.dir.join(file::month_name(&month));
+        let hash = self.tip.hash;
+        let mut members = Vec::new();
+        Mark::Open { previous, hash }.write(&mut members);
         self.stopped = true;
+        if let Some(checkpoints) = &mut self.checkpoints {
+            write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
+        }
         self.tape = Tape::new(path.clone(), file::create(&path)?)?;
         self.stopped = false;
         self.month_end = first_of_next(&month);
         self.month = month;
-        self.append_mark(
-            ts,
-            &Mark::Open {
-                previous,
-                hash: self.tip.hash,
-            },
-        )
+        self.append_members(ts, &members)?;
+        if self.checkpoints.is_some() {
+            self.commit()?;
+            self.checkpoint()?;
+            self.destroy_old_keys()?;
+        }
+        Ok(())
+    }
+
+    fn destroy_old_keys(&mut self) -> Result<(), LogError> {
+        if let Some(checkpoints) = &self.checkpoints {
+            checkpoints.destroy_old_keys(&self.month)?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
@@ -213,6 +322,9 @@ impl Log {
             hash: Digest::of(&[line]),
             ts,
         };
+        self.checkpoints
+            .iter_mut()
+            .for_each(|checkpoints| checkpoints.push(line));
         self.group.push(b'\n');
         Ok(())
     }

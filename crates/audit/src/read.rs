@@ -120,6 +120,8 @@ pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
     /// Of the line read last, from 1.
     pub(crate) number: u64,
+    /// Bytes of lines read since the reader last set it to 0.
+    pub(crate) read: u64,
     input: BufReader<File>,
 }
 
@@ -141,6 +143,7 @@ impl RawLines {
         Ok(Self {
             path: path.to_owned(),
             number: 0,
+            read: 0,
             input: BufReader::with_capacity(BUFFER, file),
         })
     }
@@ -157,6 +160,7 @@ impl RawLines {
             None => RawLine::End,
             Some(b'\n') => {
                 self.number += 1;
+                self.read += length as u64;
                 RawLine::Whole(raw)
             }
             Some(_) if length <= MAX_LINE => {

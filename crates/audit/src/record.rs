@@ -3,6 +3,7 @@
 use signet_proto::entry::{Entry, EntryError};
 use signet_proto::ids::Digest;
 use signet_proto::json::{self, JsonError, Limits, Map, Value, write_string};
+use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
@@ -29,6 +30,8 @@ pub struct Line {
     pub entry: Option<Entry>,
     /// What it says of the files; `None` for all other kinds.
     pub mark: Option<Mark>,
+    /// In the first line of a file: the key that signs the checkpoints of its month.
+    pub checkpoint_key: Option<VerifyKey>,
     /// Its raw bytes without the newline.
     pub raw: Vec<u8>,
 }
@@ -85,6 +88,7 @@ impl Line {
     pub fn parse(raw: Vec<u8>) -> Result<Self, RecordError> {
         let (frame, members) = Frame::parse(&raw)?;
         let mark = Mark::parse(&frame.kind, &members)?;
+        let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
         let entry = Entry::parse(members)?;
         if entry.is_none() && mark.is_none() {
             return Err(RecordError::Kind);
@@ -103,6 +107,7 @@ impl Line {
             hash: Digest::of(&[&raw]),
             entry,
             mark,
+            checkpoint_key,
             raw,
         })
     }
@@ -125,6 +130,9 @@ impl Line {
             (None, Some(mark)) => mark.write(&mut members),
             (None, None) => {}
         }
+        if let Some(key) = &self.checkpoint_key {
+            write_checkpoint_key(key, &mut members);
+        }
         let before = Tip {
             seq: self.seq.saturating_sub(1),
             hash: self.prev,
@@ -137,9 +145,12 @@ impl Line {
 }
 
 impl Mark {
+    pub(crate) const GENESIS: &'static str = "genesis";
     pub(crate) const OPEN: &'static str = "open";
     pub(crate) const CLOSE: &'static str = "close";
     pub(crate) const RECOVERY: &'static str = "recovery";
+    /// The kinds that shape the files, with that of the first line.
+    pub(crate) const ALL: [&str; 4] = [Self::GENESIS, Self::OPEN, Self::CLOSE, Self::RECOVERY];
 
     /// Writes `"kind":…` and the mark's members, without braces.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -191,6 +202,28 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// Reads the frame alone, and nothing behind it.
+    pub(crate) fn scan(raw: &[u8]) -> Option<Self> {
+        let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
+        let start = std::str::from_utf8(start).or_else(|error| {
+            std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
+        });
+        let text = start.ok()?.strip_prefix("{\"v\":1,\"seq\":")?;
+        let (seq, text) = text.split_once(",\"ts\":\"")?;
+        let (ts, text) = text.split_once("\",\"prev\":\"")?;
+        let (prev, text) = text.split_once("\",\"kind\":\"")?;
+        let (kind, _) = text.split_once('"')?;
+        let frame = Self {
+            seq: seq.parse().ok()?,
+            ts: ts.parse().ok()?,
+            prev: Digest::from_hex(prev).ok()?,
+            kind: kind.to_owned(),
+        };
+        let spelling = preamble(frame.seq, frame.ts, &frame.prev);
+        let is_whole = raw.starts_with(spelling.as_bytes()) && raw.ends_with(b"}");
+        is_whole.then_some(frame)
+    }
+
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
         let Value::Object(members) = json::parse(raw, Limits::LINE)? else {
@@ -218,6 +251,24 @@ impl Frame {
     }
 }
 
+/// Appends the member that names the key of a month's checkpoints.
+pub(crate) fn write_checkpoint_key(key: &VerifyKey, members: &mut Vec<u8>) {
+    members.extend_from_slice(format!(",\"{CHECKPOINT_KEY}\":\"{key}\"").as_bytes());
+}
+
+fn checkpoint_key(
+    kind: &str,
+    members: &Map<String, Value>,
+) -> Result<Option<VerifyKey>, RecordError> {
+    let begins_file = [Mark::GENESIS, Mark::OPEN].contains(&kind);
+    if !begins_file || !members.contains_key(CHECKPOINT_KEY) {
+        return Ok(None);
+    }
+    let key = text(members, CHECKPOINT_KEY)?.parse();
+    key.map(Some)
+        .map_err(|_| RecordError::Member(CHECKPOINT_KEY))
+}
+
 /// Appends the line after `tip` to `out`, without its newline.
 pub(crate) fn write_line(tip: &Tip, ts: Timestamp, members: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(preamble(tip.seq + 1, ts, &tip.hash).as_bytes());
@@ -243,3 +294,7 @@ fn text<'a>(members: &'a Map<String, Value>, name: &'static str) -> Result<&'a s
 fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, RecordError> {
     Digest::from_hex(text(members, name)?).map_err(|_| RecordError::Member(name))
 }
+
+const CHECKPOINT_KEY: &str = "checkpoint-key";
+/// In bytes: more than the longest frame and kind.
+const LONGEST_FRAME: usize = 256;

@@ -1,29 +1,87 @@
-//! Proving a log from its files alone: the chain, the months, the lines, every signature.
+//! Proving logs from their files alone: the chain, the months, the checkpoints, the lines, every
+//! signature, and the heads that the logs of peers remember.
 //!
-//! What it cannot see: lines cut off at the end, and a log written anew from some line on. For those
-//! compare the head with one that a peer or a checkpoint remembers.
+//! ```text
+//! chain            an edit, a lost or moved line              not what is cut off or made anew to the end
+//! own checkpoints  the same, made anew or cut off             not by whoever holds the month's key
+//! heads at peers   any of it, up to what they have seen
+//! ```
 
 mod agreement;
 mod authority;
+mod examine;
+mod month;
+mod parallel;
 mod report;
 mod walk;
+mod witness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use report::{Fault, LogReport, Report};
+pub use report::{Fault, LogReport, Report, Witness};
 
 use crate::error::LogError;
 use crate::file::{month_of, months};
+use crate::read::{RawLine, RawLines};
+use signet_proto::ids::Digest;
 use walk::Walk;
+use witness::{Statement, Testimony};
 
-/// Verifies logs, given as directories or as files. Files of one directory are one log; a directory
-/// without log files stands for the logs in the directories in it.
+/// How much is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Chain, months and checkpoints: the lines are what was written.
+    Links,
+    /// All of it: what was written agrees with itself, and every message is signed.
+    Signatures,
+}
+
+/// Tells how far verification is.
+pub struct Progress<'a> {
+    done: u64,
+    total: u64,
+    tell: Box<dyn FnMut(u64, u64) + 'a>,
+}
+
+impl<'a> Progress<'a> {
+    /// `tell` gets the bytes that are done, and how many there are.
+    pub fn new(tell: impl FnMut(u64, u64) + 'a) -> Self {
+        Self {
+            done: 0,
+            total: 0,
+            tell: Box::new(tell),
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.done += bytes;
+        (self.tell)(self.done, self.total.max(self.done));
+    }
+}
+
+impl std::fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Progress({} of {})", self.done, self.total)
+    }
+}
+
+/// Verifies logs to the full, given as directories or as files. Files of one directory are one log; a
+/// directory without log files stands for the logs in the directories in it.
 ///
-/// Memory does not grow with the length of a log.
+/// When several logs are given, each is also held against the heads that the others remember of it.
+///
+/// Memory does not grow with the length of one log; of several, 32 bytes a line and 64 a message are
+/// kept.
 #[must_use]
 pub fn verify(paths: &[PathBuf]) -> Report {
+    verify_with(paths, Depth::Signatures, &mut Progress::new(|_, _| {}))
+}
+
+/// As [`verify()`], as deep as wanted, telling how far it is.
+#[must_use]
+pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>) -> Report {
     let mut report = Report::default();
     let mut logs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
@@ -34,15 +92,71 @@ pub fn verify(paths: &[PathBuf]) -> Report {
             Err(error) => report.unreadable.push(error),
         }
     }
-    for (name, mut files) in logs {
+    for files in logs.values_mut() {
         files.sort_unstable();
         files.dedup();
-        match Walk::over(name, &files) {
-            Ok(log) => report.logs.push(log),
+        let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
+        progress.total += sizes.map(|facts| facts.len()).sum::<u64>();
+    }
+    let several = logs.len() > 1;
+    let mut testimonies = Vec::new();
+    for (name, files) in logs {
+        match Walk::over(name, &files, several, depth, progress) {
+            Ok((log, testimony)) => {
+                report.logs.push(log);
+                testimonies.extend(testimony.map(|testimony| (testimony, files)));
+            }
             Err(error) => report.unreadable.push(error),
         }
     }
+    if testimonies.len() == report.logs.len() {
+        hear(&mut report.logs, &testimonies);
+    }
     report
+}
+
+/// Holds every log against all others.
+fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
+    for (index, (log, (ours, files))) in logs.iter_mut().zip(testimonies).enumerate() {
+        let others = testimonies.iter().enumerate();
+        for (_, (other, their_files)) in others.filter(|(other, _)| *other != index) {
+            if let Some(seq) = ours.differs_from(other) {
+                log.accuse(files, seq, their_files);
+            }
+            let mut statement = ours.ask(other, &HashSet::new());
+            if statement.unknown_count > 0 {
+                // What was written since this log was read.
+                statement = ours.ask(other, &grown(files, log.lines));
+            }
+            hear_one(log, files, other, statement);
+        }
+    }
+}
+
+fn hear_one(log: &mut LogReport, files: &[PathBuf], other: &Testimony, statement: Statement) {
+    let witness = other.agent.as_ref().map_or("?", |agent| agent.as_str());
+    if statement.unknown_count > 0 {
+        log.refute(files, witness, &statement.unknown, statement.unknown_count);
+    }
+    log.witnesses.extend(statement.confirmed);
+}
+
+/// The hashes of the lines behind the first `known` of a log.
+pub(crate) fn grown(files: &[PathBuf], known: u64) -> HashSet<Digest> {
+    let mut hashes = HashSet::new();
+    let mut left = known;
+    for file in files {
+        let Ok(mut lines) = RawLines::open(file) else {
+            continue;
+        };
+        while let Ok(line @ (RawLine::Whole(_) | RawLine::TooLong)) = lines.next_line() {
+            match line {
+                RawLine::Whole(raw) if left == 0 => drop(hashes.insert(Digest::of(&[&raw]))),
+                _ => left = left.saturating_sub(1),
+            }
+        }
+    }
+    hashes
 }
 
 /// The log files that a path stands for, oldest first: itself, those in it, or those in the

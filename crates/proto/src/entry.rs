@@ -210,6 +210,8 @@ pub enum Did {
     Failed,
     /// It goes to the quarantine: five tries began, and none came to an end.
     SetAside,
+    /// Our agent has handled it and keeps it, to answer later: its tries count anew.
+    Kept,
     /// A person took it out of the quarantine, to be tried again.
     Retried,
     /// A person gave it up.
@@ -401,6 +403,7 @@ impl Did {
             Self::Started => "started",
             Self::Failed => "failed",
             Self::SetAside => "set-aside",
+            Self::Kept => "kept",
             Self::Retried => "retried",
             Self::Dropped => "dropped",
         }
@@ -416,6 +419,7 @@ impl Did {
             Self::Started,
             Self::Failed,
             Self::SetAside,
+            Self::Kept,
             Self::Retried,
             Self::Dropped,
         ];

@@ -99,11 +99,17 @@ impl Principal {
     }
 
     /// Whether `key` is the one that the root key named as its successor (pre-rotation).
-    fn is_succeeded_by(&self, key: &VerifyKey) -> bool {
+    pub fn is_succeeded_by(&self, key: &VerifyKey) -> bool {
         Digest::of(&[key.as_bytes()]) == self.next_root
     }
 
-    fn of(certificate: &Certificate) -> Self {
+    /// The serial of the newest certificate that was seen of the root key.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The person that `certificate` names, pinned by it.
+    pub fn of(certificate: &Certificate) -> Self {
         Self {
             root: certificate.root.clone(),
             next_root: certificate.next_root,

@@ -357,6 +357,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         Did::Started,
         Did::Failed,
         Did::SetAside,
+        Did::Kept,
         Did::Retried,
         Did::Dropped,
     ];

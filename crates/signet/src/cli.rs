@@ -9,16 +9,20 @@ mod handoff;
 mod inbox;
 mod init;
 mod key;
+mod nats;
+mod outbox;
 mod peer;
 mod person;
 mod ping;
 mod policy;
+mod quarantine;
 mod reply;
 mod run;
 mod schema;
 mod send;
 mod status;
 mod trust;
+mod whereabouts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,12 +39,15 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => return audit::run(args),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
+        Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
         Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Reply(args) => reply::run(args, home),
+        Command::Outbox(args) => outbox::run(args, home),
+        Command::Quarantine(args) => quarantine::run(args, home),
         Command::Trust(args) => trust::run(args, home),
         Command::Drafts(args) => drafts::drafts(&args, home),
         Command::Approve(args) => drafts::approve(&args, home),
@@ -75,6 +82,8 @@ enum Command {
     Init(init::InitArgs),
     /// The keys of the agent and of its person: look, rotate, revoke, carry
     Key(key::KeyArgs),
+    /// The NATS server of a household: keys to log in, configuration, mailboxes
+    Nats(nats::NatsArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
     /// Who may be trusted: strangers, approvals, revocations
@@ -103,11 +112,15 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
+    /// Our messages that have neither a receipt nor an end yet, and where each is
+    Outbox(outbox::OutboxArgs),
+    /// What could not be handled five times: look, try again, give up
+    Quarantine(quarantine::QuarantineArgs),
     /// Hand work to a peer within limits, take it, and say how it goes
     Handoff(handoff::HandoffArgs),
     /// Ask a peer's daemon for a sign of life
     Ping(ping::PingArgs),
-    /// The daemon, its peers, its sessions, its log
+    /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),

@@ -55,6 +55,8 @@ pub struct AgentConfig {
 pub struct NatsConfig {
     /// Server URLs; the environment variable `NATS_URL` (separated by commas) comes first.
     pub servers: Vec<String>,
+    /// Where this agent's mail waits.
+    pub mailbox: MailboxMode,
     /// How to log in.
     pub login: NatsLogin,
     /// A file of root certificates to trust instead of the system's.
@@ -63,6 +65,16 @@ pub struct NatsConfig {
     pub tls_client: Option<(PathBuf, PathBuf)>,
     /// Whether a server without TLS is refused.
     pub tls_required: bool,
+}
+
+/// Where an agent's mail waits while its daemon does not run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MailboxMode {
+    /// In a JetStream mailbox, as `signet nats setup` makes it; core NATS while there is none.
+    #[default]
+    Jetstream,
+    /// Nowhere but at its sender: core NATS, whatever the server offers.
+    Core,
 }
 
 /// How to log in to the NATS server. The key of a login never signs messages.
@@ -152,6 +164,7 @@ impl NatsConfig {
         };
         Ok(Self {
             servers: servers(section, url)?,
+            mailbox: mailbox(section)?,
             login: NatsLogin::read(section, home)?,
             tls_ca: tls.file("ca", home)?,
             tls_required: tls.flag("required")?.unwrap_or(false),
@@ -175,6 +188,10 @@ impl NatsLogin {
         let file = |key| section.file(key, home);
         let user = section.text("user")?.map(str::to_owned);
         match (file("creds")?, file("nkey")?, user, file("password_file")?) {
+            // What `signet nats key` made is meant to be used.
+            (None, None, None, None) if home.nats_seed().exists() => {
+                Ok(Self::Nkey(home.nats_seed()))
+            }
             (None, None, None, None) => Ok(Self::None),
             (Some(creds), None, None, None) => Ok(Self::Creds(creds)),
             (None, Some(nkey), None, None) => Ok(Self::Nkey(nkey)),
@@ -191,6 +208,14 @@ impl NatsLogin {
             (Some(_), ..) => Err(section.bad("creds", ONE_LOGIN)),
             (None, Some(_), ..) => Err(section.bad("nkey", ONE_LOGIN)),
         }
+    }
+}
+
+fn mailbox(section: &Section<'_>) -> Result<MailboxMode, ConfigError> {
+    match section.text("mailbox")? {
+        None | Some("jetstream") => Ok(MailboxMode::Jetstream),
+        Some("core") => Ok(MailboxMode::Core),
+        Some(_) => Err(section.bad("mailbox", "\"jetstream\" or \"core\" is expected")),
     }
 }
 
@@ -261,7 +286,15 @@ const ROOT_KEYS: &[&str] = &[
 ];
 /// No person writes a longer one.
 const CONFIG_BYTES: u64 = 16 * 1024 * 1024;
-const NATS_KEYS: &[&str] = &["servers", "creds", "nkey", "user", "password_file", "tls"];
+const NATS_KEYS: &[&str] = &[
+    "servers",
+    "mailbox",
+    "creds",
+    "nkey",
+    "user",
+    "password_file",
+    "tls",
+];
 const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
 const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
 /// `sun_path` of unix(7), without its final zero byte.
@@ -277,9 +310,10 @@ principal = "PRINCIPAL"
 
 [nats]
 # servers = ["nats://127.0.0.1:4222"]    # the environment variable NATS_URL comes first
+# mailbox = "jetstream"                  # what `signet nats setup` made; "core": never ask for one
 # One login, or none; the files must be readable by you alone:
 # creds = "nats.creds"
-# nkey = "nats.nk"
+# nkey = "nats.nk"                       # by itself, when `signet nats key` has made it
 # user = "AGENT"
 # password_file = "nats.password"
 

@@ -13,8 +13,10 @@ pub mod journal;
 mod keys;
 mod listing;
 mod methods;
+mod outbox;
 mod params;
 pub mod people;
+mod quarantine;
 
 pub use methods::bound;
 
@@ -22,12 +24,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::LogError;
-use signet_transport::{Config as NatsConfig, Login, Nats, Secret, Tls};
+use signet_transport::{Config as NatsConfig, Login, Mailbox, Nats, Secret, Tls};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
-use crate::config::{Config, ConfigError, NatsLogin};
+use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
 use crate::control::{Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
@@ -127,13 +129,14 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let (nats, inbox) = Nats::connect(transport(&config)?).await?;
     let (deeds, allowed) = mpsc::channel(DEEDS);
     let journal = Journal::start(memory.log, deeds)?;
-    let effects = tokio::spawn(Effects::new(nats.clone(), view).run(allowed));
+    let (handed, told) = mpsc::channel(DEEDS);
+    let effects = tokio::spawn(Effects::new(nats.clone(), view, handed).run(allowed));
     let taken = intake::start(inbox, render::inbox_subject(&agent), views);
     let (calls, called) = mpsc::channel(CALLS);
     let server = Server::bind(&config.control_socket, &lock)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
-    let mut heart = Heart::new(memory.node, &journal, nats.clone(), Arc::clone(&lock));
+    let mut heart = Heart::new(memory.node, &journal, nats.clone(), told, Arc::clone(&lock));
     heart.resume().await;
 
     let ready = nats.clone();
@@ -156,7 +159,9 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let written = journal.close().await;
     // The journal has closed the deeds, so this ends when the last one is performed.
     let _ = effects.await;
-    let _ = nats.flush().await;
+    if let Err(error) = nats.drain().await {
+        info!(%error, "the connection was not drained");
+    }
     let _ = stopping.send(());
     let _ = served.await;
     drop(lock);
@@ -173,6 +178,10 @@ fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
         format!("_INBOX_{agent}"),
     );
     nats.name = format!("signet {agent}");
+    nats.mailbox = match config.nats.mailbox {
+        MailboxMode::Jetstream => Some(Mailbox::of(agent.as_str())),
+        MailboxMode::Core => None,
+    };
     nats.login = match &config.nats.login {
         NatsLogin::None => Login::None,
         NatsLogin::Creds(file) => Login::CredsFile(file.clone()),

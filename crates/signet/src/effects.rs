@@ -5,13 +5,16 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::Value;
+use signet_proto::draft::Signed;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Accepted, Effect, Notice, State};
 use signet_proto::trust::TrustView;
-use signet_transport::Nats;
+use signet_transport::{Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
@@ -30,6 +33,8 @@ pub enum Deed {
     Answer(oneshot::Sender<Result<Value, RpcError>>, Value),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
+    /// The mailbox hears what became of messages: their lines are durable, or they get none.
+    Settle(Vec<(Handle, Settlement)>),
     /// A connection wants every message that arrives, from the next on.
     Follow(Notifier),
 }
@@ -40,6 +45,7 @@ impl fmt::Debug for Deed {
             Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
             Self::Answer(..) => f.write_str("Answer(..)"),
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
+            Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
             Self::Follow(_) => f.write_str("Follow(..)"),
         }
     }
@@ -63,19 +69,42 @@ pub enum Fate {
     Settled(State),
 }
 
+/// What the network says of a message of ours that went out.
+#[derive(Debug)]
+pub struct Handed {
+    /// For whom it is.
+    pub peer: AgentId,
+    /// Its name.
+    pub message_id: MessageId,
+    /// Whether the peer's mailbox holds it.
+    pub storage: Storage,
+}
+
 /// Performs deeds until the journal closes.
 pub struct Effects {
     nats: Nats,
+    /// What is awaited of what went out, and what was heard and not told yet.
+    awaited: FuturesUnordered<BoxFuture<'static, Handed>>,
+    heard: Vec<Handed>,
+    handed: mpsc::Sender<Vec<Handed>>,
     view: watch::Sender<TrustView>,
     waiting: HashMap<MessageId, Waiter>,
     followers: Vec<Notifier>,
 }
 
 impl Effects {
-    /// Publishes through `nats`; workers verify by what `view` last saw.
-    pub fn new(nats: Nats, view: watch::Sender<TrustView>) -> Self {
+    /// Publishes through `nats`, and tells `handed` what became of it; workers verify by what `view` last
+    /// saw.
+    pub fn new(
+        nats: Nats,
+        view: watch::Sender<TrustView>,
+        handed: mpsc::Sender<Vec<Handed>>,
+    ) -> Self {
         Self {
             nats,
+            awaited: FuturesUnordered::new(),
+            heard: Vec::new(),
+            handed,
             view,
             waiting: HashMap::new(),
             followers: Vec::new(),
@@ -85,6 +114,7 @@ impl Effects {
     /// Performs what the journal allows, in its order.
     pub async fn run(mut self, mut deeds: mpsc::Receiver<Vec<Deed>>) {
         let mut sweep = tokio::time::interval(SWEEP);
+        let told = self.handed.clone();
         loop {
             tokio::select! {
                 group = deeds.recv() => match group {
@@ -93,11 +123,24 @@ impl Effects {
                     },
                     None => return,
                 },
+                Some(handed) = self.awaited.next() => self.hear(handed),
+                // The heart may wait for us: it is never waited for.
+                Ok(permit) = told.reserve(), if !self.heard.is_empty() => {
+                    permit.send(std::mem::take(&mut self.heard));
+                }
                 _ = sweep.tick() => {
                     self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
                     self.followers.retain(|follower| follower.closed().now_or_never().is_none());
                 }
             }
+        }
+    }
+
+    /// `first`, and with it what is there already.
+    fn hear(&mut self, first: Handed) {
+        self.heard.push(first);
+        while let Some(Some(next)) = self.awaited.next().now_or_never() {
+            self.heard.push(next);
         }
     }
 
@@ -110,15 +153,13 @@ impl Effects {
                 self.waiting.insert(message_id, waiter);
             }
             Deed::Follow(follower) => self.followers.push(follower),
+            Deed::Settle(settled) => self.settle_mail(settled).await,
         }
     }
 
     async fn perform_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Publish(signed) => {
-                let bytes = Bytes::from_owner(std::sync::Arc::clone(signed.bytes()));
-                self.publish(signed.recipient(), bytes).await;
-            }
+            Effect::Publish(signed) => self.publish(&signed).await,
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
             Effect::Settle {
@@ -136,13 +177,31 @@ impl Effects {
     }
 
     /// What is not published now is in the ledger or the handshake, and goes out again from there.
-    async fn publish(&self, recipient: &AgentId, bytes: Bytes) {
-        if let Err(error) = self
-            .nats
-            .publish(render::inbox_subject(recipient), bytes)
-            .await
-        {
-            debug!(%recipient, %error, "not published; it is sent again later");
+    async fn publish(&mut self, signed: &Signed) {
+        let peer = signed.recipient().clone();
+        let bytes = Bytes::from_owner(std::sync::Arc::clone(signed.bytes()));
+        let sent = self.nats.publish(render::inbox_subject(&peer), bytes).await;
+        let confirmation = match sent {
+            Ok(confirmation) => confirmation,
+            Err(error) => {
+                return debug!(recipient = %peer, %error, "not published; it is sent again later");
+            }
+        };
+        let message_id = signed.message().headers.message_id;
+        let handed = confirmation.wait().map(move |storage| Handed {
+            peer,
+            message_id,
+            storage,
+        });
+        self.awaited.push(handed.boxed());
+    }
+
+    /// What the mailbox does not hear comes again, and is recognised.
+    async fn settle_mail(&mut self, settled: Vec<(Handle, Settlement)>) {
+        for (handle, settlement) in settled {
+            if let Err(error) = self.nats.settle(&handle, settlement).await {
+                return debug!(%error, "the mailbox was not told; the messages come again");
+            }
         }
     }
 

@@ -60,6 +60,11 @@ impl Home {
         self.join("lock")
     }
 
+    /// The nkey seed that logs the agent in to its NATS server, where there is one.
+    pub fn nats_seed(&self) -> PathBuf {
+        self.join("nats.nk")
+    }
+
     /// A file of the key store.
     pub fn key_file(&self, name: &str) -> PathBuf {
         self.join("keys").join(name)

@@ -1,10 +1,11 @@
 //! One agent's state, told again from its log: the log is the truth.
 
-use signet_audit::{Log, LogError};
+use signet_audit::{CheckpointKeys, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Outcome};
 use signet_proto::time::Timestamp;
+use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::config::Config;
@@ -54,11 +55,17 @@ impl Memory {
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
         let now = clock::now();
         let keys = Keys::settle(lock, &config.agent, now)?;
-        let log = Log::open(
-            &config.audit_dir,
-            now,
-            &Entry::Genesis(keys.certificate.clone()),
-        )?;
+        let checkpoint_keys = CheckpointKeys::new(lock.home().join("checkpoint-keys"), || {
+            random::bytes().map(Zeroizing::new)
+        });
+        let genesis = Entry::Genesis(keys.certificate.clone());
+        let log = Log::open_with(&config.audit_dir, now, &genesis, checkpoint_keys)?;
+        if log.lacks_checkpoint_key() {
+            tracing::warn!(
+                "the key of this month's checkpoints is gone: until the next month only the chain, \
+                 and what peers remember, prove the log"
+            );
+        }
         let identity = keys.into_identity(config.agent.layers);
         let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
         for line in signet_audit::read(&config.audit_dir)? {
@@ -87,6 +94,7 @@ impl Memory {
             self.log.append(now, entry)?;
         }
         self.log.commit()?;
+        self.log.checkpoint()?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::Arrival;
 
@@ -13,6 +13,7 @@ use crate::Arrival;
 pub(crate) struct Backlog {
     arrivals: mpsc::Sender<Arrival>,
     held: Arc<AtomicUsize>,
+    read: Arc<Notify>,
     most_bytes: usize,
 }
 
@@ -21,6 +22,7 @@ pub(crate) struct Backlog {
 pub(crate) struct Waiting {
     arrivals: mpsc::Receiver<Arrival>,
     held: Arc<AtomicUsize>,
+    read: Arc<Notify>,
 }
 
 /// What became of an arrival.
@@ -36,13 +38,19 @@ pub(crate) enum Offered {
 /// Room for so many messages of so many bytes together, and for events beside them.
 pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, Waiting) {
     let (sender, arrivals) = mpsc::channel(messages.max(1).saturating_add(EVENTS));
-    let held = Arc::new(AtomicUsize::new(0));
+    let (held, read) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let backlog = Backlog {
         arrivals: sender,
         held: Arc::clone(&held),
+        read: Arc::clone(&read),
         most_bytes,
     };
-    (backlog, Waiting { arrivals, held })
+    let waiting = Waiting {
+        arrivals,
+        held,
+        read,
+    };
+    (backlog, waiting)
 }
 
 impl Backlog {
@@ -69,6 +77,17 @@ impl Backlog {
         }
     }
 
+    /// Whether so many more messages may be asked for: half of the bytes is left to what was asked before.
+    pub(crate) fn has_room(&self, messages: usize) -> bool {
+        let held = self.held.load(Ordering::Relaxed);
+        self.arrivals.capacity() >= messages.saturating_add(EVENTS) && held <= self.most_bytes / 2
+    }
+
+    /// Until something was read.
+    pub(crate) async fn room(&self) {
+        self.read.notified().await;
+    }
+
     /// Until nobody reads any more.
     pub(crate) async fn closed(&self) {
         self.arrivals.closed().await;
@@ -87,6 +106,7 @@ impl Waiting {
     pub(crate) async fn receive(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.recv().await?;
         self.held.fetch_sub(cost(&arrival), Ordering::Relaxed);
+        self.read.notify_one();
         Some(arrival)
     }
 
@@ -95,6 +115,7 @@ impl Waiting {
         let count = self.arrivals.recv_many(out, max).await;
         let read: usize = out.iter().skip(before).map(cost).sum();
         self.held.fetch_sub(read, Ordering::Relaxed);
+        self.read.notify_one();
         count
     }
 }
@@ -122,6 +143,7 @@ mod tests {
         Arrival::Message {
             bytes: Bytes::from(vec![0; length]),
             subject: "agent.alpha.inbox".into(),
+            handle: None,
         }
     }
 

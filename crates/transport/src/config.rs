@@ -14,8 +14,11 @@ use crate::Error;
 pub struct Config {
     /// `nats://host:port` or `tls://host:port`, tried in turn. Credentials do not belong here.
     pub servers: Vec<String>,
-    /// The one subject that is subscribed.
+    /// The one subject that mail comes to.
     pub inbox: String,
+    /// The JetStream mailbox that keeps this mail; without one, core NATS loses what comes while nobody
+    /// listens. It is asked for at every connect, and while there is none, core NATS serves.
+    pub mailbox: Option<Mailbox>,
     /// Where answers to this connection alone may go, such as `_INBOX_alpha`: under a shared `_INBOX` one
     /// agent can read another's mail.
     pub reply_prefix: String,
@@ -45,6 +48,7 @@ impl Config {
         Self {
             servers,
             inbox: inbox.into(),
+            mailbox: None,
             reply_prefix: reply_prefix.into(),
             name: "signet".to_owned(),
             max_bytes: 240 * 1024,
@@ -96,6 +100,7 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("servers", &servers)
             .field("inbox", &self.inbox)
+            .field("mailbox", &self.mailbox)
             .field("reply_prefix", &self.reply_prefix)
             .field("name", &self.name)
             .field("max_bytes", &self.max_bytes)
@@ -104,6 +109,31 @@ impl fmt::Debug for Config {
             .field("login", &self.login)
             .field("tls", &self.tls)
             .finish()
+    }
+}
+
+/// The durable pull consumer that an agent's mail is read from, and the stream that keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mailbox {
+    /// The stream.
+    pub stream: String,
+    /// The consumer.
+    pub consumer: String,
+}
+
+impl Mailbox {
+    /// The mailbox of an agent in the household's stream.
+    #[must_use]
+    pub fn of(agent: &str) -> Self {
+        Self {
+            stream: STREAM.to_owned(),
+            consumer: agent.to_owned(),
+        }
+    }
+
+    /// The subject that asks JetStream for `verb` about this mailbox.
+    pub(crate) fn api(&self, verb: &str) -> String {
+        format!("$JS.API.{verb}.{}.{}", self.stream, self.consumer)
     }
 }
 
@@ -227,6 +257,8 @@ fn login_file(path: &Path, reason: &str) -> Error {
     }
 }
 
+/// The stream of every mailbox of a household.
+pub const STREAM: &str = "AGENT_INBOX";
 /// What the client library may read ahead of the session, which keeps it empty: one look at the socket
 /// brings at most 8 MiB.
 const SUBSCRIPTION: usize = 8_192;

@@ -62,6 +62,9 @@ pub enum Error {
     /// The connection was drained or its inbox dropped; it does not come back.
     #[error("the NATS connection was closed: connect anew")]
     Closed,
+    /// The message that is to be settled was in a store that the broker lost.
+    #[error("the mailbox was made anew since this message came: there is nothing to settle")]
+    Stale,
     /// More bytes than this side or the server takes in one message.
     #[error("a message of {length} bytes is over the limit of {limit}: send less at once")]
     TooLarge {
@@ -75,6 +78,14 @@ pub enum Error {
     Subject {
         /// The subject as given.
         subject: String,
+    },
+    /// The server did not make what was asked of it.
+    #[error("{what}: {reason}")]
+    Setup {
+        /// The stream or the consumer.
+        what: String,
+        /// The server's words.
+        reason: String,
     },
     /// The server did not confirm in time that everything published before the drain reached it.
     #[error(

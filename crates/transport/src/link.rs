@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::client::Client;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::backlog::{Backlog, Offered};
-use crate::session::{End, Outlet, Session};
+use crate::connection::Connection;
+use crate::outlet::{End, Live, Outlet, Stop};
 use crate::signals::Signals;
+use crate::store::Store;
 use crate::{Arrival, Backoff, Config, Error};
 
 /// What is known of the connection.
@@ -21,14 +23,14 @@ use crate::{Arrival, Backoff, Config, Error};
 pub(crate) enum Link {
     /// Being restored; the error of the last try.
     Down(Option<Error>),
-    Up(Client),
+    Up(Live),
     Closed,
 }
 
 impl Link {
-    pub(crate) fn client(&self) -> Result<&Client, Error> {
+    pub(crate) fn live(&self) -> Result<&Live, Error> {
         match self {
-            Self::Up(client) => Ok(client),
+            Self::Up(live) => Ok(live),
             Self::Down(why) => Err(why.clone().unwrap_or(Error::Disconnected)),
             Self::Closed => Err(Error::Closed),
         }
@@ -40,12 +42,10 @@ impl Link {
     }
 }
 
-/// Asks the supervisor to drain, and carries the outcome back.
-pub(crate) type Stop = oneshot::Sender<Result<(), Error>>;
-
 pub(crate) struct Supervisor {
     config: Config,
     outlet: Outlet,
+    store: Arc<Store>,
     stops: mpsc::Receiver<Stop>,
     backoff: Backoff,
     tries: usize,
@@ -66,6 +66,7 @@ impl Supervisor {
         Self {
             config,
             outlet,
+            store: Arc::default(),
             stops,
             backoff: Backoff::new(),
             tries: 0,
@@ -87,14 +88,17 @@ impl Supervisor {
             if self.outlet.arrivals.send(Arrival::Disconnected).await == Offered::Unwanted {
                 return End::Unwanted;
             }
-            let mut session = match self.restore().await {
-                Ok(session) => session,
+            let mut connection = match self.restore().await {
+                Ok(connection) => connection,
                 Err(end) => return end,
             };
-            if let Some(end) = session.hand_over(&mut self.stops).await {
+            if let Some(end) = connection.hand_over(&mut self.stops).await {
                 return end;
             }
-            if session.proved() {
+            if connection.stopped() {
+                return self.closed().await;
+            }
+            if connection.proved() {
                 self.backoff.reset();
             }
             tracing::warn!("lost the connection to the NATS server");
@@ -102,21 +106,44 @@ impl Supervisor {
     }
 
     /// Tries until there is a connection, or nobody wants one any more.
-    async fn restore(&mut self) -> Result<Session, End> {
+    async fn restore(&mut self) -> Result<Connection, End> {
         let mut told = None;
         loop {
             let wait = self.wait();
             tokio::select! {
                 biased;
-                stop = self.stops.recv() => {
-                    return Err(End::asked(stop, Err(Error::Disconnected)));
-                }
+                stop = self.stops.recv() => return Err(self.stop(stop).await),
                 () = self.outlet.arrivals.closed() => return Err(End::Unwanted),
                 () = sleep(wait) => {}
             }
             match self.attempt().await {
-                Ok(session) => return Ok(session),
+                Ok(connection) => return Ok(connection),
                 Err(error) => self.report(error, &mut told).await,
+            }
+        }
+    }
+
+    /// Nothing is read any more, and there is no connection to send over: only the end is waited for.
+    async fn stop(&mut self, stop: Option<Stop>) -> End {
+        match stop {
+            Some(Stop::Closing(done)) => End::Asked(done, Err(Error::Disconnected)),
+            Some(Stop::Reading) => {
+                self.outlet.send(Arrival::Stopped).await;
+                self.closed().await
+            }
+            None => End::Unwanted,
+        }
+    }
+
+    async fn closed(&mut self) -> End {
+        loop {
+            tokio::select! {
+                () = self.outlet.arrivals.closed() => return End::Unwanted,
+                stop = self.stops.recv() => match stop {
+                    Some(Stop::Closing(done)) => return End::Asked(done, Err(Error::Disconnected)),
+                    Some(Stop::Reading) => {}
+                    None => return End::Unwanted,
+                },
             }
         }
     }
@@ -130,7 +157,7 @@ impl Supervisor {
         }
     }
 
-    async fn attempt(&mut self) -> Result<Session, Error> {
+    async fn attempt(&mut self) -> Result<Connection, Error> {
         let servers = &self.config.servers;
         let server = servers
             .get(self.tries % servers.len().max(1))
@@ -147,22 +174,15 @@ impl Supervisor {
                 heard.hear(event);
                 std::future::ready(())
             });
-        let client = match timeout(CONNECT_LIMIT, options.connect(server.as_str())).await {
-            Ok(connected) => connected.map_err(|e| Error::from_connect(server.clone(), &e))?,
-            Err(_) => {
-                return Err(Error::Unreachable {
-                    server,
-                    reason: "timed out".into(),
-                });
-            }
-        };
-        let session = Session::open(
+        let client = connect(options, &server).await?;
+        let opened = Connection::open(
             client,
+            &self.config,
+            &self.store,
             signals,
-            self.config.inbox.clone(),
             self.outlet.clone(),
         );
-        session
+        opened
             .await
             .map_err(|reason| Error::Unreachable { server, reason })
     }
@@ -184,6 +204,21 @@ impl Supervisor {
                 .await;
         }
         *told = Some(error);
+    }
+}
+
+/// One connection to one server.
+pub(crate) async fn connect(
+    options: async_nats::ConnectOptions,
+    server: &str,
+) -> Result<Client, Error> {
+    let unreachable = || Error::Unreachable {
+        server: server.to_owned(),
+        reason: "timed out".into(),
+    };
+    match timeout(CONNECT_LIMIT, options.connect(server)).await {
+        Ok(connected) => connected.map_err(|e| Error::from_connect(server.to_owned(), &e)),
+        Err(_) => Err(unreachable()),
     }
 }
 

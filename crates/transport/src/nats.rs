@@ -1,51 +1,16 @@
-//! The two handles of a connection: [`Nats`] to send and stop, [`Inbox`] to receive.
+//! The two ends of a connection: [`Nats`] to send and stop, [`Inbox`] to receive.
 
 use std::time::Duration;
 
 use async_nats::PublishErrorKind;
-use async_nats::client::Client;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backlog::{Waiting, backlog};
-use crate::link::{Link, Stop, Supervisor};
+use crate::link::{Link, Supervisor};
+use crate::outlet::{Live, Stop};
 use crate::session::DRAIN_LIMIT;
-use crate::{Config, Error};
-
-/// One thing that came from the connection, in the order in which it came.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Arrival {
-    /// A message of at most `max_bytes`.
-    Message {
-        /// Its payload.
-        bytes: Bytes,
-        /// The subject it was sent to.
-        subject: String,
-    },
-    /// A message over `max_bytes`: nothing was done with it but this.
-    Oversized {
-        /// Its length in bytes.
-        length: usize,
-        /// Its first KiB.
-        head: Bytes,
-    },
-    /// Too much waited to be read, and messages were dropped. Their senders hold them until a receipt.
-    Gap {
-        /// How many at least: in a flood the client library loses count too.
-        at_least: u64,
-    },
-    /// The connection is up and the subscription in effect: what is sent to it from now on arrives.
-    Connected,
-    /// There is no connection. It is being restored; what is sent to us meanwhile is lost.
-    Disconnected,
-    /// The server refused something: the login, a subscription, a publish. It says so in its own words,
-    /// some time after the call that it concerns.
-    Refused {
-        /// The server's words, at most 256 characters.
-        what: String,
-    },
-}
+use crate::{Arrival, Config, Confirmation, Error, Handle, Settlement};
 
 /// What arrives. It must be read: when nobody does, messages are dropped and `Arrival::Gap` counts them.
 /// Dropping it closes the connection.
@@ -86,7 +51,8 @@ impl Nats {
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
     pub async fn connect(config: Config) -> Result<(Self, Inbox), Error> {
         config.options()?;
-        let (arrived, arrivals) = backlog(config.capacity, config.capacity_bytes);
+        let least = if config.mailbox.is_some() { PULLED } else { 1 };
+        let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
         let (link_tx, link) = watch::channel(Link::Down(None));
         let (stop, stops) = mpsc::channel(1);
         let max_bytes = config.max_bytes;
@@ -111,7 +77,7 @@ impl Nats {
         if let Ok(Err(_)) = tokio::time::timeout(within, settled).await {
             return Err(Error::Closed);
         }
-        self.link.borrow().client().map(drop)
+        self.link.borrow().live().map(drop)
     }
 
     /// Whether the connection is up, as far as this side knows: a server that went silent is noticed
@@ -121,15 +87,26 @@ impl Nats {
         matches!(*self.link.borrow(), Link::Up(_))
     }
 
+    /// Whether our mail comes out of a mailbox at this moment.
+    #[must_use]
+    pub fn has_mailbox(&self) -> bool {
+        matches!(&*self.link.borrow(), Link::Up(live) if live.has_mailbox)
+    }
+
     /// Hands `bytes` to the connection. `Ok` promises nothing: they may be lost with the connection, and
-    /// the server may refuse them, which comes as `Arrival::Refused`. Waits while the connection is slower
+    /// the server may refuse them, which comes as `Arrival::Refused`. Whether the peer's mailbox holds them is
+    /// told by the [`Confirmation`], where this side was given a mailbox. Waits while the connection is slower
     /// than its users, and no longer than it lives.
     ///
     /// # Errors
     /// [`Error::Disconnected`] at once when it is down; [`Error::TooLarge`], [`Error::Subject`],
     /// [`Error::Closed`].
-    pub async fn publish(&self, subject: String, bytes: Bytes) -> Result<(), Error> {
-        let client = self.client()?;
+    pub async fn publish(&self, subject: String, bytes: Bytes) -> Result<Confirmation, Error> {
+        let Live {
+            client,
+            confirmations,
+            ..
+        } = self.live()?;
         let limit = self.max_bytes.min(client.max_payload());
         let length = bytes.len();
         if length > limit {
@@ -138,12 +115,37 @@ impl Nats {
         if !publishable(&subject) {
             return Err(Error::Subject { subject });
         }
-        let sent = client.publish(subject.clone(), bytes);
-        self.while_up(sent).await?.map_err(|e| match e.kind() {
+        let (sent, confirmation) = match confirmations {
+            Some(confirmations) => {
+                let (reply, confirmation) = confirmations.expect();
+                let sent = client.publish_with_reply(subject.clone(), reply, bytes);
+                (self.while_up(sent).await?, confirmation)
+            }
+            None => {
+                let sent = client.publish(subject.clone(), bytes);
+                (self.while_up(sent).await?, Confirmation::never())
+            }
+        };
+        sent.map(|()| confirmation).map_err(|e| match e.kind() {
             PublishErrorKind::InvalidSubject => Error::Subject { subject },
             PublishErrorKind::MaxPayloadExceeded => Error::TooLarge { length, limit },
             PublishErrorKind::Send => Error::Disconnected,
         })
+    }
+
+    /// Tells the broker what became of a message. `Ok` says that the word stands in the connection's queue; if
+    /// it is lost, the message comes again.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] when the handle is of a store that was lost meanwhile; [`Error::Disconnected`],
+    /// [`Error::Closed`].
+    pub async fn settle(&self, handle: &Handle, settlement: Settlement) -> Result<(), Error> {
+        let live = self.live()?;
+        if handle.era() != live.store.era() {
+            return Err(Error::Stale);
+        }
+        let sent = live.client.publish(handle.reply(), settlement.payload());
+        self.while_up(sent).await?.map_err(|_| Error::Disconnected)
     }
 
     /// Waits until what was published before has been given to the socket. That is not yet the server:
@@ -152,10 +154,21 @@ impl Nats {
     /// # Errors
     /// [`Error::Disconnected`] when the connection is, or went, down; [`Error::Closed`].
     pub async fn flush(&self) -> Result<(), Error> {
-        let client = self.client()?;
-        self.while_up(client.flush())
+        let live = self.live()?;
+        self.while_up(live.client.flush())
             .await?
             .map_err(|_| Error::Disconnected)
+    }
+
+    /// The first half of a clean stop: hands over what is under way, then [`Arrival::Stopped`]. What comes
+    /// later stays in the mailbox, or is lost on core NATS. Sending and settling go on until
+    /// [`Nats::drain`]; the inbox is to be read until it ends.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn stop_reading(&self) -> Result<(), Error> {
+        let asked = self.stop.send(Stop::Reading).await;
+        asked.map_err(|_| Error::Closed)
     }
 
     /// A clean stop. Refuses further publishes; sends a round trip behind everything published before;
@@ -168,16 +181,17 @@ impl Nats {
     /// dropped).
     pub async fn drain(self) -> Result<(), Error> {
         let (done, outcome) = oneshot::channel();
-        self.stop.send(done).await.map_err(|_| Error::Closed)?;
+        let stop = self.stop.send(Stop::Closing(done)).await;
+        stop.map_err(|_| Error::Closed)?;
         match tokio::time::timeout(DRAIN_LIMIT + GRACE, outcome).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Error::Undrained),
         }
     }
 
-    fn client(&self) -> Result<Client, Error> {
+    fn live(&self) -> Result<Live, Error> {
         match &*self.link.borrow() {
-            Link::Up(client) => Ok(client.clone()),
+            Link::Up(live) => Ok(live.clone()),
             Link::Down(_) => Err(Error::Disconnected),
             Link::Closed => Err(Error::Closed),
         }
@@ -200,3 +214,5 @@ fn publishable(subject: &str) -> bool {
 }
 
 const GRACE: Duration = Duration::from_secs(1);
+/// A mailbox is read in batches, and two of them may be under way.
+const PULLED: usize = 1_024;

@@ -3,59 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::client::Client;
 use async_nats::{Message, PublishError, Subscriber};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::backlog::{Backlog, Offered};
-use crate::link::{Link, Stop};
+use crate::backlog::Offered;
+use crate::confirm::Listener;
+use crate::link::Link;
+use crate::outlet::{End, Live, Outlet, Step, Stop};
 use crate::signals::Signals;
 use crate::{Arrival, Error};
 
-/// Where everything goes that a session learns.
-#[derive(Clone)]
-pub(crate) struct Outlet {
-    pub(crate) arrivals: Backlog,
-    pub(crate) link: Arc<watch::Sender<Link>>,
-    pub(crate) max_bytes: usize,
-}
-
-impl Outlet {
-    pub(crate) async fn send(&self, arrival: Arrival) -> Step {
-        match self.arrivals.send(arrival).await {
-            Offered::Unwanted => Step::Unwanted,
-            _ => Step::On,
-        }
-    }
-}
-
-/// Why a connection is not restored.
-pub(crate) enum End {
-    Unwanted,
-    Asked(Stop, Result<(), Error>),
-}
-
-impl End {
-    pub(crate) fn asked(stop: Option<Stop>, outcome: Result<(), Error>) -> Self {
-        stop.map_or(Self::Unwanted, |done| Self::Asked(done, outcome))
-    }
-}
-
-/// What follows from one event.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Step {
-    On,
-    Returned,
-    Lost,
-    Unwanted,
-}
-
 pub(crate) struct Session {
-    client: Client,
+    live: Live,
+    /// Why there is no mailbox, where one was asked for.
+    without: Option<String>,
     subscriber: Subscriber,
     signals: Arc<Signals>,
     inbox: String,
@@ -67,24 +32,30 @@ pub(crate) struct Session {
     trips: u64,
     proved: bool,
     draining: bool,
+    stopped: bool,
     next_gap: Instant,
+    _listener: Option<Listener>,
 }
 
 impl Session {
     /// Subscribes, and sends a round trip to prove it.
     pub(crate) async fn open(
-        client: Client,
+        live: Live,
+        without: Option<String>,
         signals: Arc<Signals>,
         inbox: String,
         outlet: Outlet,
+        listener: Option<Listener>,
     ) -> Result<Self, String> {
+        let client = &live.client;
         let subscriber = client
             .subscribe(inbox.clone())
             .await
             .map_err(|e| e.to_string())?;
         let mark = format!("signet-transport round trip {}", client.new_inbox());
         let mut session = Self {
-            client,
+            live,
+            without,
             subscriber,
             signals,
             inbox,
@@ -94,7 +65,9 @@ impl Session {
             trips: 0,
             proved: false,
             draining: false,
+            stopped: false,
             next_gap: Instant::now(),
+            _listener: listener,
         };
         session.round_trip().await.map_err(|e| e.to_string())?;
         Ok(session)
@@ -104,15 +77,23 @@ impl Session {
         self.proved
     }
 
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// Until the connection is lost (`None`) or to be closed.
     pub(crate) async fn hand_over(&mut self, stops: &mut mpsc::Receiver<Stop>) -> Option<End> {
         let proof = Instant::now() + PROOF_LIMIT;
         loop {
             let step = tokio::select! {
                 biased;
-                stop = stops.recv() => return Some(self.stop(stop).await),
+                stop = stops.recv() => match stop {
+                    Some(Stop::Reading) => self.stop_reading().await,
+                    Some(Stop::Closing(done)) => return Some(self.close(done).await),
+                    None => return Some(End::Unwanted),
+                },
                 () = self.outlet.arrivals.closed() => return Some(End::Unwanted),
-                () = self.signals.raised() => self.relay().await,
+                () = self.signals.raised() => self.outlet.relay(&self.signals).await,
                 () = sleep_until(self.next_gap), if self.signals.gap_open() => self.tell_gap().await,
                 message = self.subscriber.next() => match message {
                     Some(message) => self.deliver_ready(message).await,
@@ -136,9 +117,19 @@ impl Session {
         if std::mem::replace(&mut self.proved, true) {
             return Step::On;
         }
-        self.outlet.link.send_replace(Link::Up(self.client.clone()));
+        self.outlet.link.send_replace(Link::Up(self.live.clone()));
         tracing::info!("connected to the NATS server");
-        let step = self.outlet.send(Arrival::Connected).await;
+        let why = self.without.clone();
+        let news = [
+            Some(Arrival::Connected),
+            why.map(|why| Arrival::NoMailbox { why }),
+        ];
+        let mut step = Step::On;
+        for arrival in news.into_iter().flatten().chain([Arrival::Drained]) {
+            if step == Step::On {
+                step = self.outlet.send(arrival).await;
+            }
+        }
         if self.signals.lost() {
             Step::Lost
         } else {
@@ -175,7 +166,7 @@ impl Session {
                 Step::On
             };
         }
-        let message = cap(message, self.outlet.max_bytes);
+        let message = self.outlet.cap(message, None);
         if self.draining {
             return self.outlet.send(message).await;
         }
@@ -194,19 +185,6 @@ impl Session {
         }
     }
 
-    async fn relay(&self) -> Step {
-        for arrival in self.signals.take_refusals() {
-            if self.outlet.send(arrival).await == Step::Unwanted {
-                return Step::Unwanted;
-            }
-        }
-        if self.signals.lost() {
-            Step::Lost
-        } else {
-            Step::On
-        }
-    }
-
     /// One gap a second at most: in a flood every message could be one.
     async fn tell_gap(&mut self) -> Step {
         self.next_gap = Instant::now() + GAP_EVERY;
@@ -222,24 +200,30 @@ impl Session {
         self.outlet.link.send_replace(Link::Down(None));
         while let Some(Some(message)) = unconstrained(self.subscriber.next()).now_or_never() {
             if !message.payload.starts_with(self.mark.as_bytes()) {
-                self.outlet.send(cap(message, self.outlet.max_bytes)).await;
+                self.outlet.send(self.outlet.cap(message, None)).await;
             }
         }
-        self.relay().await;
+        self.outlet.relay(&self.signals).await;
         self.tell_gap().await;
     }
 
-    async fn stop(&mut self, stop: Option<Stop>) -> End {
+    /// Hands over what is under way to us, then says that this was all.
+    async fn stop_reading(&mut self) -> Step {
+        // What the round trip does not bring back in time is what core NATS may lose.
+        let _ = timeout(DRAIN_LIMIT, self.drain()).await;
+        self.tell_gap().await;
+        self.stopped = true;
+        self.outlet.send(Arrival::Stopped).await
+    }
+
+    async fn close(&mut self, done: oneshot::Sender<Result<(), Error>>) -> End {
         self.outlet.link.send_replace(Link::Closed);
-        if stop.is_none() {
-            return End::Unwanted;
-        }
         let drained = timeout(DRAIN_LIMIT, self.drain())
             .await
             .unwrap_or(Err(Error::Undrained));
         self.tell_gap().await;
         self.signals.retire();
-        End::asked(stop, drained)
+        End::Asked(done, drained)
     }
 
     /// Everything published stands before the marker on its way to the server, everything that was under
@@ -273,26 +257,10 @@ impl Session {
     async fn round_trip(&mut self) -> Result<(), PublishError> {
         self.trips += 1;
         self.marker = Bytes::from(format!("{} {}", self.mark, self.trips));
-        self.client
+        self.live
+            .client
             .publish(self.inbox.clone(), self.marker.clone())
             .await
-    }
-}
-
-fn cap(message: Message, max_bytes: usize) -> Arrival {
-    let Message {
-        payload, subject, ..
-    } = message;
-    if payload.len() <= max_bytes {
-        return Arrival::Message {
-            bytes: payload,
-            subject: subject.to_string(),
-        };
-    }
-    let head = payload.get(..HEAD).unwrap_or(&payload);
-    Arrival::Oversized {
-        length: payload.len(),
-        head: Bytes::copy_from_slice(head),
     }
 }
 
@@ -304,4 +272,3 @@ const MARKER_REPEAT: Duration = Duration::from_millis(500);
 /// Messages handed over before anything else is looked at.
 const AT_ONCE: usize = 1_024;
 const GAP_EVERY: Duration = Duration::from_secs(1);
-const HEAD: usize = 1024;

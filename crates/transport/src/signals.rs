@@ -76,6 +76,12 @@ impl Signals {
             .collect()
     }
 
+    /// This connection is left, though it stands: there is something better.
+    pub(crate) fn leave(&self) {
+        self.lose();
+        self.raised.notify_one();
+    }
+
     /// This connection is over: what its client still tells concerns nobody.
     pub(crate) fn retire(&self) {
         self.lost.store(true, Ordering::Release);

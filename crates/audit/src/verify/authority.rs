@@ -1,57 +1,46 @@
 //! Whose signatures count: the certificates that the log itself pinned, in the order it did.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::TrustChange;
 use signet_proto::envelope::Message;
-use signet_proto::ids::{AgentId, Digest, PrincipalId};
-use signet_proto::keys::{Purpose, VerifyKey};
+use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::keys::Purpose;
 use signet_proto::statement::Revocation;
+use signet_proto::trust::Principal;
 
 /// What `genesis` and `trust` lines made known so far.
 #[derive(Debug, Default)]
 pub(super) struct Authority {
     me: Option<AgentId>,
-    roots: BTreeMap<PrincipalId, Pinned>,
+    roots: BTreeMap<PrincipalId, Principal>,
     agents: BTreeMap<AgentId, Known>,
-}
-
-#[derive(Debug)]
-struct Pinned {
-    root: VerifyKey,
-    next_root: Digest,
-    serial: u64,
-}
-
-impl Pinned {
-    fn of(certificate: &Certificate) -> Self {
-        Self {
-            root: certificate.root.clone(),
-            next_root: certificate.next_root,
-            serial: certificate.serial,
-        }
-    }
-
-    fn is_succeeded_by(&self, root: &VerifyKey) -> bool {
-        Digest::of(&[root.as_bytes()]) == self.next_root
-    }
 }
 
 #[derive(Debug)]
 struct Known {
     principal: PrincipalId,
-    certificates: VecDeque<Certificate>,
+    certificates: VecDeque<Arc<Certificate>>,
 }
 
-/// What is known of a message's signature.
-pub(super) enum Proof {
-    /// It holds.
-    Signed,
-    /// No certificate of this key stands in what was read.
-    Uncertified,
-    /// It does not hold.
-    Forged(&'static str),
+/// Why the message is not signed by the key that `certificate` certifies, if so.
+pub(super) fn forgery(certificate: &Certificate, message: &Message) -> Option<&'static str> {
+    let headers = &message.headers;
+    if certificate.principal != headers.principal_id {
+        Some("the message's principal-id is not its sender's")
+    } else if !certificate.covers(headers.timestamp) {
+        Some("the sender's certificate was not valid at the message's timestamp")
+    } else if !certificate.signing_key.verify(
+        Purpose::Message,
+        &message.signed_parts(),
+        message.signature(),
+    ) {
+        Some("the message's signature does not hold")
+    } else {
+        None
+    }
 }
 
 impl Authority {
@@ -81,7 +70,7 @@ impl Authority {
             | TrustChange::Withdrawn
             | TrustChange::Revoked => Ok(()),
             TrustChange::RootReplaced => {
-                let pinned = Pinned::of(certificate);
+                let pinned = Principal::of(certificate);
                 self.roots.insert(certificate.principal.clone(), pinned);
                 self.bind(certificate)
             }
@@ -94,8 +83,8 @@ impl Authority {
     /// A revocation counts when the pinned root signed it.
     pub(super) fn admit_revocation(&self, revocation: &Revocation) -> Result<(), &'static str> {
         let pinned = self.roots.get(&revocation.principal);
-        let counts = |pinned: &Pinned| {
-            pinned.root == revocation.root || pinned.is_succeeded_by(&revocation.root)
+        let counts = |pinned: &Principal| {
+            *pinned.root() == revocation.root || pinned.is_succeeded_by(&revocation.root)
         };
         match pinned.is_some_and(counts) {
             true => Ok(()),
@@ -106,12 +95,12 @@ impl Authority {
     fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
         // A person may trust an agent again by the certificate it had before its root was succeeded.
         let known = self.agents.get(&certificate.agent);
-        if known.is_some_and(|known| known.certificates.contains(certificate)) {
+        if known.is_some_and(|known| known.has(certificate)) {
             return Ok(());
         }
         // Our own keys are changed by our own person, perhaps more than once between two starts.
         if self.me.as_ref() == Some(&certificate.agent) {
-            let pinned = Pinned::of(certificate);
+            let pinned = Principal::of(certificate);
             self.roots.insert(certificate.principal.clone(), pinned);
         }
         if !self.admits_root(certificate) {
@@ -138,45 +127,24 @@ impl Authority {
         let pinned = self
             .roots
             .entry(certificate.principal.clone())
-            .or_insert_with(|| Pinned::of(certificate));
-        let same = pinned.root == certificate.root;
+            .or_insert_with(|| Principal::of(certificate));
+        let same = *pinned.root() == certificate.root;
         let succeeds = !same && pinned.is_succeeded_by(&certificate.root);
-        if succeeds || (same && certificate.serial >= pinned.serial) {
-            *pinned = Pinned::of(certificate);
+        if succeeds || (same && certificate.serial >= pinned.seen()) {
+            *pinned = Principal::of(certificate);
         }
         same || succeeds
     }
 
-    /// Whether the message is signed by a certified key of the agent that it names as its sender.
-    pub(super) fn prove(&mut self, message: &Message) -> Proof {
-        if message
-            .form
-            .method()
-            .is_some_and(|method| method.is_handshake())
-        {
+    /// The certificate by which the message has to be proven, when one is known of the key that it
+    /// names and the agent that it names as its sender.
+    pub(super) fn certificate(&mut self, message: &Message) -> Option<Arc<Certificate>> {
+        let method = message.form.method();
+        if method.is_some_and(|method| method.is_handshake()) {
             self.learn_from_flight(message);
         }
-        let headers = &message.headers;
-        let Some(certificate) = self
-            .agents
-            .get(&headers.agent_id)
-            .and_then(|known| known.of(message))
-        else {
-            return Proof::Uncertified;
-        };
-        if certificate.principal != headers.principal_id {
-            Proof::Forged("the message's principal-id is not its sender's")
-        } else if !certificate.covers(headers.timestamp) {
-            Proof::Forged("the sender's certificate was not valid at the message's timestamp")
-        } else if !certificate.signing_key.verify(
-            Purpose::Message,
-            &message.signed_parts(),
-            message.signature(),
-        ) {
-            Proof::Forged("the message's signature does not hold")
-        } else {
-            Proof::Signed
-        }
+        let known = self.agents.get(&message.headers.agent_id);
+        known.and_then(|known| known.of(message)).cloned()
     }
 
     /// A flight's own certificate counts when its root was pinned for an agent that was bound.
@@ -193,7 +161,7 @@ impl Authority {
         // A successor is pinned by its own line, once a session stands; here it only counts.
         let pinned = self.roots.get(&certificate.principal);
         let counts = pinned.is_some_and(|pinned| {
-            pinned.root == certificate.root || pinned.is_succeeded_by(&certificate.root)
+            *pinned.root() == certificate.root || pinned.is_succeeded_by(&certificate.root)
         });
         if bound && counts {
             let known = self.agents.get_mut(&certificate.agent);
@@ -205,18 +173,24 @@ impl Authority {
 }
 
 impl Known {
+    fn has(&self, certificate: &Certificate) -> bool {
+        self.certificates
+            .iter()
+            .any(|known| **known == *certificate)
+    }
+
     fn learn(&mut self, certificate: &Certificate) {
-        if self.certificates.contains(certificate) {
+        if self.has(certificate) {
             return;
         }
         if self.certificates.len() >= CERTIFICATES {
             self.certificates.pop_front();
         }
-        self.certificates.push_back(certificate.clone());
+        self.certificates.push_back(Arc::new(certificate.clone()));
     }
 
     /// The newest certificate of the key that signed.
-    fn of(&self, message: &Message) -> Option<&Certificate> {
+    fn of(&self, message: &Message) -> Option<&Arc<Certificate>> {
         self.certificates
             .iter()
             .rev()

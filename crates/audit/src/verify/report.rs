@@ -44,6 +44,16 @@ pub struct LogReport {
     pub skipped: u64,
     /// Torn tails that were set aside.
     pub recoveries: u64,
+    /// Checkpoints that hold.
+    pub checkpoints: u64,
+    /// The last line that a checkpoint covers.
+    pub proven: Option<Head>,
+    /// The months (`YYYY-MM`), or files, whose first line names no key for checkpoints.
+    pub unpromised: Vec<String>,
+    /// What the logs of peers, given too, remember of this one.
+    pub witnesses: Vec<Witness>,
+    /// Whether contents and signatures were left out.
+    pub links_only: bool,
     /// What is wrong; the first hundred.
     pub faults: Vec<Fault>,
     /// How many faults more there are.
@@ -57,12 +67,21 @@ pub struct LogReport {
 pub struct Fault {
     /// In which file.
     pub file: PathBuf,
-    /// In which line of it, from 1.
+    /// In which line of it, from 1; 0 for what is wrong with the whole log.
     pub line: u64,
     /// Which `seq` it claims, if it can be read.
     pub seq: Option<u64>,
     /// What is wrong.
     pub what: String,
+}
+
+/// A peer whose log remembers a head of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// Whose log it is.
+    pub agent: AgentId,
+    /// The newest line that it remembers.
+    pub head: Head,
 }
 
 /// So many faults and notes of a log are told one by one.
@@ -121,7 +140,7 @@ impl LogReport {
         match (self.faults.len() as u64 + self.left_out, self.lines) {
             (0, 0) => format!("{name}: the log has no line."),
             (0, lines) => format!(
-                "{name}: the log holds from seq {}{} to {upto}: {} in {}, {}{}{}.",
+                "{name}: the log holds from seq {}{} to {upto}: {} in {}, {}{}{}; {}.",
                 self.first.unwrap_or_default(),
                 if self.is_partial() {
                     " (what stands before it was not given and is not proven)"
@@ -130,13 +149,18 @@ impl LogReport {
                 },
                 plural(lines, "line"),
                 plural(self.files, "file"),
-                plural(self.signed, "signature"),
+                if self.links_only {
+                    "signatures not looked at".to_owned()
+                } else {
+                    plural(self.signed, "signature")
+                },
                 self.part(
                     self.uncertified,
                     "message",
                     "whose certificate stands in an earlier file"
                 ),
                 self.part(self.skipped, "line", "without a message to prove"),
+                self.proof(),
             ),
             (faults, lines) => {
                 format!(
@@ -146,6 +170,76 @@ impl LogReport {
                 )
             }
         }
+    }
+
+    /// By whose word it is what was written, and up to which line.
+    fn proof(&self) -> String {
+        let own = match (&self.proven, self.unpromised.is_empty()) {
+            (Some(head), true) => format!("proven by its own checkpoints up to seq {}", head.seq),
+            (Some(head), false) => format!(
+                "proven by its own checkpoints up to seq {}, but for {}, where there are none",
+                head.seq,
+                printable(&self.unpromised.join(", "))
+            ),
+            (None, true) if !self.unpromised_only() => {
+                "proven by its chain alone, for it has no checkpoint yet".to_owned()
+            }
+            (None, _) => "proven by its chain alone, without checkpoints".to_owned(),
+        };
+        let seen = |witness: &Witness| {
+            format!(
+                "by the heads that {} logged up to seq {}",
+                witness.agent, witness.head.seq
+            )
+        };
+        let peers: Vec<String> = self.witnesses.iter().map(seen).collect();
+        match peers.is_empty() {
+            false => format!("{own}, and {}", peers.join(", and ")),
+            true if self.proven.is_some() => format!(
+                "{own}, and by no peer's head: an older state of it, or another version, would look the same"
+            ),
+            true => format!(
+                "{own}, and by no peer's head: cut off at its end or written anew, it would look the same"
+            ),
+        }
+    }
+
+    fn unpromised_only(&self) -> bool {
+        self.unpromised.len() as u64 == self.files
+    }
+
+    /// Another copy of this log differs from it.
+    pub(super) fn accuse(&mut self, files: &[PathBuf], seq: u64, others: &[PathBuf]) {
+        let other = others.last().map(|file| file.display().to_string());
+        self.add(Fault {
+            file: files.last().cloned().unwrap_or_default(),
+            line: 0,
+            seq: Some(seq),
+            what: format!(
+                "the line is another one in {}, which is a log of the same agent: there are two versions",
+                other.unwrap_or_default()
+            ),
+        });
+    }
+
+    /// A peer's log remembers heads that this one does not have.
+    pub(super) fn refute(&mut self, files: &[PathBuf], witness: &str, seqs: &[u64], count: u64) {
+        let told: Vec<String> = seqs.iter().map(u64::to_string).collect();
+        let lines = told.join(", ");
+        let more = if count > seqs.len() as u64 {
+            " and more"
+        } else {
+            ""
+        };
+        self.add(Fault {
+            file: files.last().cloned().unwrap_or_default(),
+            line: 0,
+            seq: None,
+            what: format!(
+                "{} that this agent signed and {witness} logged (its seq {lines}{more}) name no line of this log: lines were cut off or written anew, or this is an older copy or another version",
+                plural(count, "head")
+            ),
+        });
     }
 
     /// Whether the first line given is not the first of the log.
@@ -181,17 +275,24 @@ impl LogReport {
             let file = fault.file.to_string_lossy();
             json!({"file": file, "line": fault.line, "seq": fault.seq, "what": fault.what})
         };
+        let head = |head: Head| json!({"seq": head.seq, "sha256": head.hash.to_hex()});
+        let witness = |witness: &Witness| json!({"agent": witness.agent.as_str(), "head": head(witness.head)});
         json!({
             "log": self.name.to_string_lossy(),
             "agent": self.agent.as_ref().map(AgentId::as_str),
             "files": self.files,
             "lines": self.lines,
             "first": self.first,
-            "head": self.head.map(|head| json!({"seq": head.seq, "sha256": head.hash.to_hex()})),
+            "head": self.head.map(head),
             "signatures": self.signed,
             "uncertified": self.uncertified,
             "skipped": self.skipped,
             "recoveries": self.recoveries,
+            "checkpoints": self.checkpoints,
+            "proven": self.proven.map(head),
+            "months-without-key": self.unpromised,
+            "witnesses": self.witnesses.iter().map(witness).collect::<Vec<_>>(),
+            "links-only": self.links_only,
             "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
             "faults-left-out": self.left_out,
             "notes": self.notes,
@@ -203,7 +304,11 @@ impl LogReport {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.to_string_lossy();
-        write!(f, "{}, line {}", printable(&file), self.line)?;
+        write!(f, "{}", printable(&file))?;
+        // What is wrong with a log as a whole stands in no line.
+        if self.line > 0 {
+            write!(f, ", line {}", self.line)?;
+        }
         if let Some(seq) = self.seq {
             write!(f, ", seq {seq}")?;
         }

@@ -1,232 +1,309 @@
-//! One log, line by line.
+//! One log, line by line: in waves, whose lines are examined and proven on every core, and followed in
+//! their order between.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, TaskChange, Verdict};
-use signet_proto::ids::Digest;
+use signet_proto::certificate::Certificate;
+use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, Verdict};
+use signet_proto::envelope::Message;
+use signet_proto::ids::{AgentId, Digest};
 
-use super::agreement::{contradictions, forged_member};
-use super::authority::{Authority, Proof};
+use super::agreement::contradictions;
+use super::authority::{Authority, forgery};
+use super::examine::{Content, Examined, Raw, examine};
+use super::month::Month;
+use super::parallel;
 use super::report::{Fault, LogReport};
+use super::witness::{Recent, Seen, Testimony};
+use super::{Depth, Progress};
 use crate::chain::{Head, Tip};
 use crate::error::LogError;
 use crate::file::{measure, month_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Line, Mark};
+use crate::record::{Frame, Mark};
 
-pub(super) struct Walk {
+pub(super) struct Walk<'a, 'p> {
+    depth: Depth,
+    progress: &'a mut Progress<'p>,
     report: LogReport,
     authority: Authority,
     tip: Option<Tip>,
+    first: Option<u64>,
     /// The two last lines without a fault, the newer one second.
     sound: [Option<Head>; 2],
     file: PathBuf,
     previous: Option<PathBuf>,
-    place: u64,
     /// The kind of the line before in this file.
     before: Option<String>,
+    month: Month,
+    recent: Recent,
+    testimony: Option<Testimony>,
 }
 
-impl Walk {
-    /// Reads all `files` of one log, oldest first.
-    pub(super) fn over(name: PathBuf, files: &[PathBuf]) -> Result<LogReport, LogError> {
+/// What is known of a line when it was followed, and what is left to prove.
+struct Followed {
+    place: u64,
+    seq: Option<u64>,
+    hash: Digest,
+    misfit: bool,
+    faults: Vec<String>,
+    work: Work,
+}
+
+enum Work {
+    /// A line that could not be read.
+    Unreadable,
+    /// Nothing of it is left to prove.
+    None,
+    /// What it says of a message has to agree with the message.
+    Verdict(Box<Verdict>, Option<Arc<Certificate>>, Option<AgentId>),
+}
+
+/// A verdict proven.
+enum Proof {
+    None,
+    Skipped,
+    Uncertified,
+    Signed(Arc<Message>, Direction),
+}
+
+impl<'a, 'p> Walk<'a, 'p> {
+    /// Reads all `files` of one log, oldest first. What it can say about other logs, and be asked by
+    /// them, is kept when `testifies`.
+    pub(super) fn over(
+        name: PathBuf,
+        files: &[PathBuf],
+        testifies: bool,
+        depth: Depth,
+        progress: &'a mut Progress<'p>,
+    ) -> Result<(LogReport, Option<Testimony>), LogError> {
         let mut walk = Self {
+            depth,
+            progress,
             report: LogReport {
                 name,
+                links_only: depth == Depth::Links,
                 ..LogReport::default()
             },
             authority: Authority::default(),
             tip: None,
+            first: None,
             sound: [None; 2],
             file: PathBuf::new(),
             previous: None,
-            place: 0,
             before: None,
+            month: Month::default(),
+            recent: Recent::default(),
+            testimony: testifies.then(Testimony::default),
         };
         for (index, file) in files.iter().enumerate() {
             walk.read(file, index + 1 == files.len())?;
         }
         walk.report.agent = walk.authority.me().cloned();
-        Ok(walk.report)
+        Ok((walk.report, walk.testimony))
     }
 
     fn read(&mut self, file: &Path, is_last: bool) -> Result<(), LogError> {
+        self.month = Month::beside(file)?;
         let mut lines = RawLines::open(file)?;
         self.previous = Some(std::mem::replace(&mut self.file, file.to_owned()))
             .filter(|_| self.report.files > 0);
         self.report.files += 1;
         self.before = None;
         loop {
-            let next = lines.next_line()?;
-            self.place = lines.number;
-            match next {
-                RawLine::Whole(raw) => self.follow(raw),
-                RawLine::TooLong => self.skip(
-                    Digest([0; 32]),
-                    "the line is over 2 MiB, longer than a log writes",
-                ),
-                RawLine::Torn(bytes) if is_last => {
+            let (wave, end) = take_wave(&mut lines)?;
+            self.prove(wave)?;
+            self.progress.advance(lines.read);
+            lines.read = 0;
+            match end {
+                None => {}
+                Some(RawLine::Torn(bytes)) if is_last => {
                     break self.report.note(format!(
                         "{}: {bytes} bytes after the last newline are no line yet: the log is being written, or a crash tore them",
                         file.display()
                     ));
                 }
-                RawLine::Torn(_) => break self.fault(
+                Some(RawLine::Torn(_)) => break self.fault(
+                    lines.number,
                     None,
                     "behind this line the file ends within a line, and yet another file follows",
                 ),
-                RawLine::End => break,
+                Some(_) => break,
             }
         }
         if !is_last && self.before.as_deref() != Some(Mark::CLOSE) {
             self.fault(
+                lines.number,
                 None,
                 "the file does not end with `close`, and yet another file follows",
             );
         }
+        self.conclude_month(lines.number, is_last)
+    }
+
+    fn conclude_month(&mut self, place: u64, is_last: bool) -> Result<(), LogError> {
+        if let Some(what) = self.month.conclude(is_last)? {
+            self.fault(place, None, &what);
+        }
+        self.report.checkpoints += self.month.count;
+        self.report.proven = self.month.proven.or(self.report.proven);
+        if !self.month.is_promised() {
+            let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+            let name = month_of(&self.file).map_or(name, std::borrow::Cow::Borrowed);
+            self.report.unpromised.push(name.into_owned());
+        }
         Ok(())
     }
 
-    fn follow(&mut self, raw: Vec<u8>) {
-        let hash = Digest::of(&[&raw]);
-        let line = match Line::parse(raw) {
-            Ok(line) => line,
-            Err(error) => return self.skip(hash, &error.to_string()),
+    fn prove(&mut self, wave: Vec<Raw>) -> Result<(), LogError> {
+        let depth = self.depth;
+        let examined = parallel::map(wave, |raw| examine(raw, depth));
+        let mut followed = Vec::with_capacity(examined.len());
+        for line in examined {
+            followed.push(self.follow(line)?);
+        }
+        for (line, proof) in parallel::map(followed, prove) {
+            self.conclude(line, proof);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, line: Examined) -> Result<Followed, LogError> {
+        let mut followed = Followed {
+            place: line.place,
+            seq: None,
+            hash: line.hash,
+            misfit: false,
+            faults: Vec::new(),
+            work: Work::Unreadable,
         };
-        self.prove_link(&line);
-        self.prove_place(&line);
-        self.prove_content(&line);
-        self.before = Some(line.kind.clone());
+        match line.read {
+            Ok(content) => self.follow_content(content, &mut followed),
+            // A line that cannot be read still has a hash, and a place in the order.
+            Err(what) => {
+                followed.faults.push(what);
+                self.before = Some(String::new());
+                self.tip = self.tip.map(|tip| Tip {
+                    seq: tip.seq + 1,
+                    hash: line.hash,
+                    ts: tip.ts,
+                });
+            }
+        }
+        let head = followed.seq.map(|seq| Head {
+            seq,
+            hash: line.hash,
+        });
+        let kind = self.before.as_deref().unwrap_or_default();
+        let fault = self
+            .month
+            .follow(line.leaf, kind, head, self.authority.me())?;
+        followed.faults.extend(fault);
+        Ok(followed)
+    }
+
+    fn follow_content(&mut self, content: Content, followed: &mut Followed) {
+        let frame = &content.frame;
+        followed.seq = Some(frame.seq);
+        if let Some(what) = self.misfit(frame) {
+            followed.misfit = true;
+            followed.faults.push(what);
+        }
+        self.prove_place(frame, &mut followed.faults);
+        followed.faults.extend(content.faults);
+        if self.before.is_none() {
+            self.month.promise(content.checkpoint_key);
+        }
+        self.first.get_or_insert(frame.seq);
+        if let Some(testimony) = &mut self.testimony {
+            if testimony.lines.is_empty() {
+                testimony.first = frame.seq;
+                testimony.begins = (frame.seq != 1).then_some(frame.ts);
+            }
+            testimony.lines.push(followed.hash);
+        }
+        followed.work = self.follow_entry(content.entry, &mut followed.faults);
+        if let Some(mark) = &content.mark {
+            self.prove_mark(&content.frame, mark, &mut followed.faults);
+        }
+        self.recent.push(followed.hash);
+        self.before = Some(content.frame.kind);
         self.tip = Some(Tip {
-            seq: line.seq,
-            hash,
-            ts: line.ts,
-        });
-        self.report.lines += 1;
-        self.report.first.get_or_insert(line.seq);
-        if self.report.faults.is_empty() {
-            self.sound = [
-                self.sound[1],
-                Some(Head {
-                    seq: line.seq,
-                    hash,
-                }),
-            ];
-            self.report.head = self.sound[1];
-        }
-    }
-
-    /// A line that cannot be read still has a hash, and a place in the order.
-    fn skip(&mut self, hash: Digest, what: &str) {
-        self.fault(None, what);
-        self.report.lines += 1;
-        self.before = Some(String::new());
-        self.tip = self.tip.map(|tip| Tip {
-            seq: tip.seq + 1,
-            hash,
-            ts: tip.ts,
+            seq: content.frame.seq,
+            hash: followed.hash,
+            ts: content.frame.ts,
         });
     }
 
-    fn prove_link(&mut self, line: &Line) {
-        let frame = Frame {
-            seq: line.seq,
-            ts: line.ts,
-            prev: line.prev,
-            kind: String::new(),
-        };
-        let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
-        let Some(what) = before.and_then(|tip| tip.misfit(&frame)) else {
-            return;
-        };
-        if self.report.faults.is_empty() {
-            // Either of the two may be the one that was changed.
-            self.report.head = self.sound[0];
-        }
-        self.fault(
-            Some(line.seq),
-            &format!("{what}: it, or the line before, was changed, removed, moved or put in"),
-        );
+    fn misfit(&self, frame: &Frame) -> Option<String> {
+        let before = self.tip.or((frame.seq == 1).then_some(Tip::NONE));
+        let what = before.and_then(|tip| tip.misfit(frame))?;
+        Some(format!(
+            "{what}: it, or the line before, was changed, removed, moved or put in"
+        ))
     }
 
-    fn prove_place(&mut self, line: &Line) {
-        let seq = Some(line.seq);
-        if month_of(&self.file).is_some_and(|month| line.ts.month() != month) {
-            self.fault(seq, "`ts` lies in another month than the file name says");
+    fn prove_place(&self, frame: &Frame, faults: &mut Vec<String>) {
+        let mut fault = |what: &str| faults.push(what.to_owned());
+        if month_of(&self.file).is_some_and(|month| frame.ts.month() != month) {
+            fault("`ts` lies in another month than the file name says");
         }
-        let first = if line.seq == 1 { "genesis" } else { Mark::OPEN };
-        let is_beginning = [Mark::OPEN, "genesis"].contains(&line.kind.as_str());
+        let first = if frame.seq == 1 {
+            Mark::GENESIS
+        } else {
+            Mark::OPEN
+        };
+        let is_beginning = [Mark::OPEN, Mark::GENESIS].contains(&frame.kind.as_str());
         match self.before.as_deref() {
-            None if line.kind != first => self.fault(
-                seq,
-                "a file starts with `open`, and the first of all with `genesis`",
-            ),
-            Some(_) if is_beginning => self.fault(
-                seq,
-                "`genesis` and `open` stand only at the start of a file",
-            ),
-            Some(Mark::CLOSE) => self.fault(seq, "no line of a file stands behind its `close`"),
+            None if frame.kind != first => {
+                fault("a file starts with `open`, and the first of all with `genesis`");
+            }
+            Some(_) if is_beginning => {
+                fault("`genesis` and `open` stand only at the start of a file");
+            }
+            Some(Mark::CLOSE) => fault("no line of a file stands behind its `close`"),
             _ => {}
         }
     }
 
-    fn prove_content(&mut self, line: &Line) {
-        let seq = Some(line.seq);
-        if let Some(what) = forged_member(line) {
-            self.fault(seq, &what);
-        }
-        match (&line.entry, &line.mark) {
-            (Some(Entry::Genesis(own)), _) => self.authority.begin(own),
-            (Some(Entry::Trust(change, certificate)), _) => {
-                if let Err(what) = self.authority.pin(*change, certificate) {
-                    self.fault(seq, what);
-                }
+    fn follow_entry(&mut self, entry: Option<Entry>, faults: &mut Vec<String>) -> Work {
+        let done = match entry {
+            Some(Entry::Genesis(own)) => {
+                self.authority.begin(&own);
+                Ok(())
             }
-            (Some(Entry::Revoked(revocation)), _) => {
-                if let Err(what) = self.authority.admit_revocation(revocation) {
-                    self.fault(seq, what);
-                }
-            }
-            (Some(Entry::Message(verdict)), _) => self.prove_verdict(line.seq, verdict),
-            (Some(Entry::Handoff(handoff)), _) => self.prove_handoff(line.seq, handoff),
-            (None, Some(Mark::Open { previous, hash })) => self.prove_open(line, previous, *hash),
-            (None, Some(Mark::Recovery { file, bytes, hash })) => {
-                self.prove_recovery(line.seq, file, (*bytes, *hash))
-            }
-            _ => {}
-        }
+            Some(Entry::Trust(change, certificate)) => self.authority.pin(change, &certificate),
+            Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
+            Some(Entry::Message(verdict)) => return self.follow_verdict(verdict, faults),
+            Some(Entry::Handoff(handoff)) => self.prove_parties(&handoff),
+            _ => Ok(()),
+        };
+        faults.extend(done.err().map(str::to_owned));
+        Work::None
     }
 
-    fn prove_verdict(&mut self, seq: u64, verdict: &Verdict) {
-        for what in contradictions(verdict, self.authority.me()) {
-            self.fault(Some(seq), what);
+    fn follow_verdict(&mut self, verdict: Verdict, faults: &mut Vec<String>) -> Work {
+        let me = self.authority.me().cloned();
+        let mut certificate = None;
+        if let Evidence::Whole(message) = &verdict.evidence {
+            certificate = self.authority.certificate(message);
+            let is_partial = self.first.is_some_and(|first| first != 1);
+            let head = message
+                .headers
+                .audit_head
+                .filter(|_| verdict.direction == Direction::Out);
+            if head.is_some_and(|head| self.recent.refutes(&head, is_partial)) {
+                faults.push("the message names as head of this log a line that is not there before it: the log was written anew, or this is not the only copy of it".to_owned());
+            }
         }
-        let Evidence::Whole(message) = &verdict.evidence else {
-            self.report.skipped += 1;
-            return;
-        };
-        match self.authority.prove(message) {
-            Proof::Signed => self.report.signed += 1,
-            Proof::Uncertified if self.report.is_partial() => self.report.uncertified += 1,
-            Proof::Uncertified => self.fault(
-                Some(seq),
-                "no line before certifies the key that signed the message",
-            ),
-            Proof::Forged(what) => self.fault(Some(seq), what),
-        }
+        Work::Verdict(Box::new(verdict), certificate, me)
     }
 
-    /// Every mandate and every certificate of a chain bears its proof in itself.
-    fn prove_handoff(&mut self, seq: u64, line: &HandoffLine) {
-        let TaskChange::Offered(offered) = &line.change else {
-            return;
+    fn prove_parties(&self, line: &HandoffLine) -> Result<(), &'static str> {
+        let signet_proto::entry::TaskChange::Offered(offered) = &line.change else {
+            return Ok(());
         };
-        if offered.chain.prove().is_err() {
-            self.fault(
-                Some(seq),
-                "the chain of mandates does not hold: a signature or a link is wrong, or a step is wider than the one before",
-            );
-        }
         let last = offered.chain.last();
         let (from, to) = (Some(&last.from), Some(&last.to));
         let (me, peer) = (self.authority.me(), Some(&line.peer));
@@ -234,40 +311,44 @@ impl Walk {
             Direction::In => peer == from && (me.is_none() || me == to),
             Direction::Out => peer == to && (me.is_none() || me == from),
         };
-        if !ours {
-            self.fault(
-                Some(seq),
-                "the last mandate is not between this agent and the line's peer",
-            );
-        }
+        ours.then_some(())
+            .ok_or("the last mandate is not between this agent and the line's peer")
     }
 
-    fn prove_open(&mut self, line: &Line, previous: &str, hash: Digest) {
-        if hash != line.prev {
-            self.fault(Some(line.seq), "`sha256` of `open` is not its `prev`");
-        }
-        let given = self.previous.as_deref().and_then(Path::file_name);
-        if given.is_some_and(|given| given != previous) {
-            self.fault(
-                Some(line.seq),
-                "the file that `open` names as the one before was not given, or is missing",
-            );
+    fn prove_mark(&mut self, frame: &Frame, mark: &Mark, faults: &mut Vec<String>) {
+        match mark {
+            Mark::Open { previous, hash } => {
+                if *hash != frame.prev {
+                    faults.push("`sha256` of `open` is not its `prev`".to_owned());
+                }
+                let given = self.previous.as_deref().and_then(Path::file_name);
+                if given.is_some_and(|given| given != previous.as_str()) {
+                    faults.push(
+                        "the file that `open` names as the one before was not given, or is missing"
+                            .to_owned(),
+                    );
+                }
+            }
+            Mark::Recovery { file, bytes, hash } => {
+                faults.extend(self.prove_recovery(file, (*bytes, *hash)));
+            }
+            Mark::Close => {}
         }
     }
 
     /// The torn bytes need not be kept; if they are, they must be those that were recorded.
-    fn prove_recovery(&mut self, seq: u64, name: &str, recorded: (u64, Digest)) {
+    fn prove_recovery(&mut self, name: &str, recorded: (u64, Digest)) -> Option<String> {
         self.report.recoveries += 1;
         let is_plain = Path::new(name)
             .file_name()
             .is_some_and(|plain| plain == name);
         let torn = self.file.with_file_name(name);
         if !is_plain {
-            return self.fault(Some(seq), "`file` of `recovery` is not a plain file name");
+            return Some("`file` of `recovery` is not a plain file name".to_owned());
         }
         match measure(&torn) {
             Ok(found) if found != recorded => {
-                self.fault(Some(seq), "the torn bytes set aside are not those recorded")
+                return Some("the torn bytes set aside are not those recorded".to_owned());
             }
             Ok(_) => {}
             Err(_) => self.report.note(format!(
@@ -275,14 +356,118 @@ impl Walk {
                 torn.display()
             )),
         }
+        None
     }
 
-    fn fault(&mut self, seq: Option<u64>, what: &str) {
+    /// Takes a line into the report, in its order.
+    fn conclude(&mut self, line: Followed, proof: Proof) {
+        let report = &mut self.report;
+        if line.misfit && report.faults.is_empty() {
+            // Either of the two may be the one that was changed.
+            report.head = self.sound[0];
+        }
+        let mut faults = line.faults;
+        match proof {
+            Proof::Signed(message, direction) => {
+                report.signed += 1;
+                self.witness(&message, direction, line.seq);
+            }
+            Proof::Uncertified if self.first != Some(1) => report.uncertified += 1,
+            Proof::Uncertified => {
+                faults.push("no line before certifies the key that signed the message".to_owned());
+            }
+            Proof::Skipped => report.skipped += 1,
+            Proof::None => {}
+        }
+        for what in faults {
+            self.fault(line.place, line.seq, &what);
+        }
+        self.report.lines += 1;
+        let Some(seq) = line.seq else { return };
+        self.report.first.get_or_insert(seq);
+        if self.report.faults.is_empty() {
+            let hash = line.hash;
+            self.sound = [self.sound[1], Some(Head { seq, hash })];
+            self.report.head = self.sound[1];
+        }
+    }
+
+    fn witness(&mut self, message: &Message, direction: Direction, seq: Option<u64>) {
+        let Some(testimony) = &mut self.testimony else {
+            return;
+        };
+        let headers = &message.headers;
+        let (ours, theirs) = match direction {
+            Direction::In => (&headers.recipient_id, &headers.agent_id),
+            Direction::Out => (&headers.agent_id, &headers.recipient_id),
+        };
+        testimony.agent.get_or_insert_with(|| ours.clone());
+        if let (Direction::In, Some(head)) = (direction, headers.audit_head) {
+            testimony.seen.push(Seen {
+                sender: theirs.clone(),
+                head,
+                signed: headers.timestamp,
+                seq: seq.unwrap_or_default(),
+            });
+        }
+    }
+
+    fn fault(&mut self, line: u64, seq: Option<u64>, what: &str) {
         self.report.add(Fault {
             file: self.file.clone(),
-            line: self.place,
+            line,
             seq,
             what: what.to_owned(),
         });
     }
 }
+
+/// Proves what does not depend on any other line any more.
+fn prove(mut line: Followed) -> (Followed, Proof) {
+    let Work::Verdict(verdict, certificate, me) = std::mem::replace(&mut line.work, Work::None)
+    else {
+        return (line, Proof::None);
+    };
+    let found = contradictions(&verdict, me.as_ref());
+    line.faults.extend(found.into_iter().map(str::to_owned));
+    let Evidence::Whole(message) = verdict.evidence else {
+        return (line, Proof::Skipped);
+    };
+    let Some(certificate) = certificate else {
+        return (line, Proof::Uncertified);
+    };
+    match forgery(&certificate, &message) {
+        Some(what) => {
+            line.faults.push(what.to_owned());
+            (line, Proof::None)
+        }
+        None => (line, Proof::Signed(message, verdict.direction)),
+    }
+}
+
+/// The next lines of a file, and what ends them when the file does.
+fn take_wave(lines: &mut RawLines) -> Result<(Vec<Raw>, Option<RawLine>), LogError> {
+    let (mut wave, mut bytes) = (Vec::new(), 0);
+    let most = WAVE * parallel::workers();
+    while bytes < most {
+        let bytes_of_line = match lines.next_line()? {
+            RawLine::Whole(line) => {
+                bytes += line.len();
+                Some(line)
+            }
+            RawLine::TooLong => None,
+            end => return Ok((wave, Some(end))),
+        };
+        bytes += LEAST;
+        wave.push(Raw {
+            place: lines.number,
+            bytes: bytes_of_line,
+        });
+    }
+    Ok((wave, None))
+}
+
+/// Bytes that are read for each core before they are proven.
+const WAVE: usize = 512 * 1024;
+/// What a line costs at least, in bytes.
+const LEAST: usize = 64;

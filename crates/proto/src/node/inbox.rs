@@ -129,6 +129,7 @@ impl Inbox {
                 }
             }
             Did::SetAside => self.shelve(now, name, line.reason.clone()),
+            Did::Kept => drop(self.tries.remove(&name)),
             Did::Retried => {
                 if let Some(shelved) = self.quarantine.take(&name) {
                     self.release(&shelved.message);

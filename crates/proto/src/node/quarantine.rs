@@ -135,6 +135,23 @@ impl Node {
         Ok((number >= TRIES, outcome))
     }
 
+    /// Our agent has handled a message of the inbox, and keeps it there to answer it later.
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn handle_keep(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+    ) -> Result<Outcome, LocalError> {
+        let tries = self.tries_of(peer, message_id)?;
+        let mut outcome = Outcome::default();
+        let kept = (Did::Kept, tries.begun.max(1), None);
+        self.write_try(at, peer, message_id, kept, &mut outcome);
+        Ok(outcome)
+    }
+
     /// A person lets a message of the quarantine be tried again, from the first time.
     ///
     /// # Errors

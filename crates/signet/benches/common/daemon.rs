@@ -39,6 +39,7 @@ pub fn init(dir: &Path, agent: &str) -> Home {
         assert!(text.contains(&default), "{default} stands nowhere");
         text.replacen(&default, &bench, 1)
     });
+    let text = text.replacen("# mailbox = \"jetstream\"", "mailbox = \"core\"", 1);
     std::fs::write(&path, text).unwrap();
     home
 }

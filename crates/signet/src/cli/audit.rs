@@ -1,8 +1,10 @@
 //! `signet audit`: prove a log, or read it.
 
 mod open;
+mod progress;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,12 +12,16 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
 use signet_audit::{
-    Filter, Line, Lines, LogError, VerdictName, describe, log_files, read_file, verify,
+    Depth, Filter, Line, Lines, LogError, Progress, VerdictName, describe, log_files, read_file,
+    reconcile, verify_with,
 };
 use signet_proto::headers::MessageType;
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
+
+use progress::Bar;
 
 /// Prove an audit log, or read it.
 #[derive(Debug, Args)]
@@ -27,15 +33,23 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Prove chain, months, contents and every signature of logs, from their files alone.
+    /// Prove chain, months, checkpoints, contents and every signature of logs, from their files alone.
     ///
-    /// Exit status: 0 everything holds, 1 changed or damaged, 2 usage, 3 cannot be read.
-    /// Lines cut off at the end leave no trace in the files: compare the head that is printed with one
-    /// that a peer remembers.
+    /// Exit status: 0 everything holds, 1 changed, damaged or evidence missing, 2 usage, 3 cannot be read.
+    /// When the logs of several agents are given, each is a witness of the others: only that shows an
+    /// older copy, another version, or a log written anew by whoever has its keys.
     #[command(
-        after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify --json audit | jq .holds"
+        after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit verify --json audit | jq .holds"
     )]
     Verify(VerifyArgs),
+    /// Hold the logs of two agents against each other, message by message.
+    ///
+    /// Names every message that one of them has and the other lacks, and every head that does not fit.
+    /// Exit status: 0 they agree, 1 they contradict each other or do not hold, 2 usage, 3 cannot be read.
+    #[command(
+        after_help = "EXAMPLE:\n  signet audit reconcile audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit reconcile --json MINE THEIRS | jq '.contradictions[]'"
+    )]
+    Reconcile(ReconcileArgs),
     /// Show a log, one readable line a message.
     #[command(
         after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
@@ -56,6 +70,20 @@ struct VerifyArgs {
     /// Log directories, or single files.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Prove chain, months and checkpoints alone, without contents and signatures: much faster.
+    #[arg(long)]
+    links: bool,
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ReconcileArgs {
+    /// The log of one agent: its directory, or a file.
+    mine: PathBuf,
+    /// The log of the other.
+    theirs: PathBuf,
     /// Print the report as one JSON object.
     #[arg(long)]
     json: bool,
@@ -94,21 +122,24 @@ struct ShowArgs {
 pub(crate) fn run(args: AuditArgs) -> ExitCode {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
+        AuditCommand::Reconcile(args) => reconcile_logs(&args),
         AuditCommand::Show(args) => show_logs(args),
         AuditCommand::Open(args) => open::run(args),
     }
 }
 
 fn verify_logs(args: &VerifyArgs) -> ExitCode {
-    let report = verify(&args.paths);
-    let text = if args.json {
-        format!("{}\n", report.to_json())
+    let depth = if args.links {
+        Depth::Links
     } else {
-        report.to_string()
+        Depth::Signatures
     };
-    let mut out = anstream::stdout().lock();
-    // A closed pipe changes nothing about the verdict.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let mut bar = Bar::new();
+    let mut progress = Progress::new(|done, total| bar.draw(done, total));
+    let report = verify_with(&args.paths, depth, &mut progress);
+    drop(progress);
+    bar.clear();
+    print(args.json, &report.to_json(), &report);
     if report.logs.iter().any(|log| !log.faults.is_empty()) {
         ExitCode::from(TAMPERED)
     } else if !report.unreadable.is_empty() {
@@ -116,6 +147,27 @@ fn verify_logs(args: &VerifyArgs) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+fn reconcile_logs(args: &ReconcileArgs) -> ExitCode {
+    match reconcile(&args.mine, &args.theirs) {
+        Ok(found) => {
+            print(args.json, &found.to_json(), &found);
+            ExitCode::from(if found.agrees() { 0 } else { TAMPERED })
+        }
+        Err(error) => complain(&error, UNREADABLE),
+    }
+}
+
+fn print(is_json: bool, json: &Value, text: &impl Display) {
+    let text = if is_json {
+        format!("{json}\n")
+    } else {
+        text.to_string()
+    };
+    let mut out = anstream::stdout().lock();
+    // A closed pipe changes nothing about the verdict.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn show_logs(args: ShowArgs) -> ExitCode {

@@ -13,6 +13,7 @@ use signet_proto::statement::{Approval, Decision};
 use super::ask::{decide, print_json, safe_json, text};
 use super::person::{ControlKey, control_of, foreign_key};
 use super::trust::visible_lines;
+use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::private;
@@ -204,16 +205,12 @@ fn describe(draft: &Value, page: &mut String) {
 }
 
 fn next_for(draft: &Value) -> String {
-    let id = text(draft, "message-id");
-    match text(draft, "waits-for") {
-        "approval" => format!("signet approve {id}, or signet approve {id} --refuse"),
-        "introduction" => format!(
-            "{}'s person approves you, then you approve them: signet trust pending, on both sides",
-            text(draft, "peer")
-        ),
-        "resume" => "signet resume, when your agents may go on".to_owned(),
-        _ => "nothing; it leaves by itself".to_owned(),
-    }
+    let place = Whereabouts {
+        word: "queued",
+        ..Whereabouts::of(draft, text(draft, "peer"))
+    };
+    let next = place.next();
+    next.unwrap_or_else(|| "nothing; it leaves by itself".to_owned())
 }
 
 fn hand_in(args: &ApproveArgs, home: Option<PathBuf>, signed: &Value) -> Result<(), Failure> {

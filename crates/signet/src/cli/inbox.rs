@@ -1,5 +1,11 @@
 //! `signet inbox`: what arrived and waits.
 
+mod each;
+mod handler;
+mod round;
+mod tries;
+
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,9 +33,29 @@ pub(super) struct InboxArgs {
     /// Print each message as one line of JSON
     #[arg(long)]
     json: bool,
+    /// Let a command handle each message, which it reads as JSON on its standard input
+    #[arg(long, requires = "command", conflicts_with_all = ["take", "set_aside", "json"])]
+    each: bool,
+    /// With --each: how long one try may take before it is killed
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60.0,
+        requires = "each"
+    )]
+    timeout: f64,
+    /// With --each: the pause before the second try; it doubles with each
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, requires = "each")]
+    retry_after: f64,
+    /// With --each: the command and its arguments, as they are; no shell reads them
+    #[arg(last = true, value_name = "COMMAND", requires = "each")]
+    command: Vec<OsString>,
 }
 
 pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if args.each {
+        return each::run(&args, home);
+    }
     let mut client = connect(home.clone(), Duration::ZERO)?;
     if args.set_aside {
         return set_aside(&args, &mut client);
@@ -152,6 +178,18 @@ fn cut(text: &str) -> String {
 const LONGEST: usize = 200;
 
 const EXAMPLE: &str = "\
+HANDLERS:
+  --each runs COMMAND once for each message, one after the other. Exit status 0 means handled: what wants no
+  answer leaves the inbox, and for a request the JSON that the command printed (240 KiB at most) is the answer;
+  without output the request stays for signet reply. Any other end is a failed try: the next one comes after a
+  pause that doubles, and after five the message is set aside (signet quarantine) and holds up nothing. Each try
+  is a line in the log before the command starts, so that one cut short counts as well: a command may see a
+  message again, and tells it by `from` and `message-id`. What the command says on standard error goes to
+  standard error; only how it ended stands in the log. Without --follow it ends when every message was handled,
+  kept or set aside, with exit code 1 if one was set aside. SIGNET_HOME is set for the command.
+
 EXAMPLE:
   signet inbox
-  signet inbox --follow --take --json | jq .body";
+  signet inbox --follow --take --json | jq .body
+  signet inbox --follow --each -- /usr/local/bin/calendar-handler --week-starts monday
+  signet inbox --each --timeout 10 -- jq -c '{seen: .body}'";

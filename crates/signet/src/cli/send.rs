@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
+use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, print};
 
 /// See `signet send --help`.
@@ -38,6 +39,9 @@ pub(super) struct SendArgs {
     /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
+    /// How long it may wait and live, a week at most [default: 72 hours]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    life: Option<u64>,
     /// How long to wait for the answer or the receipt; 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     wait: f64,
@@ -72,6 +76,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     );
     put("continues", args.continues.as_deref().map(Into::into));
     put("data-tier", args.tier.map(Into::into));
+    put("life", args.life.map(Into::into));
     put("wait", Some(args.wait.into()));
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
         Failure::new(
@@ -83,89 +88,81 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let mut client = connect(home, wait)?;
     let start = Instant::now();
     let sent = client.call("send", &Value::Object(params))?;
-    let told = tell(&args, &sent, start.elapsed());
+    let took = start.elapsed();
+    // While we waited it may have moved without an end: a receipt is none for a request.
+    let now = match text(&sent, "state") {
+        "queued" | "published" if args.wait > 0.0 => {
+            let name = json!({"message-id": text(&sent, "message-id")});
+            client.call("message.status", &name).ok()
+        }
+        _ => None,
+    };
+    let told = tell(&args, &sent, now.as_ref(), took);
     if let Some(answer) = sent.get("answer") {
         acknowledge(&mut client, answer)?;
     }
     told
 }
 
-fn tell(args: &SendArgs, sent: &Value, took: Duration) -> Result<(), Failure> {
+/// What became of it; `now` is where it is after a wait in vain.
+fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
-    let id = text(sent, "message-id");
-    match (text(sent, "state"), sent.get("answer")) {
+    let place = Whereabouts::of(sent, &args.peer);
+    let (word, id, sentence) = (place.word, place.id, place.sentence());
+    let done = |text: String| match args.json {
+        true => Ok(()),
+        false => print(&text),
+    };
+    match (word, sent.get("answer")) {
         ("answered", Some(answer)) => tell_answer(args, answer, took),
-        ("refused", _) => {
-            let what = format!("{}: {} refused {id}", text(sent, "reason"), args.peer);
-            Err(Failure::new(
-                Exit::Refused,
-                what,
-                "docs/protocol.md lists the reasons and what to do",
+        ("refused", _) => Err(refused(&place)),
+        ("received", _) => done(format!("received by {}, durably: {id}\n", args.peer)),
+        ("queued", _) if !["session", "-"].contains(&place.waits_for) => {
+            let next = place.next().unwrap_or_default();
+            done(format!(
+                "queued: {id} waits for {}\n  next: {next}\n",
+                place.waits_for
             ))
         }
-        ("received", _) if args.json => Ok(()),
-        ("received", _) => print(&format!("received by {}, durably: {id}\n", args.peer)),
-        (state @ ("queued" | "published"), _)
-            if args.wait == 0.0 && !args.json && sent.get("waits-for").is_none() =>
-        {
-            print(&format!("{state}: {id}\n"))
+        ("queued" | "published", _) if args.wait == 0.0 => {
+            done(format!("{word}: {id}\n  {sentence}\n"))
         }
-        ("queued" | "published", _) if args.wait == 0.0 => Ok(()),
-        ("queued", _)
-            if sent
-                .get("waits-for")
-                .is_some_and(|waits| waits != "session") =>
-        {
-            let waits = text(sent, "waits-for");
-            print(&format!(
-                "queued: {id} waits for {waits}\n  next: {}\n",
-                next_for(waits, id, &args.peer)
-            ))
+        ("queued" | "published", _) => {
+            let now = now.map(|now| Whereabouts::of(now, &args.peer));
+            Err(no_answer(args, &now.unwrap_or(place)))
         }
-        ("queued", _) => {
-            let what = format!(
-                "no-answer: nothing came from {} within {} s; {id} waits for a session or an answer",
-                args.peer, args.wait
-            );
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "signet status shows what waits; it goes out by itself",
-            ))
-        }
-        ("published", _) => {
-            let what = format!(
-                "no-answer: nothing came from {} within {} s; {id} was sent",
-                args.peer, args.wait
-            );
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "a late answer stands in signet inbox",
-            ))
-        }
-        (state, _) => {
-            let what = format!("{state}: {id} to {}", args.peer);
-            Err(Failure::new(
-                Exit::NotReachable,
-                what,
-                "send it again, as a new message",
-            ))
+        _ => {
+            let next = place.next().unwrap_or_default();
+            let what = format!("{word}: {id}: {sentence}");
+            Err(Failure::new(Exit::NotReachable, what, next))
         }
     }
 }
 
-/// What a person does about a message that waits for people.
-fn next_for(waits: &str, id: &str, peer: &str) -> String {
-    match waits {
-        "approval" => format!("signet approve {id}, or signet approve {id} --refuse"),
-        "introduction" => format!(
-            "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
-        ),
-        _ => "signet resume, when your agents may go on".to_owned(),
-    }
+fn refused(place: &Whereabouts<'_>) -> Failure {
+    let what = format!(
+        "{}: {} is refused: {}",
+        place.reason,
+        place.id,
+        place.sentence()
+    );
+    let next = place.next();
+    let next =
+        next.unwrap_or_else(|| "docs/protocol.md lists the reasons and what to do".to_owned());
+    Failure::new(Exit::Refused, what, next)
+}
+
+fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
+    let (peer, wait, id) = (&args.peer, args.wait, place.id);
+    let what = format!(
+        "no-answer: nothing came from {peer} within {wait} s; {id} is {}: {}",
+        place.word,
+        place.sentence()
+    );
+    let next = format!("signet status {id} says where it is; a late answer stands in signet inbox");
+    Failure::new(Exit::NotReachable, what, next)
 }
 
 fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {

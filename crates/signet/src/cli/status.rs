@@ -1,4 +1,4 @@
-//! `signet status`: the daemon, its peers, its sessions, its log's head.
+//! `signet status`: the daemon, its peers, its sessions, its log's head; or where a message is.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,14 +12,20 @@ use super::{Failure, print};
 
 /// See `signet status --help`.
 #[derive(Debug, Args)]
-#[command(after_help = "EXAMPLE:\n  signet status --json | jq .log.head")]
+#[command(after_help = EXAMPLE)]
 pub(super) struct StatusArgs {
+    /// Say where this message of ours is, in one word and one sentence
+    #[arg(value_name = "MESSAGE")]
+    message: Option<String>,
     /// Print it as one line of JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let Some(message) = &args.message {
+        return super::outbox::show(message, args.json, home);
+    }
     let status = ask(home, "status", &json!({}))?;
     if args.json {
         print_json(&status)
@@ -29,10 +35,7 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 fn page(status: &Value) -> String {
-    let connected = status
-        .get("connected")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
+    let connected = is(status, "connected");
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
     let log = status.get("log");
     let mut page = format!(
@@ -42,10 +45,11 @@ fn page(status: &Value) -> String {
         text(status, "version"),
         number(status.get("pid")),
         text(status, "fingerprint"),
-        if connected {
-            "connected"
-        } else {
-            "not connected; trying"
+        match (connected, is(status, "mailbox")) {
+            (true, true) => "connected, with a mailbox",
+            (true, false) =>
+                "connected, no mailbox: senders keep what is sent meanwhile; signet nats setup",
+            (false, _) => "not connected; trying",
         },
         number(status.get("inbox")),
         number(log.and_then(|log| log.get("seq"))),
@@ -67,6 +71,10 @@ fn page(status: &Value) -> String {
             "set-aside",
             "messages of revoked agents are set aside; signet inbox --set-aside",
         ),
+        (
+            "quarantine",
+            "messages could not be handled; signet quarantine list",
+        ),
     ];
     for (name, note) in notes {
         let value = status.get(name).unwrap_or(&Value::Null);
@@ -87,6 +95,11 @@ fn page(status: &Value) -> String {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
     }
     page
+}
+
+fn is(status: &Value, name: &str) -> bool {
+    let flag = status.get(name).and_then(Value::as_bool);
+    flag.unwrap_or_default()
 }
 
 /// One peer on one line.
@@ -116,3 +129,11 @@ pub(super) fn peer_line(peer: &Value) -> String {
     }
     visible(&line).into_owned()
 }
+
+const EXAMPLE: &str = "\
+The states of a message: queued (it waits here), published (handed to the network), received, answered,
+refused, expired (no receipt came in its life), unknown (nobody can say).
+
+EXAMPLE:
+  signet status --json | jq .log.head
+  signet status 0192f0c1-0000-7000-8000-000000000000";

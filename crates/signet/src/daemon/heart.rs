@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signet_audit::Head;
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
-use signet_transport::{Arrival, Nats};
+use signet_transport::{Arrival, Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, watch};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::clock;
 use crate::control::Call;
-use crate::effects::Deed;
+use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
 use super::intake::Taken;
@@ -32,19 +32,27 @@ pub(super) struct Heart {
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
     groups: mpsc::Sender<Group>,
+    handed: mpsc::Receiver<Vec<Handed>>,
     pub(super) lock: Arc<HomeLock>,
     stopped: bool,
 }
 
 impl Heart {
     /// A heart that writes to `journal`.
-    pub(super) fn new(node: Node, journal: &Journal, nats: Nats, lock: Arc<HomeLock>) -> Self {
+    pub(super) fn new(
+        node: Node,
+        journal: &Journal,
+        nats: Nats,
+        handed: mpsc::Receiver<Vec<Handed>>,
+        lock: Arc<HomeLock>,
+    ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
             node,
             nats,
             head,
             groups,
+            handed,
             lock,
             stopped: false,
         }
@@ -76,6 +84,7 @@ impl Heart {
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
+                Some(handed) = self.handed.recv() => self.note_handed(handed),
                 _ = upkeep.tick() => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake => self.tick().await,
@@ -98,17 +107,10 @@ impl Heart {
         outcomes: Vec<Outcome>,
         before: Vec<Deed>,
     ) {
-        let mut group = Group {
-            now,
-            entries: Vec::new(),
-            deeds: before,
-        };
-        for outcome in outcomes {
-            group.entries.extend(outcome.entries);
-            group
-                .deeds
-                .extend(outcome.effects.into_iter().map(Deed::Effect));
-        }
+        self.append(group_of(now, outcomes, before)).await;
+    }
+
+    async fn append(&mut self, group: Group) {
         if group.entries.is_empty() && group.deeds.is_empty() {
             return;
         }
@@ -128,11 +130,17 @@ impl Heart {
             Taken::Messages(judged, permit) => {
                 let Ok(judged) = judged.await else { return };
                 let at = self.at();
-                let outcomes = judged
-                    .into_iter()
-                    .map(|judged| self.node.handle_inbound(at, judged))
-                    .collect();
-                self.write(at.now, outcomes, Vec::new()).await;
+                let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
+                for (judged, handle) in judged {
+                    let outcome = self.node.handle_inbound(at, judged);
+                    settled.extend(handle.map(|handle| settle(handle, &outcome)));
+                    outcomes.push(outcome);
+                }
+                let mut group = group_of(at.now, outcomes, Vec::new());
+                if !settled.is_empty() {
+                    group.deeds.push(Deed::Settle(settled));
+                }
+                self.append(group).await;
                 drop(permit);
                 self.tick_if_due().await;
             }
@@ -152,6 +160,19 @@ impl Heart {
                 warn!("disconnected; trying again");
                 return;
             }
+            Arrival::Drained => self.node.handle_drained(at),
+            Arrival::StoreLost => {
+                warn!("the broker lost its mailboxes; what has no receipt is sent again");
+                self.node.handle_mailbox_lost(at)
+            }
+            Arrival::NoMailbox { why } => {
+                warn!(
+                    why,
+                    "no mailbox: what is sent here while this agent is away is kept by its sender alone; \
+                     next: signet nats setup"
+                );
+                return;
+            }
             Arrival::Gap { at_least } => {
                 let cause = format!(
                     "slow consumer: at least {at_least} messages were dropped before they were read"
@@ -168,6 +189,24 @@ impl Heart {
             _ => return,
         };
         self.write(at.now, vec![outcome], Vec::new()).await;
+    }
+
+    fn note_handed(&mut self, handed: Vec<Handed>) {
+        let at = self.at();
+        for Handed {
+            peer,
+            message_id,
+            storage,
+        } in handed
+        {
+            match storage {
+                Storage::Stored { .. } => self.node.handle_stored(at, &peer, message_id),
+                not_stored => {
+                    debug!(%peer, %message_id, ?not_stored, "no mailbox holds it");
+                    self.node.handle_unconfirmed(&peer, message_id);
+                }
+            }
+        }
     }
 
     async fn tick_if_due(&mut self) {
@@ -195,11 +234,12 @@ impl Heart {
         tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }
 
-    /// A clean stop: the subscription ends, what had arrived is judged and logged, what was counted
-    /// is written.
+    /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
+    /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
     async fn drain(&mut self, mut taken: mpsc::Receiver<Taken>) {
-        let nats = self.nats.clone();
-        let drained = tokio::spawn(nats.drain());
+        if let Err(error) = self.nats.stop_reading().await {
+            info!(%error, "the connection was gone before the stop");
+        }
         let rest = async {
             while let Some(next) = taken.recv().await {
                 if let Taken::Messages(..) = next {
@@ -210,13 +250,41 @@ impl Heart {
         if tokio::time::timeout(DRAIN, rest).await.is_err() {
             warn!("not everything under way was read before the stop");
         }
-        if let Ok(Err(error)) = drained.await {
-            info!(%error, "the connection was not drained");
-        }
         let at = self.at();
         let outcome = self.node.handle_stop();
         self.write(at.now, vec![outcome], Vec::new()).await;
     }
+}
+
+fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group {
+    let mut group = Group {
+        now,
+        entries: Vec::new(),
+        deeds: before,
+    };
+    for outcome in outcomes {
+        group.entries.extend(outcome.entries);
+        let effects = outcome.effects.into_iter().map(Deed::Effect);
+        group.deeds.extend(effects);
+    }
+    group
+}
+
+/// What the mailbox hears of a message when its line is durable. What got no line of its own was counted, or
+/// moved nothing: it is not kept either.
+fn settle(handle: Handle, outcome: &Outcome) -> (Handle, Settlement) {
+    let taken = outcome.entries.iter().any(|entry| match entry {
+        Entry::Message(verdict) => {
+            verdict.direction == Direction::In && !matches!(verdict.ruling, Ruling::Rejected(_))
+        }
+        _ => false,
+    });
+    let settlement = if taken {
+        Settlement::Ack
+    } else {
+        Settlement::Term
+    };
+    (handle, settlement)
 }
 
 /// Whether an effect is one that a caller waits for.

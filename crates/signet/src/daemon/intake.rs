@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use signet_proto::node::{Allowance, Judged};
 use signet_proto::trust::TrustView;
-use signet_transport::{Arrival, Inbox};
+use signet_transport::{Arrival, Handle, Inbox};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -23,25 +23,33 @@ const KIB_UNDER_WAY: usize = 8 * 1024;
 /// What the intake hands to the heart.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// Messages, being verified.
-    Messages(JoinHandle<Vec<Judged>>, OwnedSemaphorePermit),
+    /// Messages, being verified, each with what the mailbox waits for.
+    Messages(
+        JoinHandle<Vec<(Judged, Option<Handle>)>>,
+        OwnedSemaphorePermit,
+    ),
     /// Something happened to the connection.
     Event(Arrival),
 }
 
-/// Starts the intake. It ends when the inbox does.
+/// Starts the intake. It ends when nothing more is read, and holds the inbox until the connection ends.
 pub(super) fn start(
     inbox: Inbox,
     subject: String,
     view: watch::Receiver<TrustView>,
 ) -> mpsc::Receiver<Taken> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
-    tokio::spawn(run(inbox, subject, view, taken));
+    tokio::spawn(async move {
+        let mut inbox = inbox;
+        run(&mut inbox, subject, view, taken).await;
+        // Whoever drops the inbox closes the connection, and what was taken is still to be settled.
+        while inbox.receive().await.is_some() {}
+    });
     waiting
 }
 
 async fn run(
-    mut inbox: Inbox,
+    inbox: &mut Inbox,
     subject: String,
     view: watch::Receiver<TrustView>,
     taken: mpsc::Sender<Taken>,
@@ -61,7 +69,10 @@ async fn run(
                 Err(event) => {
                     let messages = std::mem::take(&mut chunk);
                     let sent = workers.hand_over(messages).await;
-                    if !sent || workers.taken.send(Taken::Event(event)).await.is_err() {
+                    if !sent || event == Arrival::Stopped {
+                        return;
+                    }
+                    if workers.taken.send(Taken::Event(event)).await.is_err() {
                         return;
                     }
                 }
@@ -102,16 +113,21 @@ impl Workers {
 }
 
 /// Strangers are judged as long as they may cost lines; then only what may be a peer's is.
-fn judge(chunk: Vec<Raw>, view: &TrustView, allowance: &Mutex<Allowance>) -> Vec<Judged> {
+fn judge(
+    chunk: Vec<Raw>,
+    view: &TrustView,
+    allowance: &Mutex<Allowance>,
+) -> Vec<(Judged, Option<Handle>)> {
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
-    let judge = |raw: Raw| {
+    let judge = |mut raw: Raw| {
+        let handle = raw.handle.take();
         let judged = raw.judge(view, left > 0);
         if judged.is_strangers() && left > 0 {
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }
-        judged
+        (judged, handle)
     };
     chunk.into_iter().map(judge).collect()
 }
@@ -120,6 +136,7 @@ fn judge(chunk: Vec<Raw>, view: &TrustView, allowance: &Mutex<Allowance>) -> Vec
 struct Raw {
     bytes: Bytes,
     kind: Kind,
+    handle: Option<Handle>,
 }
 
 enum Kind {
@@ -130,21 +147,28 @@ enum Kind {
 
 impl Raw {
     fn of(arrival: Arrival, expected: &str) -> Result<Self, Arrival> {
-        match arrival {
-            Arrival::Message { bytes, subject } if subject == expected => Ok(Self {
+        let (bytes, kind, handle) = match arrival {
+            Arrival::Message {
                 bytes,
-                kind: Kind::Whole,
-            }),
-            Arrival::Message { bytes, .. } => Ok(Self {
-                bytes,
-                kind: Kind::Misplaced,
-            }),
-            Arrival::Oversized { length, head } => Ok(Self {
-                bytes: head,
-                kind: Kind::Oversized(u64::try_from(length).unwrap_or(u64::MAX)),
-            }),
-            event => Err(event),
-        }
+                subject,
+                handle,
+            } if subject == expected => (bytes, Kind::Whole, handle),
+            Arrival::Message { bytes, handle, .. } => (bytes, Kind::Misplaced, handle),
+            Arrival::Oversized {
+                length,
+                head,
+                handle,
+            } => {
+                let length = u64::try_from(length).unwrap_or(u64::MAX);
+                (head, Kind::Oversized(length), handle)
+            }
+            event => return Err(event),
+        };
+        Ok(Self {
+            bytes,
+            kind,
+            handle,
+        })
     }
 
     fn judge(self, view: &TrustView, strangers: bool) -> Judged {

@@ -6,12 +6,15 @@
 //!
 //! It commits at once when idle; what arrives during an fdatasync is the next group. A deed leaves
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
+//! Checkpoints are signed here too, after the deeds are on their way.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
-use signet_audit::{Head, Log, LogError};
+use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::effects::Deed;
@@ -20,6 +23,8 @@ use crate::effects::Deed;
 const GROUP: usize = 256;
 /// How many groups may wait; beyond it the heart waits, and the inbox with it.
 const WAITING: usize = 64;
+/// How long a durable line may be without a checkpoint.
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(60);
 
 /// Entries to be made durable, and what they allow.
 #[derive(Debug)]
@@ -46,11 +51,12 @@ impl Journal {
     /// Starts the thread. Deeds go to `deeds`, in order.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the system gives no thread, or this is called outside of a runtime.
     pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
-        let write = move || write(log, waiting, &durable, &deeds);
+        let clock = Handle::try_current().map_err(std::io::Error::other)?;
+        let write = move || write(log, waiting, &clock, &durable, &deeds);
         let thread = thread::Builder::new().name("journal".into()).spawn(write)?;
         Ok(Self {
             groups,
@@ -77,10 +83,13 @@ impl Journal {
 fn write(
     mut log: Log,
     mut groups: mpsc::Receiver<Group>,
+    clock: &Handle,
     durable: &watch::Sender<Option<Head>>,
     deeds: &mpsc::Sender<Vec<Deed>>,
 ) -> Result<(), LogError> {
-    while let Some(first) = groups.blocking_recv() {
+    let mut due = None;
+    while let Some(first) = next(&mut log, &mut groups, clock, due)? {
+        due = due.filter(|_| log.uncovered() > 0);
         let mut allowed = Vec::new();
         let mut count = append(&mut log, first, &mut allowed)?;
         while count < GROUP
@@ -90,10 +99,41 @@ fn write(
         }
         durable.send_replace(Some(log.commit()?));
         if !allowed.is_empty() && deeds.blocking_send(allowed).is_err() {
-            return Ok(());
+            break;
+        }
+        due = checkpoint_if_due(&mut log, due)?;
+    }
+    log.checkpoint()
+}
+
+/// The next group; meanwhile, the checkpoint that falls due.
+fn next(
+    log: &mut Log,
+    groups: &mut mpsc::Receiver<Group>,
+    clock: &Handle,
+    due: Option<Instant>,
+) -> Result<Option<Group>, LogError> {
+    if let Some(due) = due {
+        let wait = due.saturating_duration_since(Instant::now());
+        let waited = clock.block_on(async { tokio::time::timeout(wait, groups.recv()).await });
+        match waited {
+            Ok(next) => return Ok(next),
+            Err(_) => log.checkpoint()?,
         }
     }
-    Ok(())
+    Ok(groups.blocking_recv())
+}
+
+/// When the next checkpoint is due.
+fn checkpoint_if_due(log: &mut Log, due: Option<Instant>) -> Result<Option<Instant>, LogError> {
+    let is_due = due.is_some_and(|due| due <= Instant::now());
+    if is_due || log.uncovered() >= CHECKPOINT_LINES {
+        log.checkpoint()?;
+    }
+    Ok(match log.uncovered() {
+        0 => None,
+        _ => due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
+    })
 }
 
 fn append(log: &mut Log, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {

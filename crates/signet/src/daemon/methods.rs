@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
-use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{Content, LocalError, Outcome, Sending, State, WaitsFor};
+use signet_proto::node::{Content, LocalError, Sending, State, WaitsFor};
 use signet_proto::trust::BindError;
 use tokio::sync::oneshot;
 
@@ -19,6 +18,7 @@ use crate::render;
 use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
+use super::outbox::{Told, waits_for_session};
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, SkipParams, named,
     parse, parse_given, parse_question, parse_send,
@@ -48,6 +48,10 @@ impl Heart {
             }
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
+            "inbox.start" | "inbox.fail" | "inbox.keep" | "quarantine.retry"
+            | "quarantine.drop" => {
+                return self.note_try(&method, params, reply).await;
+            }
             "peer.add" => return self.bind(params, reply).await,
             "keys.adopt" => return self.adopt_staged(reply).await,
             "inbox.follow" => {
@@ -61,6 +65,9 @@ impl Heart {
             }
             "inbox.list" => self.list(params),
             "inbox.aside" => self.aside(params),
+            "quarantine.list" => self.quarantine(params),
+            "outbox.list" => self.outbox(params),
+            "message.status" => self.whereabouts(params),
             "peer.list" => Ok(self.peers()),
             "peer.show" => self.peer(params),
             "policy.show" => Ok(permission::show(&self.node, self.at().now)),
@@ -259,9 +266,7 @@ impl Heart {
 
     fn list(&self, params: Value) -> Result<Value, RpcError> {
         if self.node.pausing().is_paused() {
-            let text =
-                "the agents of this person pause, and nothing is handed over; `signet resume`";
-            return Err(RpcError::new(REFUSED, text).with_data(json!({"reason": "paused"})));
+            return Err(paused());
         }
         let params = parse_given::<ListParams>(params)?;
         let items = self.node.inbox().after(params.after).map(|item| {
@@ -318,8 +323,10 @@ impl Heart {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "connected": self.nats.connected(),
+            "mailbox": self.nats.has_mailbox(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
+            "quarantine": self.node.inbox().quarantine().iter().count(),
             "revoked": self.node.is_revoked(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
@@ -341,51 +348,15 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
+pub(super) fn paused() -> RpcError {
+    let text = "the agents of this person pause, and nothing is handed over; `signet resume`";
+    RpcError::new(REFUSED, text).with_data(json!({"reason": "paused"}))
+}
+
 pub(super) fn refused(error: LocalError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
 }
 
 pub(super) fn bind_refused(error: BindError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
-}
-
-/// What a caller hears of a message of ours.
-#[derive(Clone, Copy)]
-struct Told {
-    message_id: MessageId,
-    task: Option<TaskId>,
-    waits_for: Option<WaitsFor>,
-}
-
-impl Told {
-    fn now(&self, state: &str) -> Value {
-        let mut value = json!({"message-id": self.message_id.to_string(), "state": state});
-        if let (Some(task), Some(members)) = (self.task, value.as_object_mut()) {
-            members.insert("task".into(), task.to_string().into());
-        }
-        value
-    }
-
-    /// What became of it since.
-    fn since(&self, state: &State) -> Value {
-        let mut value = self.now(state.as_str());
-        if let (Some(why), Some(members)) = (state.why(), value.as_object_mut()) {
-            members.insert("reason".into(), why.into());
-        }
-        value
-    }
-
-    /// Where it is still, and for what it waits.
-    fn fate(&self, state: &State) -> Value {
-        let mut value = self.since(state);
-        if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
-            members.insert("waits-for".into(), waits_for.as_str().into());
-        }
-        value
-    }
-}
-
-/// A message that had to wait left a draft line.
-fn waits_for_session(outcome: &Outcome) -> bool {
-    outcome.entries.iter().any(|entry| entry.kind() == "draft")
 }

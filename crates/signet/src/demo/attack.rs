@@ -116,7 +116,7 @@ impl Attacker {
             self.nats
                 .publish(render::inbox_subject(&agent), Bytes::from(bytes)),
         );
-        sent.map(|()| hash).map_err(|error| missed(&error))
+        sent.map(|_| hash).map_err(|error| missed(&error))
     }
 
     /// An announce, flawless but for one thing: the root key is the impostor's own.

@@ -14,6 +14,7 @@ pub mod bus;
 pub mod flood;
 pub mod log;
 pub mod pen;
+pub mod post;
 pub mod server;
 
 use std::fs::File;
@@ -46,6 +47,8 @@ pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 pub struct House {
     pub server: Server,
     dir: TempDir,
+    /// Whether its agents look for their mailboxes.
+    mailboxes: bool,
 }
 
 impl House {
@@ -58,6 +61,7 @@ impl House {
         Self {
             server: Server::start(),
             dir,
+            mailboxes: false,
         }
     }
 
@@ -84,6 +88,10 @@ impl House {
         };
         let args = ["init", "--agent", agent, "--principal", principal];
         home.done(&[&args[..], more].concat());
+        // Who watches the bus would see every question for a mailbox.
+        if !self.mailboxes {
+            home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
+        }
         // Tests talk faster than people.
         for key in ["messages-per-minute", "conversation-messages-per-minute"] {
             let default = if key.starts_with('c') { 60 } else { 120 };

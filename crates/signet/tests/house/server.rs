@@ -1,55 +1,98 @@
 //! A private NATS server on a free port of the loopback, ended by its own process id.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A running server.
+/// A running server, or one that was killed and can be started again on its port.
 pub struct Server {
-    child: Child,
+    child: Option<Child>,
     port: u16,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Server {
     pub fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::configured("")
+    }
+
+    /// One with mailboxes, for anybody.
+    pub fn with_jetstream() -> Self {
+        Self::configured("jetstream { store_dir: \"js\" }")
+    }
+
+    fn configured(config: &str) -> Self {
+        let mut server = Self {
+            child: None,
+            port: 0,
+            dir: tempfile::tempdir().unwrap(),
+        };
+        server.configure(config);
+        server.spawn("-1");
+        server.port = super::eventually("the server says where it listens", || {
+            let ended = server.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "the server ended");
+            server.ports_file()
+        });
+        server
+    }
+
+    /// What the next start reads.
+    pub fn configure(&self, config: &str) {
+        std::fs::write(self.dir.path().join("server.conf"), config).unwrap();
+    }
+
+    pub fn config(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("server.conf")).unwrap()
+    }
+
+    fn spawn(&mut self, port: &str) {
         let mut command = Command::new(binary());
+        command.arg("-c").arg(self.dir.path().join("server.conf"));
         command
-            .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
-            .arg(dir.path());
-        command
-            .current_dir(dir.path())
+            .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
+            .arg(self.dir.path())
+            .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut child = command
-            .spawn()
-            .expect("a nats-server: see scripts/nats-server");
-        let port = super::eventually("the server says where it listens", || {
-            assert!(child.try_wait().unwrap().is_none(), "the server ended");
-            // It writes `{"nats":["nats://127.0.0.1:<port>"],…}` once it listens.
-            let files = std::fs::read_dir(dir.path())
-                .unwrap()
-                .map(|entry| entry.unwrap().path());
-            let file = files
-                .into_iter()
-                .find(|path| path.extension().is_some_and(|end| end == "ports"))?;
-            let text = std::fs::read_to_string(file).ok()?;
-            text.split("127.0.0.1:")
-                .nth(1)?
-                .split('"')
-                .next()?
-                .parse()
-                .ok()
-        });
-        Self {
-            child,
-            port,
-            _dir: dir,
+        let child = command.spawn();
+        self.child = Some(child.expect("a nats-server: see scripts/nats-server"));
+    }
+
+    /// It writes `{"nats":["nats://127.0.0.1:<port>"],…}` once it listens.
+    fn ports_file(&self) -> Option<u16> {
+        let files = std::fs::read_dir(self.dir.path()).unwrap();
+        let mut files = files.map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.extension().is_some_and(|end| end == "ports"))?;
+        let text = std::fs::read_to_string(file).ok()?;
+        let address = text.split("127.0.0.1:").nth(1)?;
+        address.split('"').next()?.parse().ok()
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
         }
+    }
+
+    /// On the same port, until it listens.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.spawn(&self.port.to_string());
+        super::eventually("the server comes back", || {
+            TcpStream::connect(("127.0.0.1", self.port)).ok()
+        });
+    }
+
+    /// The disk with its mailboxes is gone.
+    pub fn lose_store(&self) {
+        assert!(self.child.is_none(), "it runs");
+        std::fs::remove_dir_all(self.dir.path().join("js")).unwrap();
     }
 
     pub fn port(&self) -> u16 {
@@ -63,8 +106,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 

@@ -12,7 +12,7 @@ use signet_transport::{Arrival, Config, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
 use crate::server::Server;
-use crate::{ALPHA, config, message, next, silent, up};
+use crate::{ALPHA, config, connected, message, next, silent, up};
 
 #[tokio::test]
 async fn an_nkey_opens_the_door_and_another_does_not() {
@@ -49,7 +49,7 @@ async fn a_refused_login_is_told_once_and_tried_on() {
     );
     silent(&mut inbox).await;
     fs::write(file, alpha.seed().unwrap()).unwrap();
-    assert_eq!(next(&mut inbox).await, Arrival::Connected);
+    connected(&mut inbox).await;
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn another_agents_inbox_is_refused_and_told() {
         .await
         .unwrap();
     assert_eq!(next(&mut inbox).await, message("private"));
-    assert_eq!(next(&mut stolen).await, Arrival::Connected);
+    connected(&mut stolen).await;
     silent(&mut stolen).await;
 }
 
@@ -235,7 +235,7 @@ async fn a_listener_without_publish_rights_connects_all_the_same() {
     ear.ready(Duration::from_secs(5)).await.unwrap();
     assert_eq!(next(&mut inbox).await, Arrival::Disconnected);
     assert!(matches!(next(&mut inbox).await, Arrival::Refused { .. }));
-    assert_eq!(next(&mut inbox).await, Arrival::Connected);
+    connected(&mut inbox).await;
     let (mouth, _mouth_inbox) = up(login("mouth", "beta")).await;
     mouth
         .publish(ALPHA.into(), Bytes::from_static(b"heard"))

@@ -16,6 +16,7 @@ pub(crate) struct Server {
     dir: TempDir,
 }
 
+#[allow(dead_code)] // Each test uses what it needs of this.
 impl Server {
     /// Starts a server with these lines of configuration besides the listening address.
     pub(crate) fn start(config: &str) -> Self {
@@ -54,6 +55,12 @@ impl Server {
             assert!(Instant::now() < limit, "the server does not come back");
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Deletes one of the server's directories, as a broken disk does.
+    pub(crate) fn forget(&self, directory: &str) {
+        assert!(self.child.is_none(), "the server runs");
+        fs::remove_dir_all(self.dir.path().join(directory)).unwrap();
     }
 
     /// `STOP` or `CONT`: a server that hangs, and its recovery.

@@ -1,0 +1,281 @@
+//! The writer of a month's checkpoints: what is durable goes into the tree, and its root is signed.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use signet_proto::entry::Entry;
+use signet_proto::ids::AgentId;
+use signet_proto::keys::VerifyKey;
+
+use crate::error::{LogError, at, broken};
+use crate::file::{self, Tape};
+use crate::keys::CheckpointKeys;
+use crate::merkle::{self, Tree};
+use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
+use crate::read::{RawLine, RawLines};
+use crate::record::{Frame, Line, Mark};
+
+/// A checkpoint is due after so many lines.
+pub const CHECKPOINT_LINES: u64 = 256;
+
+/// More lines than a log leaves without a checkpoint, whatever stops it: at the end of a month's file
+/// this many lines without one mean that checkpoints were taken away.
+const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
+
+/// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped. A
+/// month has its first right after its `beginning`: the lines that open it and record torn ends.
+pub(crate) fn are_missing(lines: u64, beginning: u64, covered: u64) -> bool {
+    lines - covered.min(lines) > UNCOVERED || (covered == 0 && lines > beginning)
+}
+
+/// Whether lines of this kind stand before the first checkpoint of a month.
+pub(crate) fn is_beginning(kind: &str) -> bool {
+    [Mark::GENESIS, Mark::OPEN, Mark::RECOVERY].contains(&kind)
+}
+
+/// The file of checkpoints that belongs to a month's file.
+pub(crate) fn checkpoints_of(month: &Path) -> PathBuf {
+    month.with_extension("checkpoints")
+}
+
+/// The checkpoints of the month that a log writes in.
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    keys: CheckpointKeys,
+    agent: AgentId,
+    month: Month,
+}
+
+/// What it takes to sign one month.
+#[derive(Debug, Default)]
+struct Month {
+    origin: String,
+    path: PathBuf,
+    /// Whether the month's file names a key.
+    is_promised: bool,
+    /// None when no key is named, or the one that is named is gone.
+    secret: Option<CheckpointSecret>,
+    tape: Option<Tape>,
+    /// Of the durable lines.
+    tree: Tree,
+    /// The lines that are not durable yet.
+    waiting: Vec<signet_proto::ids::Digest>,
+    /// So many lines have a checkpoint.
+    covered: u64,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(keys: CheckpointKeys, agent: AgentId) -> Self {
+        Self {
+            keys,
+            agent,
+            month: Month::default(),
+        }
+    }
+
+    /// Makes the key of a month that is about to begin in `path`.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`] when checkpoints of that month are there already: its lines were taken away.
+    pub(crate) fn begin(&mut self, month: &str, path: &Path) -> Result<VerifyKey, LogError> {
+        let checkpoints = checkpoints_of(path);
+        if checkpoints.metadata().is_ok_and(|facts| facts.len() > 0) {
+            return Err(broken(
+                &checkpoints,
+                "it has checkpoints of lines that are gone",
+            ));
+        }
+        let secret = self.keys.make(month)?;
+        let public = secret.public().clone();
+        self.month = Month {
+            origin: origin(&self.agent, month),
+            path: checkpoints,
+            is_promised: true,
+            secret: Some(secret),
+            ..Month::default()
+        };
+        Ok(public)
+    }
+
+    /// Goes on in a month: its tree is built from the whole lines of its file, and every checkpoint
+    /// must be true of them. A torn one at the end is cut off.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`] when the checkpoints and the lines contradict each other, or checkpoints
+    /// are missing that were made. Signing on would hide it.
+    pub(crate) fn resume(&mut self, month: &str, path: &Path) -> Result<(), LogError> {
+        let Some(named) = self.named_key(path)? else {
+            self.month = Month::default();
+            return Ok(());
+        };
+        let mut found = Month {
+            origin: origin(&self.agent, month),
+            path: checkpoints_of(path),
+            is_promised: true,
+            secret: self.keys.read(month)?.filter(|key| *key.public() == named),
+            ..Month::default()
+        };
+        found.rebuild(path, &named)?;
+        self.month = found;
+        Ok(())
+    }
+
+    /// Destroys the keys of the months that are over.
+    pub(crate) fn destroy_old_keys(&self, month: &str) -> Result<(), LogError> {
+        match self.month.is_promised {
+            true => self.keys.destroy_all_but(month),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes a line that is not durable yet.
+    pub(crate) fn push(&mut self, line: &[u8]) {
+        if self.month.is_promised {
+            self.month.waiting.push(merkle::leaf(line));
+        }
+    }
+
+    /// What was taken is durable.
+    pub(crate) fn settle(&mut self) {
+        let month = &mut self.month;
+        month
+            .waiting
+            .drain(..)
+            .for_each(|leaf| month.tree.push(leaf));
+    }
+
+    /// How many durable lines no checkpoint covers that one could.
+    pub(crate) fn uncovered(&self) -> u64 {
+        let month = &self.month;
+        month
+            .secret
+            .as_ref()
+            .map_or(0, |_| month.tree.size() - month.covered)
+    }
+
+    /// Whether the month names a key that is gone.
+    pub(crate) fn lacks_key(&self) -> bool {
+        self.month.is_promised && self.month.secret.is_none()
+    }
+
+    /// Signs what is durable, durably.
+    pub(crate) fn write(&mut self) -> Result<(), LogError> {
+        if self.uncovered() > 0 {
+            self.month.write()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The key that the first line of a month's file names.
+    fn named_key(&self, path: &Path) -> Result<Option<VerifyKey>, LogError> {
+        let mut lines = RawLines::open(path)?;
+        let RawLine::Whole(raw) = lines.next_line()? else {
+            return Ok(None);
+        };
+        let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
+        match &line.entry {
+            Some(Entry::Genesis(own)) if own.agent != self.agent => {
+                Err(broken(path, "it is the log of another agent"))
+            }
+            _ => Ok(line.checkpoint_key),
+        }
+    }
+}
+
+impl Month {
+    fn rebuild(&mut self, path: &Path, key: &VerifyKey) -> Result<(), LogError> {
+        let fault = |what: &str| Err(broken(path, what));
+        let mut notes = self
+            .path
+            .exists()
+            .then(|| Notes::open(&self.path))
+            .transpose()?;
+        let mut next = next_note(notes.as_mut(), &self.path)?;
+        let mut lines = RawLines::open(path)?;
+        let (mut last, mut beginning) = (None, 0);
+        while let RawLine::Whole(raw) = lines.next_line()? {
+            let kind = Frame::scan(&raw).map(|frame| frame.kind);
+            if beginning == self.tree.size() && kind.is_some_and(|kind| is_beginning(&kind)) {
+                beginning += 1;
+            }
+            self.tree.push(merkle::leaf(&raw));
+            let Some(note) = next.take_if(|note| note.checkpoint.size <= self.tree.size()) else {
+                continue;
+            };
+            if note.checkpoint != self.checkpoint() {
+                return fault("its checkpoints are of other lines");
+            }
+            self.covered = self.tree.size();
+            last = Some(note);
+            next = next_note(notes.as_mut(), &self.path)?;
+        }
+        if next.is_some() {
+            return fault("its checkpoints cover more lines than it has");
+        }
+        if last.is_some_and(|note| !note.is_signed_by(key)) {
+            return fault("its last checkpoint is not signed by the key that its first line names");
+        }
+        if self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered) {
+            return fault("checkpoints are missing that were made");
+        }
+        notes.map_or(Ok(()), |notes| cut(&self.path, notes.end))
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            origin: self.origin.clone(),
+            size: self.tree.size(),
+            root: self.tree.root(),
+        }
+    }
+
+    fn write(&mut self) -> Result<(), LogError> {
+        let Some(secret) = &self.secret else {
+            return Ok(());
+        };
+        let mut note = secret.sign(&self.checkpoint());
+        note.push('\n');
+        let tape = match &mut self.tape {
+            Some(tape) => tape,
+            none => none.insert(open(&self.path)?),
+        };
+        tape.write_durably(note.as_bytes())?;
+        self.covered = self.tree.size();
+        Ok(())
+    }
+}
+
+fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, LogError> {
+    let Some(notes) = notes else {
+        return Ok(None);
+    };
+    match notes.next_note()? {
+        Next::Note(note) => Ok(Some(note)),
+        Next::Malformed => Err(broken(path, "something in it is no checkpoint")),
+        Next::Torn | Next::End => Ok(None),
+    }
+}
+
+fn open(path: &Path) -> Result<Tape, LogError> {
+    let file = if path.exists() {
+        file::open_append(path)
+    } else {
+        file::create(path)
+    };
+    Tape::new(path.to_owned(), file?)
+}
+
+/// A checkpoint torn by a crash says nothing that the next one does not say.
+fn cut(path: &Path, end: u64) -> Result<(), LogError> {
+    let file: File = OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(at(path))?;
+    if file.metadata().map_err(at(path))?.len() > end {
+        file.set_len(end)
+            .and_then(|()| file.sync_all())
+            .map_err(at(path))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! Checkpoints as C2SP signed notes (c2sp.org/signed-note, c2sp.org/tlog-checkpoint).
+//!
+//! ```text
+//! signet/agent-alice-001/2026-02        origin, and name of the key
+//! 256                                   lines of that month
+//! <base64 of the RFC 6962 root>
+//!
+//! — signet/agent-alice-001/2026-02 <base64 of key hash and Ed25519 signature>
+//! ```
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64;
+use ed25519_dalek::{Signature, Signer as _, VerifyingKey};
+use signet_proto::ids::{AgentId, Digest};
+use signet_proto::keys::{KeyError, VerifyKey};
+use zeroize::Zeroizing;
+
+use crate::error::{LogError, at};
+
+/// What a checkpoint says: the first `size` lines of a month have this root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    pub(crate) origin: String,
+    pub(crate) size: u64,
+    pub(crate) root: Digest,
+}
+
+/// Whose lines, and of which month (`YYYY-MM`).
+pub(crate) fn origin(agent: &AgentId, month: &str) -> String {
+    format!("signet/{agent}/{month}")
+}
+
+impl Checkpoint {
+    /// The text that is signed.
+    pub(crate) fn text(&self) -> String {
+        let root = BASE64.encode(self.root.as_bytes());
+        format!("{}\n{}\n{root}\n", self.origin, self.size)
+    }
+
+    /// Extension lines are not written by any log of ours, and not taken.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+        let found = Self {
+            origin: origin.to_owned(),
+            size: size.parse().ok()?,
+            root: Digest(BASE64.decode(root.as_bytes()).ok()?.try_into().ok()?),
+        };
+        // Whatever else would be read as the same, such as leading zeros, is not the same.
+        (lines.next().is_none() && !origin.is_empty() && found.text() == text).then_some(found)
+    }
+}
+
+/// The secret half of a month's checkpoint key. There is nothing else that it can sign; it cannot
+/// print itself and is wiped when dropped.
+pub(crate) struct CheckpointSecret {
+    key: ed25519_dalek::SigningKey,
+    public: VerifyKey,
+}
+
+impl CheckpointSecret {
+    pub(crate) fn from_seed(seed: &Zeroizing<[u8; 32]>) -> Result<Self, KeyError> {
+        let key = ed25519_dalek::SigningKey::from_bytes(seed);
+        let public = VerifyKey::try_from(key.verifying_key().to_bytes())?;
+        Ok(Self { key, public })
+    }
+
+    pub(crate) fn public(&self) -> &VerifyKey {
+        &self.public
+    }
+
+    /// The note, whole.
+    pub(crate) fn sign(&self, checkpoint: &Checkpoint) -> String {
+        let text = checkpoint.text();
+        let mut signed = key_hash(&checkpoint.origin, &self.public).to_vec();
+        signed.extend_from_slice(&self.key.sign(text.as_bytes()).to_bytes());
+        let signed = BASE64.encode(&signed);
+        format!("{text}\n{SIGNATURE}{} {signed}\n", checkpoint.origin)
+    }
+}
+
+impl fmt::Debug for CheckpointSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckpointSecret(public {})", self.public)
+    }
+}
+
+/// A checkpoint and who signed it.
+#[derive(Clone, Debug)]
+pub(crate) struct Note {
+    pub(crate) checkpoint: Checkpoint,
+    text: String,
+    signatures: Vec<NoteSignature>,
+}
+
+#[derive(Clone, Debug)]
+struct NoteSignature {
+    name: String,
+    hash: [u8; 4],
+    bytes: Vec<u8>,
+}
+
+impl Note {
+    /// Reads one note.
+    pub(crate) fn parse(note: &str) -> Option<Self> {
+        let (text, signatures) = note.split_once("\n\n")?;
+        let text = format!("{text}\n");
+        let lines = signatures.strip_suffix('\n')?.split('\n');
+        let signatures: Option<Vec<_>> = lines.map(NoteSignature::parse).collect();
+        Some(Self {
+            checkpoint: Checkpoint::parse(&text)?,
+            signatures: signatures.filter(|found| found.len() <= SIGNATURES)?,
+            text,
+        })
+    }
+
+    /// Whether `key` signed it under the name of its origin. Signatures of other keys do not count,
+    /// and one of this key that does not hold spoils the note.
+    pub(crate) fn is_signed_by(&self, key: &VerifyKey) -> bool {
+        let origin = &self.checkpoint.origin;
+        let hash = key_hash(origin, key);
+        let mut claimed = self
+            .signatures
+            .iter()
+            .filter(|signature| signature.name == *origin && signature.hash == hash)
+            .peekable();
+        claimed.peek().is_some() && claimed.all(|signature| signature.holds(key, &self.text))
+    }
+}
+
+impl NoteSignature {
+    fn parse(line: &str) -> Option<Self> {
+        let (name, encoded) = line.strip_prefix(SIGNATURE)?.split_once(' ')?;
+        let bytes = BASE64.decode(encoded.as_bytes()).ok()?;
+        let (hash, bytes) = bytes.split_first_chunk()?;
+        let is_name = !name.is_empty() && !name.contains('+');
+        is_name.then_some(Self {
+            name: name.to_owned(),
+            hash: *hash,
+            bytes: bytes.to_vec(),
+        })
+    }
+
+    fn holds(&self, key: &VerifyKey, text: &str) -> bool {
+        let key = VerifyingKey::from_bytes(key.as_bytes());
+        let signature = Signature::from_slice(&self.bytes);
+        match (key, signature) {
+            (Ok(key), Ok(signature)) => key.verify_strict(text.as_bytes(), &signature).is_ok(),
+            _ => false,
+        }
+    }
+}
+
+/// The first four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ key).
+fn key_hash(name: &str, key: &VerifyKey) -> [u8; 4] {
+    let hash = Digest::of(&[name.as_bytes(), &[0x0a, ED25519], key.as_bytes()]);
+    let [a, b, c, d, ..] = hash.0;
+    [a, b, c, d]
+}
+
+/// What stands next in a file of checkpoints.
+pub(crate) enum Next {
+    /// A note.
+    Note(Note),
+    /// Something between two notes' places that is none.
+    Malformed,
+    /// Bytes behind the last whole note.
+    Torn,
+    /// Nothing.
+    End,
+}
+
+/// The notes of one file. Each is followed by an empty line, so that a note ends where the second empty
+/// line of its own ends: neither its text nor its signatures can hold one.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    path: PathBuf,
+    input: BufReader<File>,
+    /// Where the last whole note ends, with its empty line.
+    pub(crate) end: u64,
+    /// Of the note read last, from 1.
+    pub(crate) number: u64,
+}
+
+impl Notes {
+    pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
+        Ok(Self {
+            input: BufReader::new(File::open(path).map_err(at(path))?),
+            path: path.to_owned(),
+            end: 0,
+            number: 0,
+        })
+    }
+
+    pub(crate) fn next_note(&mut self) -> Result<Next, LogError> {
+        let (mut note, mut empty) = (Vec::new(), 0);
+        while empty < 2 {
+            let start = note.len();
+            let mut limited = (&mut self.input).take((LONGEST - start) as u64);
+            let read = limited.read_until(b'\n', &mut note);
+            let read = read.map_err(at(&self.path))?;
+            if read == 0 || note.last() != Some(&b'\n') {
+                return match note.len() {
+                    0 => Ok(Next::End),
+                    LONGEST => Ok(Next::Malformed),
+                    torn => self.step_back(torn).map(|()| Next::Torn),
+                };
+            }
+            empty += usize::from(read == 1);
+        }
+        self.end += note.len() as u64;
+        self.number += 1;
+        let text = note.strip_suffix(b"\n").unwrap_or_default();
+        let note = std::str::from_utf8(text).ok().and_then(Note::parse);
+        Ok(note.map_or(Next::Malformed, Next::Note))
+    }
+
+    /// What is torn now may be whole at the next look.
+    fn step_back(&mut self, bytes: usize) -> Result<(), LogError> {
+        let back = i64::try_from(bytes).unwrap_or(0);
+        self.input.seek_relative(-back).map_err(at(&self.path))
+    }
+}
+
+const SIGNATURE: &str = "— ";
+const ED25519: u8 = 0x01;
+/// Far more signatures than witnesses that anybody asks.
+const SIGNATURES: usize = 16;
+/// In bytes, of one note: far more than the longest agent-id and 16 signatures need.
+const LONGEST: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of c2sp.org/tlog-checkpoint, and the key of c2sp.org/signed-note for it.
+    const EXAMPLE: &str = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
+        — example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
+
+    fn secret(seed: u8) -> CheckpointSecret {
+        CheckpointSecret::from_seed(&Zeroizing::new([seed; 32])).unwrap()
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
+            origin: "signet/agent-alice-001/2026-02".into(),
+            size: 256,
+            root: Digest([7; 32]),
+        }
+    }
+
+    #[test]
+    fn the_published_example_is_read_as_it_is_meant() {
+        let note = Note::parse(EXAMPLE).unwrap();
+        assert_eq!(note.checkpoint.origin, "example.com/behind-the-sofa");
+        assert_eq!(note.checkpoint.size, 20_852_163);
+        assert_eq!(
+            format!("{}\n", note.checkpoint.text()),
+            EXAMPLE.split_inclusive('\n').take(4).collect::<String>()
+        );
+        assert_eq!(
+            (note.signatures.len(), note.signatures[0].hash),
+            (1, [0x03, 0x3d, 0xe0, 0xae])
+        );
+    }
+
+    #[test]
+    fn only_the_key_that_signed_counts_and_only_for_the_text() {
+        let (mine, other) = (secret(1), secret(2));
+        let note = mine.sign(&checkpoint());
+        let parsed = Note::parse(&note).unwrap();
+        assert!(parsed.is_signed_by(mine.public()));
+        assert!(!parsed.is_signed_by(other.public()));
+        let changed = Note::parse(&note.replacen("\n256\n", "\n257\n", 1)).unwrap();
+        assert!(!changed.is_signed_by(mine.public()));
+        let renamed = note.replace("2026-02", "2026-03");
+        assert!(!Note::parse(&renamed).unwrap().is_signed_by(mine.public()));
+    }
+
+    #[test]
+    fn a_note_spelt_otherwise_is_none() {
+        let note = secret(1).sign(&checkpoint());
+        for (from, to) in [
+            ("\n256\n", "\n0256\n"),
+            ("\n256\n", "\n+256\n"),
+            ("\n256\n", "\n256\nextension\n"),
+            ("— ", "- "),
+            ("\n\n", "\n"),
+            ("signet/", ""),
+        ] {
+            let other = note.replacen(from, to, 1);
+            let kept =
+                Note::parse(&other).is_some_and(|note| note.is_signed_by(secret(1).public()));
+            assert!(!kept, "{from:?} as {to:?}");
+        }
+    }
+
+    #[test]
+    fn the_secret_does_not_print_itself() {
+        let secret = secret(1);
+        let printed = format!("{secret:?}");
+        assert!(!printed.contains("SigningKey") && printed.contains(&secret.public().to_string()));
+    }
+}

@@ -1,0 +1,102 @@
+//! What one line says of itself, whatever stands before it: done on every core.
+
+use signet_proto::entry::{Entry, TaskChange};
+use signet_proto::ids::Digest;
+use signet_proto::keys::VerifyKey;
+
+use super::Depth;
+use super::agreement::forged_member;
+use crate::merkle;
+use crate::record::{Frame, Line, Mark, RecordError};
+
+/// A line, and where in its file it stands, from 1.
+pub(super) struct Raw {
+    pub(super) place: u64,
+    /// `None` when it was too long to be read.
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+/// What a line alone shows.
+pub(super) struct Examined {
+    pub(super) place: u64,
+    pub(super) hash: Digest,
+    /// Its hash in the tree of its month.
+    pub(super) leaf: Digest,
+    pub(super) read: Result<Content, String>,
+}
+
+/// A line that can be read.
+pub(super) struct Content {
+    pub(super) frame: Frame,
+    pub(super) entry: Option<Entry>,
+    pub(super) mark: Option<Mark>,
+    pub(super) checkpoint_key: Option<VerifyKey>,
+    pub(super) faults: Vec<String>,
+}
+
+/// Looks at one line.
+pub(super) fn examine(raw: Raw, depth: Depth) -> Examined {
+    let Some(bytes) = raw.bytes else {
+        return Examined {
+            place: raw.place,
+            hash: Digest([0; 32]),
+            leaf: Digest([0; 32]),
+            read: Err("the line is over 2 MiB, longer than a log writes".to_owned()),
+        };
+    };
+    Examined {
+        place: raw.place,
+        hash: Digest::of(&[&bytes]),
+        leaf: merkle::leaf(&bytes),
+        read: read(bytes, depth).map_err(|error| error.to_string()),
+    }
+}
+
+fn read(bytes: Vec<u8>, depth: Depth) -> Result<Content, RecordError> {
+    if depth == Depth::Links {
+        let frame = Frame::scan(&bytes).ok_or(RecordError::Spelling)?;
+        if !Mark::ALL.contains(&frame.kind.as_str()) {
+            return Ok(Content::of(frame));
+        }
+    }
+    let line = Line::parse(bytes)?;
+    let mut faults: Vec<String> = forged_member(&line).into_iter().collect();
+    faults.extend(broken_chain(&line).map(str::to_owned));
+    Ok(Content {
+        frame: Frame {
+            seq: line.seq,
+            ts: line.ts,
+            prev: line.prev,
+            kind: line.kind,
+        },
+        entry: line.entry,
+        mark: line.mark,
+        checkpoint_key: line.checkpoint_key,
+        faults,
+    })
+}
+
+impl Content {
+    fn of(frame: Frame) -> Self {
+        Self {
+            frame,
+            entry: None,
+            mark: None,
+            checkpoint_key: None,
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// Every mandate and every certificate of a chain bears its proof in itself.
+fn broken_chain(line: &Line) -> Option<&'static str> {
+    let Some(Entry::Handoff(handoff)) = &line.entry else {
+        return None;
+    };
+    let TaskChange::Offered(offered) = &handoff.change else {
+        return None;
+    };
+    offered.chain.prove().is_err().then_some(
+        "the chain of mandates does not hold: a signature or a link is wrong, or a step is wider than the one before",
+    )
+}

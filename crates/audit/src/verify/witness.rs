@@ -1,0 +1,157 @@
+//! Heads that other logs remember: every message names the newest durable line of its sender's log, so
+//! each peer's log is a witness.
+
+use std::collections::{HashSet, VecDeque};
+
+use signet_proto::ids::{AgentId, Digest};
+use signet_proto::time::Timestamp;
+
+use super::report::Witness;
+use crate::chain::Head;
+
+/// A head that a message carries.
+pub(super) struct Seen {
+    pub(super) sender: AgentId,
+    pub(super) head: Digest,
+    /// When its sender signed it.
+    pub(super) signed: Timestamp,
+    /// The line of the log that holds the message.
+    pub(super) seq: u64,
+}
+
+/// What one log can say about others, and be asked by them. Kept only when several logs are given:
+/// 32 bytes a line and 64 a message.
+#[derive(Default)]
+pub(super) struct Testimony {
+    /// Whose log it is, also when its first file was not given.
+    pub(super) agent: Option<AgentId>,
+    /// The hash of every line, from `first` on.
+    pub(super) lines: Vec<Digest>,
+    pub(super) first: u64,
+    /// When the first line was written, when something may stand before it.
+    pub(super) begins: Option<Timestamp>,
+    /// Of proven messages that came in.
+    pub(super) seen: Vec<Seen>,
+}
+
+/// What a witness says.
+#[derive(Default)]
+pub(super) struct Statement {
+    pub(super) confirmed: Option<Witness>,
+    /// The first heads that no line has, and how many there are.
+    pub(super) unknown: Vec<u64>,
+    pub(super) unknown_count: u64,
+}
+
+impl Testimony {
+    /// What `witness` remembers of this log, whose lines went on with `grown` since.
+    pub(super) fn ask(&self, witness: &Self, grown: &HashSet<Digest>) -> Statement {
+        let mut heads: Vec<(Digest, &Seen, Option<u64>)> = self
+            .said_by(witness)
+            .map(|seen| (seen.head, seen, None))
+            .collect();
+        heads.sort_unstable_by_key(|(head, ..)| *head);
+        for (seq, line) in (self.first..).zip(&self.lines) {
+            let start = heads.partition_point(|(head, ..)| head < line);
+            let same = heads
+                .iter_mut()
+                .skip(start)
+                .take_while(|(head, ..)| head == line);
+            same.for_each(|(.., found)| *found = Some(seq));
+        }
+        let mut statement = Statement::default();
+        for (head, seen, found) in heads {
+            match found {
+                Some(seq) => statement.confirm(witness, Head { seq, hash: head }),
+                None if grown.contains(&head) || self.may_precede(seen) => {}
+                None => statement.doubt(seen.seq),
+            }
+        }
+        statement.unknown.sort_unstable();
+        statement
+    }
+
+    /// The first line in which two logs of one agent differ.
+    pub(super) fn differs_from(&self, other: &Self) -> Option<u64> {
+        if self.agent.is_none() || self.agent != other.agent {
+            return None;
+        }
+        let first = self.first.max(other.first);
+        let (ours, theirs) = (self.from(first), other.from(first));
+        let differs = ours
+            .iter()
+            .zip(theirs)
+            .position(|(our, their)| our != their);
+        differs.map(|index| first + index as u64)
+    }
+
+    fn from(&self, first: u64) -> &[Digest] {
+        let skipped = usize::try_from(first.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.lines.get(skipped..).unwrap_or_default()
+    }
+
+    fn said_by<'a>(&self, witness: &'a Self) -> impl Iterator<Item = &'a Seen> {
+        let me = self.agent.clone();
+        witness
+            .seen
+            .iter()
+            .filter(move |seen| Some(&seen.sender) == me.as_ref())
+    }
+
+    /// Whether the head may be a line before those that were given.
+    fn may_precede(&self, seen: &Seen) -> bool {
+        self.begins.is_some_and(|begins| seen.signed <= begins)
+    }
+}
+
+impl Statement {
+    fn confirm(&mut self, witness: &Testimony, head: Head) {
+        let Some(agent) = &witness.agent else { return };
+        let newest = self.confirmed.as_ref().map_or(0, |known| known.head.seq);
+        if newest < head.seq {
+            self.confirmed = Some(Witness {
+                agent: agent.clone(),
+                head,
+            });
+        }
+    }
+
+    fn doubt(&mut self, seq: u64) {
+        self.unknown_count += 1;
+        if self.unknown.len() < TOLD {
+            self.unknown.push(seq);
+        }
+    }
+}
+
+/// The newest lines of a log: what its own messages may name as its head.
+#[derive(Default)]
+pub(super) struct Recent {
+    order: VecDeque<Digest>,
+    known: HashSet<Digest>,
+    is_full: bool,
+}
+
+impl Recent {
+    pub(super) fn push(&mut self, line: Digest) {
+        self.order.push_back(line);
+        self.known.insert(line);
+        if self.order.len() > WINDOW
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+            self.is_full = true;
+        }
+    }
+
+    /// Whether a message of our own, written now, cannot have had `head`. Of a log whose beginning was
+    /// not given, only lines that were seen can be judged.
+    pub(super) fn refutes(&self, head: &Digest, is_partial: bool) -> bool {
+        !self.known.contains(head) && (!is_partial || self.is_full)
+    }
+}
+
+/// Far more lines than are ever written between signing a message and its own line.
+const WINDOW: usize = 65_536;
+/// So many unknown heads are told by their line.
+const TOLD: usize = 5;

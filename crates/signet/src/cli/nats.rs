@@ -1,0 +1,46 @@
+//! `signet nats …`: what a household's NATS server needs, and who makes it.
+
+mod key;
+mod login;
+mod server;
+mod setup;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Exit, Failure, print};
+
+/// See `signet nats --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct NatsArgs {
+    #[command(subcommand)]
+    command: NatsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum NatsCommand {
+    /// Make the key that logs this agent in to the server, and print its public name
+    Key(key::KeyArgs),
+    /// Print the configuration of a household's server
+    Config(server::ServerArgs),
+    /// Make the mailboxes of agents on the server, or bring them in line
+    Setup(setup::SetupArgs),
+}
+
+pub(super) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    match args.command {
+        NatsCommand::Key(args) => key::run(args, home),
+        NatsCommand::Config(args) => server::run(&args),
+        NatsCommand::Setup(args) => setup::run(args, home),
+    }
+}
+
+const EXAMPLE: &str = "\
+A household's server, from nothing:
+  signet nats key --home alice                        # on each agent's machine: prints U…
+  signet nats key --file admin.nk                     # once: the administrator's
+  signet nats config --admin U… agent-alice-001=U… agent-bob-001=U… > nats.conf
+  nats-server -c nats.conf
+  signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001";

@@ -1,0 +1,64 @@
+//! `signet nats key`: the nkey of a user on the server, made once.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use signet_transport::{new_user, user_of_seed};
+use zeroize::Zeroizing;
+
+use super::{Exit, Failure, print};
+use crate::home::Home;
+use crate::private::{self, PrivateError};
+use crate::random;
+
+/// See `signet nats key --help`.
+#[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet nats key\n  signet nats key --file admin.nk")]
+pub(super) struct KeyArgs {
+    /// The file of the seed [default: nats.nk in the home, which the daemon then logs in with]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// What is there is kept: the server knows it.
+pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let file = match args.file {
+        Some(file) => file,
+        None => {
+            let home = Home::find(home)?;
+            crate::config::Config::load(&home)?;
+            home.nats_seed()
+        }
+    };
+    let public = if file.symlink_metadata().is_ok() {
+        read(&file)?
+    } else {
+        make(&file)?
+    };
+    print(&format!("{public}\n"))
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let seed = private::read(file)?;
+    user_of_seed(&seed).ok_or_else(|| {
+        let what = format!("{} is no nkey seed of a user", file.display());
+        Failure::new(Exit::Refused, what, "name another file with --file")
+    })
+}
+
+fn make(file: &Path) -> Result<String, Failure> {
+    let random = random::bytes().map_err(|source| PrivateError::Io {
+        path: file.to_owned(),
+        source,
+    })?;
+    let made = new_user(random).ok_or_else(|| {
+        Failure::new(
+            Exit::Refused,
+            "the system's random bytes make no key",
+            "try again",
+        )
+    })?;
+    let (seed, public) = (Zeroizing::new(made.0), made.1);
+    private::create(file, format!("{}\n", *seed).as_bytes())?;
+    Ok(public)
+}

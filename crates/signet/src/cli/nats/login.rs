@@ -1,0 +1,115 @@
+//! How a person reaches a NATS server from the command line, by the conventions of NATS's own tools.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+use signet_transport::{Config, Login, Secret};
+
+use super::{Exit, Failure};
+use crate::private;
+
+/// `--server`, `--creds`, `--nkey`, `--context`, and their variables.
+#[derive(Debug, Args)]
+pub(super) struct LoginArgs {
+    /// The server [default: $NATS_URL, the context's, or nats://127.0.0.1:4222]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// A credentials file [default: $NATS_CREDS]
+    #[arg(long, value_name = "FILE", conflicts_with = "nkey")]
+    creds: Option<PathBuf>,
+    /// A file with the nkey seed of an administrator [default: $NATS_NKEY]
+    #[arg(long, value_name = "FILE")]
+    nkey: Option<PathBuf>,
+    /// A context of the nats tool: ~/.config/nats/context/NAME.json [default: $NATS_CONTEXT]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl LoginArgs {
+    /// A connection's settings: what is given comes before what the context says.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        let name = self.context.clone().or_else(|| variable("NATS_CONTEXT"));
+        let context = name.as_deref().map(read_context).transpose()?;
+        let context = context.unwrap_or_default();
+        let from = |name: &str| {
+            let value = context.get(name).and_then(Value::as_str);
+            value.filter(|value| !value.is_empty()).map(str::to_owned)
+        };
+        let server = self.server.clone().or_else(|| variable("NATS_URL"));
+        let server = server.or_else(|| from("url"));
+        let server = server.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());
+        let servers = server.split(',').map(|server| server.trim().to_owned());
+        let mut config = Config::new(servers.collect(), "agent.admin.inbox", "_INBOX_admin");
+        config.name = "signet nats setup".to_owned();
+        config.login = match (&self.creds, &self.nkey) {
+            (Some(creds), _) => Login::CredsFile(creds.clone()),
+            (None, Some(nkey)) => Login::NkeySeedFile(nkey.clone()),
+            (None, None) => login_of(|name| {
+                let named = match name {
+                    "creds" => variable("NATS_CREDS"),
+                    "nkey" => variable("NATS_NKEY"),
+                    _ => None,
+                };
+                named.or_else(|| from(name))
+            }),
+        };
+        if let Some(secret) = secret_file(&config.login) {
+            private::open(secret)?;
+        }
+        config.tls.ca = from("ca").map(PathBuf::from);
+        config.tls.cert = from("cert").map(PathBuf::from);
+        config.tls.key = from("key").map(PathBuf::from);
+        Ok(config)
+    }
+}
+
+fn login_of(from: impl Fn(&str) -> Option<String>) -> Login {
+    if let Some(creds) = from("creds") {
+        return Login::CredsFile(creds.into());
+    }
+    if let Some(nkey) = from("nkey") {
+        return Login::NkeySeedFile(nkey.into());
+    }
+    match (from("user"), from("password"), from("token")) {
+        (Some(user), Some(password), _) => Login::UserPassword {
+            user,
+            password: Secret::from(password),
+        },
+        (_, _, Some(token)) => Login::Token(Secret::from(token)),
+        _ => Login::None,
+    }
+}
+
+fn secret_file(login: &Login) -> Option<&Path> {
+    match login {
+        Login::CredsFile(file) | Login::NkeySeedFile(file) => Some(file),
+        _ => None,
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read_context(name: &str) -> Result<Value, Failure> {
+    let unusable = |what: String| {
+        Failure::new(
+            Exit::Usage,
+            what,
+            "nats context ls shows the names; or give --server and --nkey",
+        )
+    };
+    if name.contains(['/', '\\']) || name.starts_with('.') {
+        return Err(unusable(format!("{name:?} is no name of a context")));
+    }
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
+    let file = config
+        .unwrap_or_default()
+        .join("nats/context")
+        .join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&file);
+    let text = text.map_err(|error| unusable(format!("{}: {error}", file.display())))?;
+    serde_json::from_str(&text).map_err(|_| unusable(format!("{} is no JSON", file.display())))
+}

@@ -1,0 +1,111 @@
+//! `signet nats setup`: the mailboxes on the server, made or brought in line, and what the server says of them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use signet_audit::visible;
+use signet_proto::ids::AgentId;
+use signet_transport::{Done, Error, Mailbox, Place, Report, set_up};
+
+use super::login::LoginArgs;
+use super::{Exit, Failure, print};
+use crate::config::Config;
+use crate::home::Home;
+use crate::render;
+
+/// See `signet nats setup --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct SetupArgs {
+    /// The agents [default: that of the home]; those of earlier times keep their mailboxes
+    #[arg(value_name = "AGENT")]
+    agents: Vec<AgentId>,
+    #[command(flatten)]
+    login: LoginArgs,
+}
+
+pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let agents = if args.agents.is_empty() {
+        vec![Config::load(&Home::find(home)?)?.agent.agent]
+    } else {
+        args.agents
+    };
+    let config = args.login.config()?;
+    let places: Vec<Place> = agents.iter().map(place).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Refused, error, "try again"))?;
+    let report = runtime
+        .block_on(set_up(&config, &places))
+        .map_err(refused)?;
+    print(&page(&report))?;
+    if report.made.iter().all(|made| made.differences.is_empty()) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Refused,
+        "the server has it otherwise than it was asked",
+        "use a newer nats-server, or set what differs by hand",
+    ))
+}
+
+/// An agent's place: its inbox and its mailbox.
+fn place(agent: &AgentId) -> Place {
+    Place {
+        inbox: render::inbox_subject(agent),
+        mailbox: Mailbox::of(agent.as_str()),
+    }
+}
+
+fn page(report: &Report) -> String {
+    let mut page = format!("nats-server {}\n", report.server);
+    for made in &report.made {
+        let done = match made.done {
+            Done::Created => "created",
+            Done::Updated => "updated",
+            Done::Kept => "as it should be",
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "{}: {done}", made.what);
+        for differs in &made.differences {
+            let (setting, asked, is) = (differs.setting, &differs.asked, &differs.is);
+            let _ = writeln!(
+                page,
+                "  differs: {setting} was asked to be {asked} and is {is}"
+            );
+        }
+    }
+    let _ = writeln!(page, "mailboxes: {}", report.inboxes.join(" "));
+    page.lines()
+        .map(|line| format!("{}\n", visible(line)))
+        .collect()
+}
+
+fn refused(error: Error) -> Failure {
+    match &error {
+        Error::Unreachable { .. } => Failure::new(
+            Exit::NotReachable,
+            &error,
+            "name the server with --server or NATS_URL",
+        ),
+        Error::Setup { .. } => Failure::new(
+            Exit::Refused,
+            &error,
+            "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config",
+        ),
+        _ => Failure::new(
+            Exit::Usage,
+            &error,
+            "give --server, and --nkey or --creds of an administrator",
+        ),
+    }
+}
+
+const EXAMPLE: &str = "\
+It may be repeated at any time: what is right stays, and an agent more gets its mailbox.
+
+EXAMPLE:
+  signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001
+  NATS_CONTEXT=house signet nats setup agent-carol-001";

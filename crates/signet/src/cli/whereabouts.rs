@@ -1,0 +1,209 @@
+//! Where a message of ours is, for a person: one word, one sentence, and what to do about it.
+
+use serde_json::Value;
+use signet_proto::reject::Reason;
+
+use super::ask::text;
+
+/// Where a message is, as the daemon tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whereabouts<'a> {
+    /// One of the seven states.
+    pub(super) word: &'a str,
+    /// Its name.
+    pub(super) id: &'a str,
+    /// For whom it is.
+    pub(super) peer: &'a str,
+    /// Why it was refused, or why nobody knows.
+    pub(super) reason: &'a str,
+    /// What keeps it here.
+    pub(super) waits_for: &'a str,
+    /// Whether the peer's mailbox has said that it holds it.
+    pub(super) stored: bool,
+}
+
+impl<'a> Whereabouts<'a> {
+    /// Reads what `message.status`, `outbox.list` or `send` says of a message for `peer`.
+    pub(super) fn of(shown: &'a Value, peer: &'a str) -> Self {
+        Self {
+            word: text(shown, "state"),
+            id: text(shown, "message-id"),
+            peer,
+            reason: text(shown, "reason"),
+            waits_for: text(shown, "waits-for"),
+            stored: shown.get("stored").and_then(Value::as_bool) == Some(true),
+        }
+    }
+
+    /// The one sentence.
+    pub(super) fn sentence(&self) -> String {
+        let peer = self.peer;
+        match self.word {
+            "queued" => self.obstacle(),
+            "published" if self.stored => {
+                format!("the mailbox of {peer} holds it; no receipt yet")
+            }
+            "published" => "unconfirmed: sent, and nobody has said that it arrived; it is sent \
+                            again until a receipt comes"
+                .to_owned(),
+            "received" => format!("{peer} has it, durably"),
+            "answered" => format!("{peer} has answered it"),
+            "refused" => self.refusal(),
+            "expired" => {
+                format!("its life ended and no receipt came; {peer} may have it all the same")
+            }
+            "unknown" => self.doubt(),
+            _ => "this release of signet has no words for it".to_owned(),
+        }
+    }
+
+    /// What a person can do about it.
+    pub(super) fn next(&self) -> Option<String> {
+        let Self { id, peer, .. } = self;
+        Some(match (self.word, self.waits_for) {
+            ("queued", "approval") => {
+                format!("signet approve {id}, or signet approve {id} --refuse")
+            }
+            ("queued", "introduction") => format!(
+                "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
+            ),
+            ("queued", "resume") => "signet resume, when your agents may go on".to_owned(),
+            ("queued", "connection") => {
+                "start the NATS server, or correct [nats] in config.toml".to_owned()
+            }
+            ("answered", _) => format!("signet inbox, or signet audit show --peer {peer}"),
+            ("refused", _) if self.reason == NOT_APPROVED => {
+                "nothing; it never leaves. Send another one, if you think better of it".to_owned()
+            }
+            ("expired" | "unknown", _) => {
+                format!("ask {peer}'s person; if it did not arrive, send it again as a new message")
+            }
+            _ => return None,
+        })
+    }
+
+    fn obstacle(&self) -> String {
+        let peer = self.peer;
+        match self.waits_for {
+            "session" => format!(
+                "it waits for a session with {peer}, and leaves by itself when {peer} is reached"
+            ),
+            "approval" => "it waits for your approval, and never leaves without".to_owned(),
+            "introduction" => {
+                format!("it waits until your person and {peer}'s have approved each other")
+            }
+            "resume" => "it waits because your person's agents pause".to_owned(),
+            "connection" => {
+                "it waits for the connection to the NATS server, and leaves by itself".to_owned()
+            }
+            _ => "it is signed, and goes out by itself until a receipt comes".to_owned(),
+        }
+    }
+
+    fn refusal(&self) -> String {
+        match (self.reason.parse::<Reason>(), self.reason) {
+            (Ok(reason), name) => format!("{} ({name})", reason.text().trim_end_matches('.')),
+            (Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
+            (Err(_), PEER_REVOKED) => format!("{} is trusted no more", self.peer),
+            (Err(_), name) => format!("for a reason without words here: {name}"),
+        }
+    }
+
+    fn doubt(&self) -> String {
+        let peer = self.peer;
+        match self.reason {
+            "restored-backup" => format!(
+                "one side was put back to an older copy of its log, and nobody can say whether \
+                 {peer} has it"
+            ),
+            _ => format!(
+                "{peer} no longer knows the session it was sent in, and nobody can say whether \
+                 {peer} has it"
+            ),
+        }
+    }
+}
+
+/// Reasons of our own side that never stand on the wire.
+const NOT_APPROVED: &str = "not-approved";
+const PEER_REVOKED: &str = "peer-revoked";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(shown: &Value) -> (String, Option<String>) {
+        let place = Whereabouts::of(shown, "agent-bob");
+        (place.sentence(), place.next())
+    }
+
+    #[test]
+    fn every_state_has_a_sentence_of_its_own() {
+        let states = [
+            json!({"state": "queued"}),
+            json!({"state": "queued", "waits-for": "session"}),
+            json!({"state": "queued", "waits-for": "approval"}),
+            json!({"state": "queued", "waits-for": "introduction"}),
+            json!({"state": "queued", "waits-for": "resume"}),
+            json!({"state": "queued", "waits-for": "connection"}),
+            json!({"state": "published", "stored": true}),
+            json!({"state": "published", "stored": false}),
+            json!({"state": "received"}),
+            json!({"state": "answered"}),
+            json!({"state": "refused", "reason": "tier-not-granted"}),
+            json!({"state": "refused", "reason": NOT_APPROVED}),
+            json!({"state": "refused", "reason": PEER_REVOKED}),
+            json!({"state": "refused", "reason": "made-up"}),
+            json!({"state": "expired"}),
+            json!({"state": "unknown", "reason": "restored-backup"}),
+            json!({"state": "unknown", "reason": "session-lost"}),
+        ];
+        let sentences: std::collections::BTreeSet<_> =
+            states.iter().map(|state| said(state).0).collect();
+        assert_eq!(sentences.len(), states.len());
+        for sentence in &sentences {
+            let one = !sentence.contains('\n') && !sentence.ends_with('.') && sentence.len() < 200;
+            assert!(one && !sentence.contains("no words"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_confirms_is_called_unconfirmed() {
+        let (sentence, _) = said(&json!({"state": "published"}));
+        assert!(sentence.starts_with("unconfirmed: "), "{sentence}");
+        let (sentence, _) = said(&json!({"state": "published", "stored": true}));
+        assert_eq!(
+            sentence,
+            "the mailbox of agent-bob holds it; no receipt yet"
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_table_of_reasons_says() {
+        for reason in Reason::ALL {
+            let (sentence, _) = said(&json!({"state": "refused", "reason": reason.name()}));
+            assert!(sentence.starts_with(reason.text().trim_end_matches('.')));
+            assert!(sentence.ends_with(&format!("({})", reason.name())));
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_person_says_what_the_person_types() {
+        let draft = json!({"state": "queued", "waits-for": "approval", "message-id": "0192"});
+        let next = said(&draft).1.unwrap();
+        assert!(next.starts_with("signet approve 0192, or "), "{next}");
+        for waits in ["introduction", "resume", "connection"] {
+            assert!(
+                said(&json!({"state": "queued", "waits-for": waits}))
+                    .1
+                    .is_some()
+            );
+        }
+        for doubt in ["unknown", "expired"] {
+            let next = said(&json!({"state": doubt, "reason": "session-lost"})).1;
+            assert!(next.unwrap().contains("send it again as a new message"));
+        }
+    }
+}

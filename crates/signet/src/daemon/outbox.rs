@@ -1,0 +1,153 @@
+//! Where our messages are: what the control socket says of them.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use signet_proto::handoff::TaskId;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Outcome, Outgoing, State, WaitsFor};
+
+use crate::control::RpcError;
+
+use super::heart::Heart;
+use super::listing::{MESSAGES, page};
+use super::methods::REFUSED;
+use super::params::{named, parse, parse_given};
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct OutboxParams {
+    /// Only what is for this agent.
+    peer: Option<String>,
+    /// How many were already seen.
+    skip: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct MessageParams {
+    message_id: String,
+}
+
+impl Heart {
+    /// `outbox.list`: everything of ours that is not settled, by peer, oldest first.
+    pub(super) fn outbox(&self, params: Value) -> Result<Value, RpcError> {
+        let params = parse_given::<OutboxParams>(params)?;
+        let peer = params.peer.as_deref();
+        let peer = peer
+            .map(|peer| named::<AgentId>("peer", peer))
+            .transpose()?;
+        let fits = |out: &Outgoing| peer.as_ref().is_none_or(|peer| *peer == out.peer);
+        let waiting = self.node.outbox().filter(fits).count();
+        let listed = self.node.outbox().filter(fits).skip(params.skip);
+        let listed = listed.map(|out| self.outgoing(&out));
+        Ok(json!({"messages": page(listed, MESSAGES), "waiting": waiting}))
+    }
+
+    /// `message.status`: where one message of ours is.
+    pub(super) fn whereabouts(&self, params: Value) -> Result<Value, RpcError> {
+        let name = parse::<MessageParams>(params)?.message_id;
+        let name = named::<MessageId>("message-id", &name)?;
+        let out = self.node.status(name);
+        out.map(|out| self.outgoing(&out))
+            .ok_or_else(|| self.not_ours(name))
+    }
+
+    fn not_ours(&self, name: MessageId) -> RpcError {
+        let text = match self.node.inbox().named(name).first() {
+            Some(message) => format!(
+                "{name} is no message of this agent's own, but came from {}; signet inbox",
+                message.headers.agent_id
+            ),
+            None => format!(
+                "this agent remembers no message {name} of its own; the log has every one that it \
+                 ever sent: signet audit show"
+            ),
+        };
+        RpcError::new(REFUSED, text).with_data(json!({"reason": "message-unknown"}))
+    }
+
+    fn outgoing(&self, out: &Outgoing) -> Value {
+        let mut shown = json!({
+            "message-id": out.message_id.to_string(),
+            "peer": out.peer.as_str(),
+            "state": out.state.as_str(),
+            "since": out.since.to_string(),
+        });
+        let Some(members) = shown.as_object_mut() else {
+            return shown;
+        };
+        let mut put = |name: &str, value: Option<Value>| {
+            value.map(|value| members.insert(name.into(), value))
+        };
+        put("reason", out.state.why().map(Into::into));
+        put("waits-for", self.obstacle(out).map(Into::into));
+        put("expires", out.expires.map(|time| time.to_string().into()));
+        put("type", out.message_type.map(|kind| kind.as_str().into()));
+        put(
+            "session",
+            out.place.map(|(session, _)| session.to_string().into()),
+        );
+        put("sequence", out.place.map(|(_, number)| number.into()));
+        let published = out.state == State::Published;
+        put("stored", published.then(|| out.stored.into()));
+        shown
+    }
+
+    /// What keeps a message here. A signed one that nothing keeps goes out by itself.
+    fn obstacle(&self, out: &Outgoing) -> Option<&'static str> {
+        let connected = self.nats.connected();
+        match (&out.state, out.waits_for) {
+            (State::Queued, Some(WaitsFor::Session)) if !connected => Some(CONNECTION),
+            (State::Queued, Some(waits_for)) => Some(waits_for.as_str()),
+            (State::Queued, None) if self.node.pausing().is_paused() => {
+                Some(WaitsFor::Resume.as_str())
+            }
+            (State::Queued, None) if !connected => Some(CONNECTION),
+            _ => None,
+        }
+    }
+}
+
+/// What a caller hears of a message of ours.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    pub(super) message_id: MessageId,
+    pub(super) task: Option<TaskId>,
+    pub(super) waits_for: Option<WaitsFor>,
+}
+
+impl Told {
+    pub(super) fn now(&self, state: &str) -> Value {
+        let mut value = json!({"message-id": self.message_id.to_string(), "state": state});
+        if let (Some(task), Some(members)) = (self.task, value.as_object_mut()) {
+            members.insert("task".into(), task.to_string().into());
+        }
+        value
+    }
+
+    /// What became of it since.
+    pub(super) fn since(&self, state: &State) -> Value {
+        let mut value = self.now(state.as_str());
+        if let (Some(why), Some(members)) = (state.why(), value.as_object_mut()) {
+            members.insert("reason".into(), why.into());
+        }
+        value
+    }
+
+    /// Where it is still, and for what it waits.
+    pub(super) fn fate(&self, state: &State) -> Value {
+        let mut value = self.since(state);
+        if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
+            members.insert("waits-for".into(), waits_for.as_str().into());
+        }
+        value
+    }
+}
+
+/// A message that had to wait left a draft line.
+pub(super) fn waits_for_session(outcome: &Outcome) -> bool {
+    outcome.entries.iter().any(|entry| entry.kind() == "draft")
+}
+
+/// What a message waits for that nothing but the network keeps here.
+const CONNECTION: &str = "connection";

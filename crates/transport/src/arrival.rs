@@ -1,0 +1,59 @@
+//! What comes out of a connection, and what is said about it.
+
+use bytes::Bytes;
+
+use crate::Handle;
+
+/// One thing that came from the connection, in the order in which it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Arrival {
+    /// A message of at most `max_bytes`.
+    Message {
+        /// Its payload.
+        bytes: Bytes,
+        /// The subject it was sent to.
+        subject: String,
+        /// What the mailbox waits for, by [`crate::Nats::settle`]; none on core NATS.
+        handle: Option<Handle>,
+    },
+    /// A message over `max_bytes`: nothing was done with it but this.
+    Oversized {
+        /// Its length in bytes.
+        length: usize,
+        /// Its first KiB.
+        head: Bytes,
+        /// As above.
+        handle: Option<Handle>,
+    },
+    /// Too much waited to be read, and messages were dropped. Their senders hold them until a receipt.
+    /// A mailbox drops nothing: what is not read waits there.
+    Gap {
+        /// How many at least: in a flood the client library loses count too.
+        at_least: u64,
+    },
+    /// The connection is up: what is sent to us from now on arrives.
+    Connected,
+    /// After [`Arrival::Connected`], when a mailbox was asked for and there is none: the inbox is read as on
+    /// core NATS until there is one, which is looked for every 30 seconds at least.
+    NoMailbox {
+        /// Why, and what to do about it.
+        why: String,
+    },
+    /// Everything that waited in the mailbox when the connection came up has been handed over. Once a
+    /// connection; on core NATS at once, since nothing waits there.
+    Drained,
+    /// The broker lost what it had stored: the mailbox was made anew, or its stream counts from a lower
+    /// number. What was confirmed before may never arrive.
+    StoreLost,
+    /// There is no connection. It is being restored; on core NATS what is sent to us meanwhile is lost.
+    Disconnected,
+    /// The server refused something: the login, a subscription, a publish. It says so in its own words,
+    /// some time after the call that it concerns.
+    Refused {
+        /// The server's words, at most 256 characters.
+        what: String,
+    },
+    /// The answer to [`crate::Nats::stop_reading`]: nothing more arrives.
+    Stopped,
+}

@@ -1,0 +1,268 @@
+//! Who waits for the stream's word that a message is stored: at most so many, and each for so long.
+//!
+//! The client library's own requests are not used: it never forgets one that nobody answers, and nobody
+//! answers for a peer whose inbox no stream takes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::client::Client;
+use async_nats::{Message, StatusCode, Subscriber};
+use futures_util::StreamExt;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval};
+
+use crate::Arrival;
+use crate::outlet::Outlet;
+use crate::store::Store;
+
+/// What became of a message on its way into the peer's mailbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Storage {
+    /// The stream holds it. That is no proof that it survives a power failure.
+    Stored {
+        /// Its number in the stream.
+        sequence: u64,
+    },
+    /// No stream takes this subject, and nobody listens to it.
+    NoStream,
+    /// The stream refused it, in the server's words: the mailbox is full, for instance.
+    Refused(String),
+    /// Nobody said anything within 5 seconds, or the connection went: it may have arrived.
+    Unconfirmed,
+}
+
+/// Awaits what became of one message. Dropping it costs nothing.
+#[derive(Debug)]
+pub struct Confirmation(Option<oneshot::Receiver<Storage>>);
+
+impl Confirmation {
+    pub(crate) fn never() -> Self {
+        Self(None)
+    }
+
+    /// Waits for the stream's word, at most about 5 seconds. On core NATS it is `Unconfirmed` at once.
+    pub async fn wait(self) -> Storage {
+        match self.0 {
+            Some(word) => word.await.unwrap_or(Storage::Unconfirmed),
+            None => Storage::Unconfirmed,
+        }
+    }
+}
+
+/// The messages of one connection that wait for their confirmation.
+#[derive(Debug)]
+pub(crate) struct Confirmations {
+    inbox: String,
+    stream: String,
+    store: Arc<Store>,
+    pending: Mutex<Pending>,
+}
+
+/// Numbered in their order, which is also that of the answers.
+#[derive(Debug, Default)]
+struct Pending {
+    first: u64,
+    waiting: VecDeque<(Instant, Option<oneshot::Sender<Storage>>)>,
+}
+
+/// Ends its task with itself.
+pub(crate) struct Listener(JoinHandle<()>);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Confirmations {
+    /// Subscribes to a reply subject of this connection's own, and listens.
+    pub(crate) async fn listen(
+        client: &Client,
+        stream: String,
+        store: Arc<Store>,
+        outlet: Outlet,
+    ) -> Result<(Arc<Self>, Listener), String> {
+        let inbox = client.new_inbox();
+        let subscribed = client.subscribe(format!("{inbox}.*")).await;
+        let subscriber = subscribed.map_err(|e| e.to_string())?;
+        let confirmations = Arc::new(Self {
+            inbox,
+            stream,
+            store,
+            pending: Mutex::default(),
+        });
+        let task = tokio::spawn(hear_all(Arc::clone(&confirmations), subscriber, outlet));
+        Ok((confirmations, Listener(task)))
+    }
+
+    /// A reply subject for the next message, and who waits for what comes there.
+    pub(crate) fn expect(&self) -> (String, Confirmation) {
+        let (sender, word) = oneshot::channel();
+        let mut pending = self.pending();
+        let number = pending.first + pending.waiting.len() as u64;
+        pending.waiting.push_back((Instant::now(), Some(sender)));
+        if pending.waiting.len() > MOST {
+            pending.forget_first();
+        }
+        (format!("{}.{number}", self.inbox), Confirmation(Some(word)))
+    }
+
+    /// Takes one answer; whether it shows that the store was lost.
+    fn hear(&self, message: &Message) -> bool {
+        let number = message.subject.rsplit('.').next();
+        let Some(number) = number.and_then(|number| number.parse().ok()) else {
+            return false;
+        };
+        let storage = match message.status {
+            Some(StatusCode::NO_RESPONDERS) => Storage::NoStream,
+            _ => parse(&message.payload, &self.stream),
+        };
+        let lost = match storage {
+            Storage::Stored { sequence } => self.store.is_behind(sequence),
+            _ => false,
+        };
+        self.pending().settle(number, storage);
+        lost
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    fn settle(&mut self, number: u64, storage: Storage) {
+        let index = number.checked_sub(self.first);
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        let place = index.and_then(|index| self.waiting.get_mut(index));
+        if let Some(waiter) = place.and_then(|(_, waiter)| waiter.take()) {
+            // Whoever published may not wait.
+            let _ = waiter.send(storage);
+        }
+        self.trim(|_, waiter| waiter.is_none());
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.trim(|since, waiter| waiter.is_none() || now.duration_since(since) > LIMIT);
+    }
+
+    fn trim(&mut self, is_over: impl Fn(Instant, &Option<oneshot::Sender<Storage>>) -> bool) {
+        while self
+            .waiting
+            .front()
+            .is_some_and(|(since, waiter)| is_over(*since, waiter))
+        {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if self.waiting.pop_front().is_some() {
+            self.first += 1;
+        }
+    }
+}
+
+async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, outlet: Outlet) {
+    let mut tick = interval(TICK);
+    loop {
+        tokio::select! {
+            answer = answers.next() => match answer {
+                Some(answer) => if confirmations.hear(&answer) {
+                    outlet.send(Arrival::StoreLost).await;
+                },
+                None => return,
+            },
+            _ = tick.tick() => confirmations.pending().expire(Instant::now()),
+        }
+    }
+}
+
+/// Reads the server's `{"stream":"…", "seq":…}` or `{"error":{…,"description":"…"},…}`. Only the server
+/// knows the subject that it came on, so it need not be read more strictly than this.
+fn parse(payload: &[u8], stream: &str) -> Storage {
+    let Ok(text) = std::str::from_utf8(payload) else {
+        return Storage::Unconfirmed;
+    };
+    let after = |name: &str| {
+        let (_, rest) = text.split_once(&format!("\"{name}\":"))?;
+        Some(rest.trim_start())
+    };
+    let quoted = |rest: &str| Some(rest.strip_prefix('"')?.split('"').next()?.to_owned());
+    if after("error").is_some() {
+        let description = after("description").and_then(quoted).unwrap_or_default();
+        return Storage::Refused(description.chars().take(TEXT).collect());
+    }
+    let from = after("stream").and_then(quoted);
+    let sequence = after("seq").and_then(|rest| {
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        rest.get(..end)?.parse().ok()
+    });
+    match (from, sequence) {
+        (Some(from), Some(sequence)) if from == stream => Storage::Stored { sequence },
+        (Some(from), Some(_)) => Storage::Refused(format!("another stream took it: {from}")),
+        _ => Storage::Unconfirmed,
+    }
+}
+
+/// How many messages may wait for their confirmation; the oldest is given up for one more. A sender is never
+/// more than 4,096 messages ahead of one peer.
+const MOST: usize = 16_384;
+const LIMIT: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_millis(500);
+const TEXT: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_say_is_read() {
+        let stored = |sequence| Storage::Stored { sequence };
+        let parse = |text: &str| parse(text.as_bytes(), "AGENT_INBOX");
+        assert_eq!(parse(r#"{"stream":"AGENT_INBOX", "seq":17}"#), stored(17));
+        assert_eq!(
+            parse(r#"{"stream":"AGENT_INBOX","domain":"x","seq":9,"duplicate": true}"#),
+            stored(9)
+        );
+        let full = r#"{"error":{"code":503,"err_code":10077,"description":"maximum messages per subject exceeded"},"stream":"AGENT_INBOX","seq":0}"#;
+        assert_eq!(
+            parse(full),
+            Storage::Refused("maximum messages per subject exceeded".into())
+        );
+        assert!(matches!(
+            parse(r#"{"stream":"OTHER","seq":1}"#),
+            Storage::Refused(_)
+        ));
+        for odd in [
+            "",
+            "{}",
+            r#"{"seq":-1,"stream":"AGENT_INBOX"}"#,
+            r#"{"seq":1}"#,
+        ] {
+            assert_eq!(parse(odd), Storage::Unconfirmed, "{odd}");
+        }
+    }
+
+    #[test]
+    fn answers_out_of_order_and_for_nobody_find_their_place_or_none() {
+        let mut pending = Pending::default();
+        let (first, second) = (oneshot::channel(), oneshot::channel());
+        pending.waiting.push_back((Instant::now(), Some(first.0)));
+        pending.waiting.push_back((Instant::now(), Some(second.0)));
+        let (mut first, mut second) = (first.1, second.1);
+        pending.settle(1, Storage::NoStream);
+        pending.settle(99, Storage::NoStream);
+        assert_eq!(second.try_recv(), Ok(Storage::NoStream));
+        assert!(first.try_recv().is_err() && pending.waiting.len() == 2);
+        pending.expire(Instant::now() + LIMIT + TICK);
+        assert!(pending.waiting.is_empty() && pending.first == 2);
+        pending.settle(0, Storage::NoStream);
+    }
+}

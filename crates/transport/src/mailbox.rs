@@ -1,0 +1,320 @@
+//! One connection whose mail comes out of a JetStream mailbox: pulled in batches, each message with the
+//! handle that settles it.
+//!
+//! The client library's pull stream is not used: it takes a status that a stranger wrote into the NATS
+//! headers of a stored message for the server's own word, and waits for ever when its consumer vanished
+//! while there was no connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::{Message, StatusCode, Subscriber};
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio::task::unconstrained;
+use tokio::time::{Instant, sleep_until};
+
+use crate::confirm::Listener;
+use crate::drained::Drained;
+use crate::link::Link;
+use crate::outlet::{End, Live, Outlet, Step, Stop};
+use crate::signals::Signals;
+use crate::standing::{Standing, ask};
+use crate::{Arrival, Error, Handle, Mailbox};
+
+pub(crate) struct MailboxSession {
+    live: Live,
+    mailbox: Mailbox,
+    /// Where pulled messages and the server's words about pulls come.
+    inbox: String,
+    pulled: Option<Subscriber>,
+    signals: Arc<Signals>,
+    outlet: Outlet,
+    /// How many messages were asked for and have not come.
+    asked: usize,
+    heard: Instant,
+    /// Not before: after a refused pull.
+    next_pull: Instant,
+    drained: Drained,
+    _listener: Option<Listener>,
+}
+
+impl MailboxSession {
+    /// Begins to read the mailbox that `standing` tells of.
+    pub(crate) async fn open(
+        live: Live,
+        mailbox: Mailbox,
+        standing: &Standing,
+        signals: Arc<Signals>,
+        outlet: Outlet,
+        listener: Option<Listener>,
+    ) -> Result<Self, String> {
+        let inbox = live.client.new_inbox();
+        let pulled = live.client.subscribe(inbox.clone()).await;
+        Ok(Self {
+            pulled: Some(pulled.map_err(|e| e.to_string())?),
+            drained: Drained::expected(standing, Instant::now()),
+            live,
+            mailbox,
+            inbox,
+            signals,
+            outlet,
+            asked: 0,
+            heard: Instant::now(),
+            next_pull: Instant::now(),
+            _listener: listener,
+        })
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.pulled.is_none()
+    }
+
+    /// Until the connection is lost (`None`) or to be closed.
+    pub(crate) async fn hand_over(
+        &mut self,
+        lost_before: bool,
+        stops: &mut mpsc::Receiver<Stop>,
+    ) -> Option<End> {
+        let mut step = self.begin(lost_before).await;
+        loop {
+            match step {
+                Step::On | Step::Returned => {}
+                Step::Lost => {
+                    self.salvage().await;
+                    return None;
+                }
+                Step::Unwanted => return Some(End::Unwanted),
+            }
+            step = self.pull_if_room().await;
+            if step != Step::On {
+                continue;
+            }
+            let silence = self.heard + SILENCE;
+            step = tokio::select! {
+                biased;
+                stop = stops.recv() => match stop {
+                    Some(Stop::Reading) => self.stop_reading().await,
+                    Some(Stop::Closing(done)) => return Some(self.close(done).await),
+                    None => return Some(End::Unwanted),
+                },
+                () = self.outlet.arrivals.closed() => return Some(End::Unwanted),
+                () = self.signals.raised() => self.outlet.relay(&self.signals).await,
+                message = next(&mut self.pulled) => match message {
+                    Some(message) => self.deliver_ready(message).await,
+                    None => Step::Lost,
+                },
+                () = self.outlet.arrivals.room(), if self.waits_for_room() => Step::On,
+                () = sleep_until(self.next_pull), if self.wants_more() => Step::On,
+                () = sleep_until(silence), if self.asked > 0 => self.look_after().await,
+                () = sleep_until(self.drained.next_look()), if self.drained.wants_a_look() => {
+                    self.look_at_rest().await
+                }
+            };
+        }
+    }
+
+    async fn begin(&mut self, lost_before: bool) -> Step {
+        self.outlet.link.send_replace(Link::Up(self.live.clone()));
+        tracing::info!("connected to the NATS server; the mail comes out of the mailbox");
+        let mut step = self.outlet.send(Arrival::Connected).await;
+        if lost_before && step == Step::On {
+            step = self.outlet.send(Arrival::StoreLost).await;
+        }
+        if step == Step::On {
+            step = self.tell_drained().await;
+        }
+        if self.signals.lost() {
+            Step::Lost
+        } else {
+            step
+        }
+    }
+
+    fn wants_more(&self) -> bool {
+        self.pulled.is_some() && self.asked <= BATCH / 2
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.wants_more() && !self.outlet.arrivals.has_room(2 * BATCH)
+    }
+
+    /// Asks for the next batch when most of the last has come and there is room for it: what is not asked
+    /// for waits at the broker, in any number.
+    async fn pull_if_room(&mut self) -> Step {
+        if !self.wants_more() || self.waits_for_room() || Instant::now() < self.next_pull {
+            return Step::On;
+        }
+        let request = format!(
+            "{{\"batch\":{BATCH},\"max_bytes\":{BATCH_BYTES},\"expires\":{},\"idle_heartbeat\":{}}}",
+            EXPIRES.as_nanos(),
+            HEARTBEAT.as_nanos()
+        );
+        let subject = self.mailbox.api("CONSUMER.MSG.NEXT");
+        let client = &self.live.client;
+        let sent = client.publish_with_reply(subject, self.inbox.clone(), Bytes::from(request));
+        if sent.await.is_err() {
+            return Step::Lost;
+        }
+        if self.asked == 0 {
+            self.heard = Instant::now();
+        }
+        self.asked += BATCH;
+        Step::On
+    }
+
+    /// `message`, and behind it what is there already.
+    async fn deliver_ready(&mut self, message: Message) -> Step {
+        let mut step = self.deliver(message).await;
+        for _ in 1..AT_ONCE {
+            if step != Step::On {
+                return step;
+            }
+            match ready(&mut self.pulled) {
+                Some(Some(message)) => step = self.deliver(message).await,
+                Some(None) => step = Step::Lost,
+                None => break,
+            }
+        }
+        if step == Step::On {
+            self.tell_drained().await
+        } else {
+            step
+        }
+    }
+
+    /// What the server says of a pull comes on the subject of the pull, and what it delivers with the reply
+    /// subject of a delivery: nobody else can send either.
+    async fn deliver(&mut self, message: Message) -> Step {
+        self.heard = Instant::now();
+        if message.subject.as_str() == self.inbox {
+            return self.hear(&message);
+        }
+        let reply = message.reply.as_ref();
+        let era = self.live.store.era();
+        let Some((handle, sequence)) =
+            reply.and_then(|reply| Handle::parse(reply, &self.mailbox, era))
+        else {
+            return Step::On;
+        };
+        self.asked = self.asked.saturating_sub(1);
+        self.drained.came(sequence);
+        let message = self.outlet.cap(message, Some(handle));
+        self.outlet.send(message).await
+    }
+
+    /// A pull ended or was refused.
+    fn hear(&mut self, message: &Message) -> Step {
+        let status = message.status.unwrap_or(StatusCode::OK);
+        let said = message.description.as_deref().unwrap_or_default();
+        match status {
+            StatusCode::IDLE_HEARTBEAT => return Step::On,
+            StatusCode::NO_RESPONDERS => {
+                tracing::warn!("the mailbox is gone");
+                return Step::Lost;
+            }
+            _ if said.eq_ignore_ascii_case("Consumer Deleted") => {
+                tracing::warn!("the mailbox was deleted");
+                return Step::Lost;
+            }
+            // Its time or its bytes are used up: the next one follows at once.
+            StatusCode::TIMEOUT | StatusCode::NOT_FOUND => {}
+            _ if said.contains("MaxBytes") => {}
+            _ => {
+                tracing::debug!(%status, said, "a pull was refused");
+                self.next_pull = Instant::now() + AFTER_REFUSAL;
+            }
+        }
+        let left = message.headers.as_ref();
+        let left = left.and_then(|headers| headers.get("Nats-Pending-Messages"));
+        let left = left.and_then(|left| left.as_str().parse().ok());
+        self.asked = self.asked.saturating_sub(left.unwrap_or(self.asked));
+        Step::On
+    }
+
+    /// Neither mail nor a sign of life for long: is the mailbox still there?
+    async fn look_after(&mut self) -> Step {
+        (self.asked, self.heard) = (0, Instant::now());
+        match ask(&self.live.client, &self.mailbox).await {
+            Ok(standing) if standing.created == self.drained.created() => Step::On,
+            Ok(_) | Err(_) => Step::Lost,
+        }
+    }
+
+    async fn look_at_rest(&mut self) -> Step {
+        match ask(&self.live.client, &self.mailbox).await {
+            Ok(standing) => self.drained.look(&standing, Instant::now()),
+            Err(_) => return Step::Lost,
+        }
+        self.tell_drained().await
+    }
+
+    async fn tell_drained(&mut self) -> Step {
+        if self.drained.is_now() {
+            self.outlet.send(Arrival::Drained).await
+        } else {
+            Step::On
+        }
+    }
+
+    /// What had arrived before the connection went down is not lost with it.
+    async fn salvage(&mut self) {
+        self.signals.retire();
+        self.outlet.link.send_replace(Link::Down(None));
+        while let Some(Some(message)) = ready(&mut self.pulled) {
+            self.deliver(message).await;
+        }
+        self.outlet.relay(&self.signals).await;
+    }
+
+    /// What is not handed over is left to the mailbox, and at once: a next start does not wait for it.
+    async fn stop_reading(&mut self) -> Step {
+        if let Some(mut pulled) = self.pulled.take() {
+            let _ = pulled.unsubscribe().await;
+            while let Some(Some(message)) = unconstrained(pulled.next()).now_or_never() {
+                if let Some(reply) = message.reply
+                    && reply.starts_with("$JS.ACK.")
+                {
+                    let later = crate::Settlement::Nak(Duration::ZERO).payload();
+                    let _ = self.live.client.publish(reply, later).await;
+                }
+            }
+        }
+        self.asked = 0;
+        self.outlet.send(Arrival::Stopped).await
+    }
+
+    /// The answer to a question behind everything published says that the server has it all.
+    async fn close(&mut self, done: tokio::sync::oneshot::Sender<Result<(), Error>>) -> End {
+        self.outlet.link.send_replace(Link::Closed);
+        let asked = ask(&self.live.client, &self.mailbox).await;
+        self.signals.retire();
+        End::Asked(done, asked.map(drop).map_err(|_| Error::Undrained))
+    }
+}
+
+async fn next(pulled: &mut Option<Subscriber>) -> Option<Message> {
+    match pulled {
+        Some(pulled) => pulled.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn ready(pulled: &mut Option<Subscriber>) -> Option<Option<Message>> {
+    unconstrained(pulled.as_mut()?.next()).now_or_never()
+}
+
+/// How many messages one pull asks for.
+const BATCH: usize = 256;
+/// How many bytes: what is asked for is held somewhere on our side when it comes.
+const BATCH_BYTES: usize = 8 << 20;
+/// How long a pull lasts.
+const EXPIRES: Duration = Duration::from_secs(30);
+/// How often the server shows that a pull still stands.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+/// After three missing signs of life the mailbox is looked after.
+const SILENCE: Duration = Duration::from_secs(13);
+const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+/// Messages handed over before anything else is looked at.
+const AT_ONCE: usize = 1_024;

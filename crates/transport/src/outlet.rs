@@ -1,0 +1,99 @@
+//! What the two kinds of sessions share: where everything goes that they learn, and how they end.
+
+use std::sync::Arc;
+
+use async_nats::Message;
+use async_nats::client::Client;
+use bytes::Bytes;
+use tokio::sync::{oneshot, watch};
+
+use crate::backlog::{Backlog, Offered};
+use crate::confirm::Confirmations;
+use crate::link::Link;
+use crate::signals::Signals;
+use crate::store::Store;
+use crate::{Arrival, Error, Handle};
+
+/// A connection that is up, as those see it who send.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) client: Client,
+    /// Where a mailbox was asked for.
+    pub(crate) confirmations: Option<Arc<Confirmations>>,
+    pub(crate) store: Arc<Store>,
+    /// Whether our own mail comes out of one.
+    pub(crate) has_mailbox: bool,
+}
+
+/// Where everything goes that a session learns.
+#[derive(Clone)]
+pub(crate) struct Outlet {
+    pub(crate) arrivals: Backlog,
+    pub(crate) link: Arc<watch::Sender<Link>>,
+    pub(crate) max_bytes: usize,
+}
+
+impl Outlet {
+    pub(crate) async fn send(&self, arrival: Arrival) -> Step {
+        match self.arrivals.send(arrival).await {
+            Offered::Unwanted => Step::Unwanted,
+            _ => Step::On,
+        }
+    }
+
+    /// What the server refused goes on, and a lost connection is noticed.
+    pub(crate) async fn relay(&self, signals: &Signals) -> Step {
+        for arrival in signals.take_refusals() {
+            if self.send(arrival).await == Step::Unwanted {
+                return Step::Unwanted;
+            }
+        }
+        if signals.lost() { Step::Lost } else { Step::On }
+    }
+
+    /// A NATS message as an arrival of at most `max_bytes`.
+    pub(crate) fn cap(&self, message: Message, handle: Option<Handle>) -> Arrival {
+        let Message {
+            payload, subject, ..
+        } = message;
+        if payload.len() <= self.max_bytes {
+            return Arrival::Message {
+                bytes: payload,
+                subject: subject.to_string(),
+                handle,
+            };
+        }
+        let head = payload.get(..HEAD).unwrap_or(&payload);
+        Arrival::Oversized {
+            length: payload.len(),
+            head: Bytes::copy_from_slice(head),
+            handle,
+        }
+    }
+}
+
+/// What the supervisor is asked.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// To hand over no more, and go on sending.
+    Reading,
+    /// To end the connection, and carry the outcome back.
+    Closing(oneshot::Sender<Result<(), Error>>),
+}
+
+/// Why a connection is not restored.
+pub(crate) enum End {
+    Unwanted,
+    Asked(oneshot::Sender<Result<(), Error>>, Result<(), Error>),
+}
+
+/// What follows from one event.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Step {
+    On,
+    Returned,
+    Lost,
+    Unwanted,
+}
+
+const HEAD: usize = 1024;

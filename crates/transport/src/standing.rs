@@ -1,0 +1,55 @@
+//! How a mailbox stands, by the server's word.
+
+use std::time::Duration;
+
+use async_nats::client::Client;
+use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::stream::ConsumerErrorKind;
+
+use crate::Mailbox;
+
+/// A consumer's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// When it was made, in nanoseconds since 1970.
+    pub(crate) created: i128,
+    /// How many messages were never delivered.
+    pub(crate) fresh: u64,
+    /// How many were delivered and not settled.
+    pub(crate) unsettled: usize,
+    /// The highest stream sequence that was delivered.
+    pub(crate) delivered: u64,
+    /// Everything up to this stream sequence is settled.
+    pub(crate) settled: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// The server has no such mailbox, and says so.
+    Missing(String),
+    /// It does not say.
+    Silent,
+}
+
+/// Asks the server. The answer comes behind everything that was sent before.
+pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<Standing, Absent> {
+    let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
+    let (stream, consumer) = (mailbox.stream.as_str(), mailbox.consumer.as_str());
+    let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
+    let found = asked.await.map_err(|error| match error.kind() {
+        ConsumerErrorKind::TimedOut => Absent::Silent,
+        _ => Absent::Missing(error.to_string()),
+    })?;
+    let info = found.cached_info();
+    Ok(Standing {
+        created: info.created.unix_timestamp_nanos(),
+        fresh: info.num_pending,
+        unsettled: info.num_ack_pending,
+        delivered: info.delivered.stream_sequence,
+        settled: info.ack_floor.stream_sequence,
+    })
+}
+
+const LIMIT: Duration = Duration::from_secs(5);
