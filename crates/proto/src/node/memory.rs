@@ -207,6 +207,7 @@ impl Node {
                     .record(sequence, judged(headers, hash, Some(reason)));
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
+            Err(Reason::Expired) => session.window.note_late(sequence),
             Err(_) => {}
         }
     }
