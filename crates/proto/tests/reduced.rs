@@ -21,7 +21,7 @@ use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
 use signet_proto::node::{Content, Sending, State};
 use signet_proto::reject::Reason;
-use signet_proto::session::Window;
+use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
 
 const HOUR: i64 = 3_600_000;
@@ -40,6 +40,15 @@ fn notification(life: Duration) -> Sending {
         life: Some(life),
         ..Content::default()
     })
+}
+
+fn slot(hash: Digest) -> Slot {
+    let (signed_at, refused) = (Timestamp::from_millis(0), None);
+    Slot {
+        hash,
+        signed_at,
+        refused,
+    }
 }
 
 #[test]
@@ -151,7 +160,7 @@ fn hash(n: u64) -> Digest {
 #[test]
 fn a_number_seen_twice_is_told_though_the_floor_had_passed_it() {
     let mut window = Window::default();
-    window.record(1, hash(1), None);
+    window.record(1, slot(hash(1)));
     window.take_floor(Some(2), &[]);
     window.note_reuse(1);
     window.take_floor(Some(2), &[]);
@@ -162,7 +171,7 @@ fn a_number_seen_twice_is_told_though_the_floor_had_passed_it() {
 #[test]
 fn a_peer_that_was_put_back_hears_of_refusals_below_its_former_floor() {
     let mut window = Window::default();
-    window.record(1, hash(1), None);
+    window.record(1, slot(hash(1)));
     window.take_floor(Some(9), &[(2, 8)]);
     window.take_floor(Some(9), &[]);
     assert_eq!((window.through(), window.receipt().except.len()), (8, 0));
@@ -175,7 +184,7 @@ fn a_peer_that_was_put_back_hears_of_refusals_below_its_former_floor() {
 #[test]
 fn what_was_told_to_be_missing_is_not_taken_later() {
     let mut window = Window::default();
-    window.record(2, hash(2), None);
+    window.record(2, slot(hash(2)));
     window.take_floor(Some(2), &[(1, 1)]);
     assert_eq!(window.receipt().except[0].1.reason, "missing");
     assert_eq!(window.admit(1, hash(1)), Err(Reason::Expired));
