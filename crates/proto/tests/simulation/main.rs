@@ -12,6 +12,7 @@
 mod agent;
 mod broker;
 mod cast;
+mod copies;
 mod disk;
 mod faults;
 #[path = "../household/mod.rs"]
