@@ -1,5 +1,6 @@
 //! The command line: one file a command, and what all of them share.
 
+mod alarms;
 mod ask;
 mod audit;
 mod demo;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
+        Command::Alarms(args) => alarms::run(&args, home),
         Command::Audit(args) => return audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
@@ -104,6 +106,8 @@ enum Command {
         after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
     )]
     Resume(person::PauseArgs),
+    /// What is wrong and only a person can judge: second copies, backups put back
+    Alarms(alarms::AlarmsArgs),
     /// Who may get what from us and send what to us, and why
     Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
