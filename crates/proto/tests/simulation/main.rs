@@ -19,7 +19,7 @@
 //! |---|---|
 //! | effects before their line is durable | "sends without a line", seed 0 |
 //! | receipts before their line is durable | "sends without a line", seed 0 |
-//! | window forgotten at a start | "remembers another fate", seed 1 |
+//! | window forgotten at a start | messages unknown, rows differ |
 //! | sent numbers forgotten at a start | an honest message refused: `message-id-reuse` |
 //! | what was taken forgotten at a start | "sees … again" |
 //! | resent with other bytes | an honest message refused: `message-id-reuse` |
