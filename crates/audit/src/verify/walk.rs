@@ -243,6 +243,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         let done = match entry {
             Some(Entry::Genesis(own)) => {
                 self.authority.begin(&own);
+                if let Some(testimony) = &mut self.testimony {
+                    testimony.agent = Some(own.agent);
+                }
                 Ok(())
             }
             Some(Entry::Trust(change, certificate)) => self.authority.pin(change, &certificate),
