@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help demo test lint ci bench mutants clean
+.PHONY: help demo test lint ci bench mutants torture clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,8 +11,9 @@ demo: ## build signet and watch four agents meet, exchange, be attacked and prov
 	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
 
-test: ## run every test (needs Rust; fetches NATS servers, jq and PyNaCl where missing)
-	@scripts/jq && server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
+test: ## run every test (needs Rust; fetches NATS servers, jq, strace and PyNaCl where missing)
+	@scripts/jq && { scripts/strace || true; } \
+		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python \
 		&& cargo test --workspace --locked \
@@ -33,6 +34,9 @@ bench: ## measure
 
 mutants: ## which changes of the protocol no test notices (hours; FILE=… for one file; not part of ci)
 	@scripts/mutants $(FILE)
+
+torture: ## kill, fill up and break everything, at every step and by chance (hours; not part of ci)
+	@server=$$(scripts/nats-server) && NATS_SERVER=$$server scripts/torture
 
 clean: ## remove what was built and fetched
 	@cargo clean && rm -rf .tools

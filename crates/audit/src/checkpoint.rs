@@ -1,19 +1,20 @@
 //! The writer of a month's checkpoints: what is durable goes into the tree, and its root is signed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::keys::VerifyKey;
 
-use crate::error::{LogError, at, broken};
-use crate::file::{self, Tape};
+use crate::disk::Disk;
+use crate::error::{LogError, at, broken, unsynced};
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
 use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Frame, Line, Mark};
+use crate::tape::Tape;
 
 /// A checkpoint is due after so many lines.
 pub const CHECKPOINT_LINES: u64 = 256;
@@ -41,6 +42,7 @@ pub(crate) fn checkpoints_of(month: &Path) -> PathBuf {
 /// The checkpoints of the month that a log writes in.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
+    disk: Disk,
     keys: CheckpointKeys,
     agent: AgentId,
     month: Month,
@@ -65,8 +67,9 @@ struct Month {
 }
 
 impl Checkpoints {
-    pub(crate) fn new(keys: CheckpointKeys, agent: AgentId) -> Self {
+    pub(crate) fn new(disk: &Disk, keys: CheckpointKeys, agent: AgentId) -> Self {
         Self {
+            disk: disk.clone(),
             keys,
             agent,
             month: Month::default(),
@@ -85,7 +88,7 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        let secret = self.keys.make(month)?;
+        let secret = self.keys.make(&self.disk, month)?;
         let public = secret.public().clone();
         self.month = Month {
             origin: origin(&self.agent, month),
@@ -112,10 +115,13 @@ impl Checkpoints {
             origin: origin(&self.agent, month),
             path: checkpoints_of(path),
             is_promised: true,
-            secret: self.keys.read(month)?.filter(|key| *key.public() == named),
+            secret: self
+                .keys
+                .read(&self.disk, month)?
+                .filter(|key| *key.public() == named),
             ..Month::default()
         };
-        found.rebuild(path, &named)?;
+        found.rebuild(&self.disk, path, &named)?;
         self.month = found;
         Ok(())
     }
@@ -123,7 +129,7 @@ impl Checkpoints {
     /// Destroys the keys of the months that are over.
     pub(crate) fn destroy_old_keys(&self, month: &str) -> Result<(), LogError> {
         match self.month.is_promised {
-            true => self.keys.destroy_all_but(month),
+            true => self.keys.destroy_all_but(&self.disk, month),
             false => Ok(()),
         }
     }
@@ -161,7 +167,7 @@ impl Checkpoints {
     /// Signs what is durable, durably.
     pub(crate) fn write(&mut self) -> Result<(), LogError> {
         if self.uncovered() > 0 {
-            self.month.write()
+            self.month.write(&self.disk)
         } else {
             Ok(())
         }
@@ -184,7 +190,7 @@ impl Checkpoints {
 }
 
 impl Month {
-    fn rebuild(&mut self, path: &Path, key: &VerifyKey) -> Result<(), LogError> {
+    fn rebuild(&mut self, disk: &Disk, path: &Path, key: &VerifyKey) -> Result<(), LogError> {
         let fault = |what: &str| Err(broken(path, what));
         let mut notes = self
             .path
@@ -219,7 +225,7 @@ impl Month {
         if self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered) {
             return fault("checkpoints are missing that were made");
         }
-        notes.map_or(Ok(()), |notes| cut(&self.path, notes.end))
+        notes.map_or(Ok(()), |notes| cut(disk, &self.path, notes.end))
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -230,7 +236,7 @@ impl Month {
         }
     }
 
-    fn write(&mut self) -> Result<(), LogError> {
+    fn write(&mut self, disk: &Disk) -> Result<(), LogError> {
         let Some(secret) = &self.secret else {
             return Ok(());
         };
@@ -238,7 +244,8 @@ impl Month {
         note.push('\n');
         let tape = match &mut self.tape {
             Some(tape) => tape,
-            none => none.insert(open(&self.path)?),
+            none if self.path.exists() => none.insert(Tape::resume(disk, self.path.clone())?),
+            none => none.insert(Tape::create(disk, self.path.clone())?),
         };
         tape.write_durably(note.as_bytes())?;
         self.covered = self.tree.size();
@@ -257,25 +264,13 @@ fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, Log
     }
 }
 
-fn open(path: &Path) -> Result<Tape, LogError> {
-    let file = if path.exists() {
-        file::open_append(path)
-    } else {
-        file::create(path)
-    };
-    Tape::new(path.to_owned(), file?)
-}
-
 /// A checkpoint torn by a crash says nothing that the next one does not say.
-fn cut(path: &Path, end: u64) -> Result<(), LogError> {
-    let file: File = OpenOptions::new()
-        .write(true)
-        .open(path)
-        .map_err(at(path))?;
+fn cut(disk: &Disk, path: &Path, end: u64) -> Result<(), LogError> {
+    let file = disk.open(path, OpenOptions::new().write(true));
+    let file = file.map_err(at(path))?;
     if file.metadata().map_err(at(path))?.len() > end {
-        file.set_len(end)
-            .and_then(|()| file.sync_all())
-            .map_err(at(path))?;
+        disk.truncate(&file, path, end).map_err(at(path))?;
+        disk.sync_all(&file, path).map_err(unsynced(path))?;
     }
     Ok(())
 }

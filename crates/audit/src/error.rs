@@ -1,6 +1,6 @@
 //! What can go wrong with a log, by whose turn it is.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use signet_proto::ids::AgentId;
@@ -21,6 +21,15 @@ pub enum LogError {
         /// The system's answer.
         source: io::Error,
     },
+    /// There is no room. A log that is open stays as it was: [`commit`](crate::Log::commit) again when
+    /// there is.
+    #[error("{0}: the disk is full, or the quota used up; free some space there")]
+    Full(PathBuf),
+    /// The file system takes no writes; the system makes it so when it finds its disk at fault.
+    #[error(
+        "{0}: the file system is read-only; `dmesg` says why, then mount it writable and start again"
+    )]
+    ReadOnly(PathBuf),
     /// A line before the last does not fit the chain. This is never repaired.
     #[error(
         "{file}: {what}; the log was changed after it was written: run `signet audit verify {file}`"
@@ -71,11 +80,34 @@ pub enum LogError {
     Stopped,
 }
 
+impl LogError {
+    /// Whether the disk is at fault, and no other start mends it: people have to look.
+    #[must_use]
+    pub fn is_of_the_disk(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Stopped
+        )
+    }
+}
+
 /// Puts the path to a system's answer.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
-    |source| LogError::Io {
-        path: path.to_owned(),
-        source,
+    |source| match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => LogError::Full(path.to_owned()),
+        _ => unsynced(path)(source),
+    }
+}
+
+/// The same for what is never tried again, not even when the disk says that it is full: an fsync tells
+/// of an error once, and what is on the disk nobody knows.
+pub(crate) fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
+    |source| match source.kind() {
+        ErrorKind::ReadOnlyFilesystem => LogError::ReadOnly(path.to_owned()),
+        _ => LogError::Io {
+            path: path.to_owned(),
+            source,
+        },
     }
 }
 

@@ -1,15 +1,16 @@
-//! The files of a log directory: their names, their rights, what it takes to make them durable.
+//! The files of a log directory: their names, and what it takes to make them durable.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FallocateFlags;
 use sha2::{Digest as _, Sha256};
 use signet_proto::ids::Digest;
 
-use crate::error::{LogError, at};
+use crate::disk::Disk;
+use crate::error::{LogError, at, unsynced};
 
 /// The name of a month's file; `month` is `YYYY-MM`.
 pub(crate) fn month_name(month: &str) -> String {
@@ -63,22 +64,20 @@ pub(crate) fn torn_files(dir: &Path, seq: u64) -> Result<Vec<PathBuf>, LogError>
 }
 
 /// Makes the directory, for its owner alone, and its name durable.
-pub(crate) fn make_dir(dir: &Path) -> Result<(), LogError> {
+pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
     if dir.is_dir() {
         return Ok(());
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(at(dir))?;
+    disk.make_dir(dir).map_err(at(dir))?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_dir(parent.unwrap_or(Path::new(".")))
+    sync_dir(disk, parent.unwrap_or(Path::new(".")))
 }
 
 /// Takes the directory for one writer, until the file is dropped or the process dies.
-pub(crate) fn lock_dir(dir: &Path) -> Result<File, LogError> {
-    let lock = File::open(dir).map_err(at(dir))?;
+pub(crate) fn lock_dir(disk: &Disk, dir: &Path) -> Result<File, LogError> {
+    let lock = disk
+        .open(dir, File::options().read(true))
+        .map_err(at(dir))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(LogError::Held(dir.to_owned())),
@@ -86,69 +85,61 @@ pub(crate) fn lock_dir(dir: &Path) -> Result<File, LogError> {
     }
 }
 
-/// Makes a file that must not exist yet, and its name durable.
-pub(crate) fn create(path: &Path) -> Result<File, LogError> {
-    let file = OpenOptions::new()
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(at(path))?;
-    sync_dir(path.parent().unwrap_or(Path::new(".")))?;
-    Ok(file)
-}
-
-pub(crate) fn open_append(path: &Path) -> Result<File, LogError> {
-    OpenOptions::new().append(true).open(path).map_err(at(path))
-}
-
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), LogError> {
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(at(dir))
+/// Makes the names in a directory durable. Like every failed fsync, a failed one is not tried again.
+pub(crate) fn sync_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
+    disk.sync_dir(dir).map_err(unsynced(dir))
 }
 
 /// Moves the bytes of `path` from `start` on into a file of their own, durable before they go.
 /// A file that nothing is left of goes too.
-pub(crate) fn set_aside(path: &Path, start: u64, seq: u64) -> Result<(), LogError> {
+pub(crate) fn set_aside(disk: &Disk, path: &Path, start: u64, seq: u64) -> Result<(), LogError> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut log = File::options()
-        .read(true)
-        .write(true)
-        .open(path)
+    let log = disk
+        .open(path, File::options().read(true).write(true))
         .map_err(at(path))?;
     if log.metadata().map_err(at(path))?.len() > start {
-        copy_aside(&mut log, start, path, seq)?;
-        sync_dir(dir)?;
-        log.set_len(start)
-            .and_then(|()| log.sync_all())
-            .map_err(at(path))?;
+        copy_aside(disk, &log, start, path, seq)?;
+        sync_dir(disk, dir)?;
+        disk.truncate(&log, path, start).map_err(at(path))?;
+        disk.sync_all(&log, path).map_err(unsynced(path))?;
     }
     if start == 0 {
-        fs::remove_file(path).map_err(at(path))?;
-        sync_dir(dir)?;
+        disk.remove(path).map_err(at(path))?;
+        sync_dir(disk, dir)?;
     }
     Ok(())
 }
 
-fn copy_aside(log: &mut File, start: u64, path: &Path, seq: u64) -> Result<(), LogError> {
-    let (mut torn, name) = create_torn(path, seq)?;
-    log.seek(SeekFrom::Start(start)).map_err(at(path))?;
-    io::copy(log, &mut torn)
-        .and_then(|_| torn.sync_all())
-        .map_err(at(&name))
+fn copy_aside(disk: &Disk, log: &File, start: u64, path: &Path, seq: u64) -> Result<(), LogError> {
+    let (torn, name) = create_torn(disk, path, seq)?;
+    let len = log.metadata().map_err(at(path))?.len();
+    copy(disk, (log, path), (&torn, &name), start..len)
+}
+
+/// Copies a stretch of one file to the end of another, and waits until the disk has it.
+pub(crate) fn copy(
+    disk: &Disk,
+    (from, path): (&File, &Path),
+    (to, name): (&File, &Path),
+    stretch: Range<u64>,
+) -> Result<(), LogError> {
+    let mut at_byte = stretch.start;
+    let mut chunk = Vec::new();
+    while at_byte < stretch.end {
+        let len = (stretch.end - at_byte).min(CHUNK);
+        chunk.resize(usize::try_from(len).unwrap_or(0), 0);
+        from.read_exact_at(&mut chunk, at_byte).map_err(at(path))?;
+        disk.write(to, name, &chunk).map_err(at(name))?;
+        at_byte += len;
+    }
+    disk.sync_all(to, name).map_err(unsynced(name))
 }
 
 /// A new name each time: a crash may come between any two steps, and evidence is not overwritten.
-fn create_torn(path: &Path, seq: u64) -> Result<(File, PathBuf), LogError> {
+fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), LogError> {
     let mut name = path.with_extension(format!("torn-{seq}"));
     for number in 2.. {
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&name)
-        {
+        match disk.create(&name) {
             Ok(file) => return Ok((file, name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < TORN_TRIES => {}
             Err(error) => return Err(at(&name)(error)),
@@ -174,53 +165,6 @@ pub(crate) fn measure(path: &Path) -> Result<(u64, Digest), LogError> {
     Ok((bytes, Digest(hash.finalize().into())))
 }
 
-/// A month's file open for appending, with room reserved ahead of its end.
-#[derive(Debug)]
-pub(crate) struct Tape {
-    pub(crate) path: PathBuf,
-    file: File,
-    len: u64,
-    reserved: u64,
-}
-
-impl Tape {
-    pub(crate) fn new(path: PathBuf, file: File) -> Result<Self, LogError> {
-        let len = file.metadata().map_err(at(&path))?.len();
-        Ok(Self {
-            path,
-            file,
-            len,
-            reserved: 0,
-        })
-    }
-
-    /// Writes `bytes` at the end in one go and waits until the disk has them.
-    pub(crate) fn write_durably(&mut self, bytes: &[u8]) -> Result<(), LogError> {
-        self.reserve(bytes.len() as u64);
-        self.file
-            .write_all(bytes)
-            .and_then(|()| self.file.sync_data())
-            .map_err(at(&self.path))?;
-        self.len += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Best effort: a file system without it writes all the same.
-    fn reserve(&mut self, more: u64) {
-        let needed = self.len.saturating_add(more);
-        if needed <= self.reserved {
-            return;
-        }
-        let ahead = more.saturating_add(RESERVED);
-        self.reserved =
-            match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.len, ahead) {
-                Ok(()) => self.len.saturating_add(ahead),
-                Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => u64::MAX,
-                Err(_) => needed,
-            };
-    }
-}
-
 /// Whether `text` is `YYYY-MM`.
 pub(crate) fn is_month(text: &str) -> bool {
     let shape = text.len() == 7
@@ -242,5 +186,5 @@ const PREFIX: &str = "inter-agent-";
 const SUFFIX: &str = ".jsonl";
 const TORN: &str = ".torn-";
 const TORN_TRIES: u32 = 1000;
-/// Reserved beyond the end, so that a full disk shows before it tears a line.
-const RESERVED: u64 = 4 * 1024 * 1024;
+/// Copied at once.
+const CHUNK: u64 = 1024 * 1024;

@@ -2,8 +2,8 @@
 //! that month and is destroyed when the month is over.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use data_encoding::HEXLOWER;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use crate::error::{LogError, at};
+use crate::disk::Disk;
+use crate::error::{LogError, at, unsynced};
 use crate::file::{is_month, make_dir, sync_dir};
 use crate::note::CheckpointSecret;
 
@@ -35,9 +36,13 @@ impl CheckpointKeys {
     }
 
     /// The key of `month`, if it is there. What is left of a key half destroyed is none.
-    pub(crate) fn read(&self, month: &str) -> Result<Option<CheckpointSecret>, LogError> {
+    pub(crate) fn read(
+        &self,
+        disk: &Disk,
+        month: &str,
+    ) -> Result<Option<CheckpointSecret>, LogError> {
         let path = self.path(month);
-        let mut file = match open_nofollow(OpenOptions::new().read(true), &path) {
+        let mut file = match disk.open(&path, nofollow(OpenOptions::new().read(true))) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(at(&path)(error)),
@@ -55,22 +60,23 @@ impl CheckpointKeys {
     }
 
     /// The key of `month`: the one that a start before a crash made, or a new one, durable.
-    pub(crate) fn make(&mut self, month: &str) -> Result<CheckpointSecret, LogError> {
-        make_dir(&self.dir)?;
-        if let Some(made) = self.read(month)? {
+    pub(crate) fn make(&mut self, disk: &Disk, month: &str) -> Result<CheckpointSecret, LogError> {
+        make_dir(disk, &self.dir)?;
+        if let Some(made) = self.read(disk, month)? {
+            sync_dir(disk, &self.dir)?;
             return Ok(made);
         }
         let path = self.path(month);
         let seed = (self.random)().map_err(at(&path))?;
         let secret = CheckpointSecret::from_seed(&seed)
             .map_err(|error| at(&path)(io::Error::other(error)))?;
-        self.write(&path, &seed)?;
+        self.write(disk, &path, &seed)?;
         Ok(secret)
     }
 
     /// Destroys every key but that of `month`. A file system that writes elsewhere than in place, as
     /// flash does, may keep the old bytes: nothing better can be asked of it here.
-    pub(crate) fn destroy_all_but(&self, month: &str) -> Result<(), LogError> {
+    pub(crate) fn destroy_all_but(&self, disk: &Disk, month: &str) -> Result<(), LogError> {
         let kept = self.path(month);
         let mut destroyed = false;
         let entries = match fs::read_dir(&self.dir) {
@@ -80,39 +86,35 @@ impl CheckpointKeys {
         for entry in entries {
             let path = entry.map_err(at(&self.dir))?.path();
             if is_key(&path) && path != kept {
-                destroy(&path).map_err(at(&path))?;
+                destroy(disk, &path)?;
                 destroyed = true;
             }
         }
         if destroyed {
-            sync_dir(&self.dir)
+            sync_dir(disk, &self.dir)
         } else {
             Ok(())
         }
     }
 
     /// Under another name first: a key is whole, or not there.
-    fn write(&self, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
+    fn write(&self, disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
         // The whole capacity at once: growing would leave copies of the secret behind.
         let mut text = Zeroizing::new(String::with_capacity(TEXT));
         HEXLOWER.encode_append(&seed[..], &mut text);
         text.push('\n');
         let new = path.with_extension("key.new");
-        if let Err(error) = fs::remove_file(&new)
+        if let Err(error) = disk.remove(&new)
             && error.kind() != io::ErrorKind::NotFound
         {
             return Err(at(&new)(error));
         }
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create_new(true).mode(0o600);
-        open_nofollow(options, &new)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&new, path))
-            .map_err(at(&new))?;
-        sync_dir(&self.dir)
+        let file = disk.create_with(&new, nofollow(OpenOptions::new().write(true)));
+        let file = file.map_err(at(&new))?;
+        disk.write(&file, &new, text.as_bytes()).map_err(at(&new))?;
+        disk.sync_all(&file, &new).map_err(unsynced(&new))?;
+        disk.rename(&new, path).map_err(at(&new))?;
+        sync_dir(disk, &self.dir)
     }
 
     fn path(&self, month: &str) -> PathBuf {
@@ -142,22 +144,22 @@ fn is_key(path: &Path) -> bool {
         .is_some_and(|(month, end)| is_month(month) && [SUFFIX, HALF_MADE].contains(&end))
 }
 
-fn destroy(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata()?.is_file() {
-        let mut file = open_nofollow(OpenOptions::new().write(true), path)?;
-        let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-        file.write_all(&vec![0; length.min(TEXT)])?;
-        file.sync_all()?;
+fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
+    if path.symlink_metadata().map_err(at(path))?.is_file() {
+        let file = disk.open(path, nofollow(OpenOptions::new().write(true)));
+        let file = file.map_err(at(path))?;
+        let length = file.metadata().map_err(at(path))?.len();
+        let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
+        disk.write(&file, path, &zeros).map_err(at(path))?;
+        disk.sync_all(&file, path).map_err(unsynced(path))?;
     }
-    fs::remove_file(path)
+    disk.remove(path).map_err(at(path))
 }
 
-fn open_nofollow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // Without blocking: a pipe in the place of a file would wait for a writer.
+/// Without blocking besides: a pipe in the place of a file would wait for a writer.
+fn nofollow(options: &mut OpenOptions) -> &mut OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options
-        .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
-        .open(path)
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
 }
 
 const PREFIX: &str = "checkpoint-";

@@ -2,18 +2,21 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use signet_proto::entry::Entry;
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
-use crate::chain::{Head, Tip};
+use crate::chain::{Head, Position, Tip};
 use crate::checkpoint::Checkpoints;
+use crate::disk::{Disk, Faults};
 use crate::error::LogError;
-use crate::file::{self, Tape};
+use crate::file;
 use crate::keys::CheckpointKeys;
+use crate::mend::{End, Found, Trace, rewrite};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
-use crate::tail::examine;
+use crate::tape::Tape;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
@@ -21,6 +24,7 @@ use crate::tail::examine;
 /// directory is locked meanwhile: two writers would end its chain for good.
 #[derive(Debug)]
 pub struct Log {
+    disk: Disk,
     dir: PathBuf,
     month: String,
     month_end: Timestamp,
@@ -30,7 +34,12 @@ pub struct Log {
     group: Vec<u8>,
     members: Vec<u8>,
     checkpoints: Option<Checkpoints>,
+    /// The last line is `close`, and the next month's file is not there yet.
+    is_closed: bool,
+    /// The month's first line has no checkpoint yet, and the keys of older months are still there.
+    is_unproven: bool,
     stopped: bool,
+    trace: Option<Trace>,
     lock: Option<File>,
 }
 
@@ -40,7 +49,8 @@ impl Log {
     ///
     /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
     /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
-    /// the newest file is read.
+    /// the newest file is read; after a stop that was not clean that file is written anew, since what
+    /// the system has of it in memory need not be on the disk.
     ///
     /// No checkpoints are made: the chain alone proves the log. [`Log::open_with`] makes them.
     ///
@@ -49,7 +59,7 @@ impl Log {
     /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
-        Self::open_either(dir, now, genesis, None)
+        Self::open_either(Disk::default(), dir, now, genesis, None)
     }
 
     /// As [`Log::open`], and makes checkpoints with the keys of `keys`: one at once when lines stand
@@ -67,10 +77,26 @@ impl Log {
         genesis: &Entry,
         keys: CheckpointKeys,
     ) -> Result<Self, LogError> {
-        Self::open_either(dir, now, genesis, Some(keys))
+        Self::open_either(Disk::default(), dir, now, genesis, Some(keys))
+    }
+
+    /// Either on a disk of which `faults` decides what fails: for tests.
+    ///
+    /// # Errors
+    /// As for [`Log::open_with`], and what `faults` says.
+    #[doc(hidden)]
+    pub fn open_on(
+        faults: Arc<dyn Faults>,
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        keys: Option<CheckpointKeys>,
+    ) -> Result<Self, LogError> {
+        Self::open_either(Disk::with(faults), dir, now, genesis, keys)
     }
 
     fn open_either(
+        disk: Disk,
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
@@ -79,17 +105,18 @@ impl Log {
         let Entry::Genesis(own) = genesis else {
             return Err(LogError::NotGenesis(genesis.kind()));
         };
-        let checkpoints = keys.map(|keys| Checkpoints::new(keys, own.agent.clone()));
-        file::make_dir(dir)?;
-        let lock = file::lock_dir(dir)?;
-        let mut log = match repair(dir)? {
-            Some(end) => Self::resume(dir, now, end, checkpoints)?,
-            None => Self::start(dir, now, genesis, checkpoints)?,
+        let checkpoints = keys.map(|keys| Checkpoints::new(&disk, keys, own.agent.clone()));
+        file::make_dir(&disk, dir)?;
+        let lock = file::lock_dir(&disk, dir)?;
+        let found = Found::look(&disk, dir)?;
+        let trace = Trace::leave(&disk, dir)?;
+        let mut log = match found.mend(&disk, &trace)? {
+            Some(end) => Self::resume(disk, dir, now, end, checkpoints)?,
+            None => Self::start(disk, dir, now, genesis, checkpoints)?,
         };
+        log.trace = Some(trace);
         log.lock = Some(lock);
-        log.commit()?;
-        log.checkpoint()?;
-        log.destroy_old_keys()?;
+        log.prove_month()?;
         Ok(log)
     }
 
@@ -99,7 +126,8 @@ impl Log {
     /// month, the old file is finished and committed and the new one begun.
     ///
     /// # Errors
-    /// [`LogError::TooLong`] leaves the log as it was; after any other error it is stopped.
+    /// [`LogError::TooLong`] and [`LogError::Full`] leave out this line and nothing else; after any
+    /// other error the log is stopped.
     pub fn append(&mut self, now: Timestamp, entry: &Entry) -> Result<(), LogError> {
         let mut members = std::mem::take(&mut self.members);
         members.clear();
@@ -112,16 +140,16 @@ impl Log {
     /// Writes the group in one write and waits for the disk; without a group it does nothing.
     ///
     /// # Errors
-    /// The system's refusal. Then the log is stopped: what the disk holds is unknown, and another
-    /// fdatasync would not tell (it reports an error once).
+    /// [`LogError::Full`] keeps the group: nothing of it is durable, and the next commit tries again.
+    /// After any other refusal of the system the log is stopped: what the disk holds is unknown, and
+    /// another fdatasync would not tell (it reports an error once).
     pub fn commit(&mut self) -> Result<Head, LogError> {
         if self.stopped {
             return Err(LogError::Stopped);
         }
         if !self.group.is_empty() {
-            self.stopped = true;
-            self.tape.write_durably(&self.group)?;
-            self.stopped = false;
+            let written = self.tape.write_durably(&self.group);
+            self.stop_unless_full(written)?;
             self.group.clear();
             self.durable = self.tip.head();
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
@@ -142,17 +170,13 @@ impl Log {
     /// covers them it does nothing.
     ///
     /// # Errors
-    /// The system's refusal. Then the log is stopped.
+    /// As for [`Log::commit`]: after [`LogError::Full`] it may be tried again.
     pub fn checkpoint(&mut self) -> Result<(), LogError> {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        if let Some(checkpoints) = &mut self.checkpoints {
-            self.stopped = true;
-            checkpoints.write()?;
-            self.stopped = false;
-        }
-        Ok(())
+        let written = self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::write);
+        self.stop_unless_full(written)
     }
 
     /// Whether the checkpoint key of this month is gone, so that no checkpoints can be made before
@@ -164,6 +188,16 @@ impl Log {
             .is_some_and(Checkpoints::lacks_key)
     }
 
+    /// Behind the last line that was appended; durable once it is committed.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position {
+            file: file::month_name(&self.month),
+            offset: self.tape.len() + self.group.len() as u64,
+            head: self.tip.head(),
+        }
+    }
+
     /// The last durable line.
     #[must_use]
     pub fn head(&self) -> Option<Head> {
@@ -171,6 +205,7 @@ impl Log {
     }
 
     fn start(
+        disk: Disk,
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
@@ -183,8 +218,8 @@ impl Log {
         if let Some(checkpoints) = &mut checkpoints {
             write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
         }
-        let tape = Tape::new(path.clone(), file::create(&path)?)?;
-        let mut log = Self::new(dir, month, tape, Tip::NONE);
+        let tape = Tape::create(&disk, path)?;
+        let mut log = Self::new(disk, dir, month, tape, Tip::NONE);
         log.checkpoints = checkpoints;
         log.append_members(now, &members)?;
         log.record_torn(now, 1)?;
@@ -192,6 +227,7 @@ impl Log {
     }
 
     fn resume(
+        disk: Disk,
         dir: &Path,
         now: Timestamp,
         end: End,
@@ -201,21 +237,21 @@ impl Log {
         if let Some(checkpoints) = &mut checkpoints {
             checkpoints.resume(&month, &end.path)?;
         }
-        let tape = Tape::new(end.path.clone(), file::open_append(&end.path)?)?;
-        let mut log = Self::new(dir, month, tape, end.tip);
+        let tape = Tape::resume(&disk, end.path)?;
+        let mut log = Self::new(disk, dir, month, tape, end.tip);
         log.checkpoints = checkpoints;
         if end.is_closed {
-            log.checkpoint()?;
-            let ts = log.ts(now).max(first_of_next(&log.month));
-            log.begin_month(ts)?;
+            log.is_closed = true;
+            log.roll_over(log.ts(now))?;
         }
         log.record_torn(now, end.tip.seq + 1)?;
         Ok(log)
     }
 
-    fn new(dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
+    fn new(disk: Disk, dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
         let (group, members) = (Vec::new(), Vec::new());
         Self {
+            disk,
             dir: dir.to_owned(),
             month_end: first_of_next(&month),
             month,
@@ -225,7 +261,10 @@ impl Log {
             group,
             members,
             checkpoints: None,
+            is_closed: false,
+            is_unproven: false,
             stopped: false,
+            trace: None,
             lock: None,
         }
     }
@@ -234,6 +273,8 @@ impl Log {
     fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
         for path in file::torn_files(&self.dir, seq)? {
             let (bytes, hash) = file::measure(&path)?;
+            // An earlier start may have died or failed over it.
+            rewrite(&self.disk, &path, bytes)?;
             let name = path
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned());
@@ -253,12 +294,13 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        let ts = self.ts(now);
         // The first test is the cheap one, for every line but those at a month's end.
-        if ts >= self.month_end && ts.month() != self.month {
-            self.roll_over(ts)?;
+        if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
+            self.roll_over(self.ts(now))?;
+        } else if self.is_unproven {
+            self.prove_month()?;
         }
-        self.push(ts, members)
+        self.push(self.ts(now), members)
     }
 
     fn append_mark(&mut self, now: Timestamp, mark: &Mark) -> Result<(), LogError> {
@@ -267,14 +309,19 @@ impl Log {
         self.append_members(now, &members)
     }
 
-    /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as
-    /// its first line, durable, the first checkpoint; then the old key is destroyed. A start goes on at the first step
-    /// missing.
+    /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as its
+    /// first line, durable, the first checkpoint; then the old key is destroyed. On a full disk it ends
+    /// at any step, and goes on there when it is called again; so does a start after a crash.
     fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
-        self.append_mark(self.tip.ts, &Mark::Close)?;
+        if !self.is_closed {
+            let mut close = Vec::new();
+            Mark::Close.write(&mut close);
+            self.push(self.tip.ts, &close)?;
+            self.is_closed = true;
+        }
         self.commit()?;
         self.checkpoint()?;
-        self.begin_month(ts)
+        self.begin_month(ts.max(self.month_end))
     }
 
     fn begin_month(&mut self, ts: Timestamp) -> Result<(), LogError> {
@@ -284,28 +331,40 @@ impl Log {
         let hash = self.tip.hash;
         let mut members = Vec::new();
         Mark::Open { previous, hash }.write(&mut members);
-        self.stopped = true;
         if let Some(checkpoints) = &mut self.checkpoints {
-            write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
+            let key = checkpoints.begin(&month, &path);
+            write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        self.tape = Tape::new(path.clone(), file::create(&path)?)?;
-        self.stopped = false;
+        let tape = Tape::create(&self.disk, path);
+        self.tape = self.stop_unless_full(tape)?;
         self.month_end = first_of_next(&month);
         self.month = month;
-        self.append_members(ts, &members)?;
+        self.is_closed = false;
+        self.push(ts, &members)?;
         if self.checkpoints.is_some() {
-            self.commit()?;
-            self.checkpoint()?;
-            self.destroy_old_keys()?;
+            self.is_unproven = true;
+            self.prove_month()?;
         }
         Ok(())
     }
 
-    fn destroy_old_keys(&mut self) -> Result<(), LogError> {
+    /// Nothing follows the first line of a month before it has a checkpoint: that there is none would
+    /// mean that they were taken away.
+    fn prove_month(&mut self) -> Result<(), LogError> {
+        self.commit()?;
+        self.checkpoint()?;
         if let Some(checkpoints) = &self.checkpoints {
-            checkpoints.destroy_old_keys(&self.month)?;
+            let destroyed = checkpoints.destroy_old_keys(&self.month);
+            self.stop_unless_full(destroyed)?;
         }
+        self.is_unproven = false;
         Ok(())
+    }
+
+    /// What a full disk leaves as it was may be tried again, and nothing else.
+    fn stop_unless_full<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
+        self.stopped = !matches!(done, Ok(_) | Err(LogError::Full(_)));
+        done
     }
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
@@ -334,35 +393,13 @@ impl Log {
     }
 }
 
-/// Where a log that has lines goes on.
-struct End {
-    path: PathBuf,
-    tip: Tip,
-    is_closed: bool,
-}
-
-/// Finds the end of the log and sets aside what is torn behind it. `None` when there is no line.
-fn repair(dir: &Path) -> Result<Option<End>, LogError> {
-    let mut files = file::months(dir)?;
-    let mut torn = Vec::new();
-    let mut end = None;
-    while let Some(path) = files.pop() {
-        let tail = examine(&path, files.last())?;
-        torn.push((path.clone(), tail.end));
-        if let Some((tip, kind)) = tail.last {
-            end = Some(End {
-                path,
-                tip,
-                is_closed: kind == Mark::CLOSE,
-            });
-            break;
+/// Whatever was written is durable, unless a write failed: then the next start has to know.
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let (false, Some(trace)) = (self.stopped, self.trace.take()) {
+            trace.wipe(&self.disk);
         }
     }
-    let seq = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
-    for (path, start) in &torn {
-        file::set_aside(path, *start, seq)?;
-    }
-    Ok(end)
 }
 
 /// A line is written with milliseconds, and its month follows from what is written.

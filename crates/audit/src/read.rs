@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::Tip;
+use crate::chain::{Position, Tip};
 use crate::error::{LogError, at, broken};
 use crate::file::months;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
+use crate::tail::line_before;
 
 /// Every line of a log directory in order.
 ///
@@ -24,6 +26,38 @@ pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, LogError>> +
         tip: None,
         is_over: false,
     })
+}
+
+/// The lines behind a place in the log, or `None` when the log has no such line there: then it is
+/// another log, or a shorter one.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn read_from(
+    dir: &Path,
+    position: &Position,
+) -> Result<Option<impl Iterator<Item = Result<Line, LogError>> + use<>>, LogError> {
+    let mut files: VecDeque<_> = months(dir)?.into();
+    let named = |path: &PathBuf| path.file_name().is_some_and(|name| *name == *position.file);
+    let Some(at) = files.iter().position(named) else {
+        return Ok(None);
+    };
+    let later = files.split_off(at + 1);
+    let (Some(path), Some(tip)) = (files.pop_back(), tip_at(dir, position)?) else {
+        return Ok(None);
+    };
+    let raw = RawLines::open_at(&path, position.offset)?;
+    Ok(Some(Chained {
+        files: later,
+        lines: Some(Lines { raw }),
+        tip: Some(tip),
+        is_over: false,
+    }))
+}
+
+fn tip_at(dir: &Path, position: &Position) -> Result<Option<Tip>, LogError> {
+    let tip = line_before(&dir.join(&position.file), position.offset)?;
+    Ok(tip.filter(|tip| tip.head() == position.head))
 }
 
 /// The lines of one file, whether they fit together or not.
@@ -46,7 +80,12 @@ impl Iterator for Lines {
     type Item = Result<Line, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.raw.next_line() {
+        let next = self.raw.next_line();
+        let next = match next {
+            Ok(RawLine::Torn(_) | RawLine::End) => self.raw.next_in_copy(),
+            next => next,
+        };
+        match next {
             Ok(RawLine::Whole(raw)) => {
                 Some(Line::parse(raw).map_err(|source| self.raw.fault(source)))
             }
@@ -120,6 +159,8 @@ pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
     /// Of the line read last, from 1.
     pub(crate) number: u64,
+    /// Behind that line.
+    offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
     pub(crate) read: u64,
     input: BufReader<File>,
@@ -138,11 +179,20 @@ pub(crate) enum RawLine {
 }
 
 impl RawLines {
+    /// From `offset` on, where a line begins; it is counted as the first.
+    fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
+        let mut lines = Self::open(path)?;
+        let moved = lines.input.seek(SeekFrom::Start(offset));
+        moved.map_err(at(path))?;
+        Ok(lines)
+    }
+
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         let file = File::open(path).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             number: 0,
+            offset: 0,
             read: 0,
             input: BufReader::with_capacity(BUFFER, file),
         })
@@ -156,6 +206,7 @@ impl RawLines {
             .read_until(b'\n', &mut raw)
             .map_err(at(&self.path))?;
         let length = raw.len();
+        self.offset += length as u64;
         Ok(match raw.pop() {
             None => RawLine::End,
             Some(b'\n') => {
@@ -166,6 +217,7 @@ impl RawLines {
             Some(_) if length <= MAX_LINE => {
                 let back = i64::try_from(length).unwrap_or(0);
                 self.input.seek_relative(-back).map_err(at(&self.path))?;
+                self.offset -= length as u64;
                 RawLine::Torn(length as u64)
             }
             Some(_) => {
@@ -177,10 +229,26 @@ impl RawLines {
     }
 
     fn skip_line(&mut self) -> Result<(), LogError> {
-        self.input
-            .skip_until(b'\n')
-            .map(drop)
-            .map_err(at(&self.path))
+        let skipped = self.input.skip_until(b'\n').map_err(at(&self.path))?;
+        self.offset += skipped as u64;
+        Ok(())
+    }
+
+    /// A writer that starts after a crash may put a fresh copy into a file's place: the next line
+    /// stands there.
+    fn next_in_copy(&mut self) -> Result<RawLine, LogError> {
+        let Ok(named) = std::fs::metadata(&self.path) else {
+            return Ok(RawLine::End);
+        };
+        let open = self.input.get_ref().metadata().map_err(at(&self.path))?;
+        if (named.dev(), named.ino()) == (open.dev(), open.ino()) || named.len() <= self.offset {
+            return Ok(RawLine::End);
+        }
+        let mut file = File::open(&self.path).map_err(at(&self.path))?;
+        file.seek(SeekFrom::Start(self.offset))
+            .map_err(at(&self.path))?;
+        self.input = BufReader::with_capacity(BUFFER, file);
+        self.next_line()
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {

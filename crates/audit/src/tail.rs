@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::Tip;
+use crate::disk::Disk;
 use crate::error::{LogError, at, broken};
 use crate::record::{Frame, MAX_LINE, Mark};
 
@@ -22,8 +23,12 @@ pub(crate) struct Tail {
 ///
 /// # Errors
 /// [`LogError::Broken`] when the last whole line does not fit what stands before it.
-pub(crate) fn examine(path: &Path, previous: Option<&PathBuf>) -> Result<Tail, LogError> {
-    let ends = Ends::open(path)?;
+pub(crate) fn examine(
+    disk: &Disk,
+    path: &Path,
+    previous: Option<&PathBuf>,
+) -> Result<Tail, LogError> {
+    let ends = Ends::open(disk, path)?;
     let whole = ends.after_last_newline()?;
     for is_retry in [false, true] {
         let end = if is_retry {
@@ -51,6 +56,19 @@ pub(crate) fn examine(path: &Path, previous: Option<&PathBuf>) -> Result<Tail, L
     Err(broken(path, Fault::Unfit.text()))
 }
 
+/// The line that ends right before `offset`; `None` when none does.
+pub(crate) fn line_before(path: &Path, offset: u64) -> Result<Option<Tip>, LogError> {
+    let disk = Disk::default();
+    let ends = Ends::open(&disk, path)?;
+    if offset == 0 || offset > ends.len || ends.bytes(offset - 1, offset)? != b"\n" {
+        return Ok(None);
+    }
+    Ok(match ends.before(offset)? {
+        Before::Line(tip, _) => Some(tip),
+        Before::Nothing | Before::Garbage => None,
+    })
+}
+
 enum Fault {
     Long,
     Unreadable,
@@ -68,16 +86,23 @@ impl Fault {
 }
 
 struct Ends<'a> {
+    disk: &'a Disk,
     path: &'a Path,
     file: File,
     len: u64,
 }
 
 impl<'a> Ends<'a> {
-    fn open(path: &'a Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(at(path))?;
+    fn open(disk: &'a Disk, path: &'a Path) -> Result<Self, LogError> {
+        let file = disk.open(path, File::options().read(true));
+        let file = file.map_err(at(path))?;
         let len = file.metadata().map_err(at(path))?.len();
-        Ok(Self { path, file, len })
+        Ok(Self {
+            disk,
+            path,
+            file,
+            len,
+        })
     }
 
     /// The line that ends before `end`, if it parses and fits what stands before it.
@@ -97,7 +122,7 @@ impl<'a> Ends<'a> {
             (Before::Nothing, None) => {
                 frame.kind == Mark::OPEN || Tip::NONE.misfit(&frame).is_none()
             }
-            (Before::Nothing, Some(previous)) => continues(&frame, previous)?,
+            (Before::Nothing, Some(previous)) => continues(self.disk, &frame, previous)?,
             (Before::Garbage, _) => false,
         };
         Ok(if fits {
@@ -178,8 +203,8 @@ enum Before {
 }
 
 /// Whether `frame` opens the file after `previous`, which must be closed.
-fn continues(frame: &Frame, previous: &Path) -> Result<bool, LogError> {
-    let ends = Ends::open(previous)?;
+fn continues(disk: &Disk, frame: &Frame, previous: &Path) -> Result<bool, LogError> {
+    let ends = Ends::open(disk, previous)?;
     let end = ends.after_last_newline()?;
     Ok(match ends.before(end)? {
         Before::Line(tip, kind) if end == ends.len => {

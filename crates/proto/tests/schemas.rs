@@ -264,6 +264,9 @@ fn every_line_of_a_log_fits_its_schema() {
         Entry::Gap {
             cause: "the disk was full".into(),
         },
+        Entry::Rebuilt {
+            cause: "the state is damaged".into(),
+        },
         Entry::Hole(HoleLine {
             peer: alice.id(),
             session: SessionId(Digest([2; 32])),
@@ -310,7 +313,7 @@ fn every_line_of_a_log_fits_its_schema() {
     }
     let all = [
         "alarm", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole", "message",
-        "outcome", "trust",
+        "outcome", "rebuilt", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
 }

@@ -20,6 +20,7 @@ mod quarantine;
 
 pub use methods::bound;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use signet_audit::LogError;
 use signet_transport::{Config as NatsConfig, Login, Mailbox, Nats, Secret, Tls};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
 use crate::control::{Server, ServerError};
@@ -37,6 +38,7 @@ use crate::lock::{HomeLock, LockError};
 use crate::memory::{Memory, MemoryError};
 use crate::private::{self, PrivateError};
 use crate::render;
+use crate::state::Keeper;
 
 use heart::Heart;
 use journal::Journal;
@@ -48,6 +50,10 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 const DEEDS: usize = 64;
 /// How many calls of the control socket may wait.
 const CALLS: usize = 64;
+
+/// Nothing that the log does not hold was answered: what to do when it can hold no more.
+const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
+                    again: the start writes the end of the log anew before it trusts it";
 
 /// The daemon could not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +86,15 @@ pub enum DaemonError {
 }
 
 impl DaemonError {
+    /// Whether the disk takes nothing: the service manager need not try again.
+    pub fn is_of_the_disk(&self) -> bool {
+        match self {
+            Self::Log(error) | Self::Memory(MemoryError::Log(error)) => error.is_of_the_disk(),
+            Self::Lock(LockError::ReadOnly(_)) => true,
+            _ => false,
+        }
+    }
+
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
@@ -91,14 +106,13 @@ impl DaemonError {
             Self::Memory(MemoryError::Log(LogError::Held(_))) => {
                 "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
             }
+            Self::Memory(MemoryError::Log(error)) if error.is_of_the_disk() => DISK.to_owned(),
             Self::Memory(MemoryError::Log(_)) => {
                 "signet audit verify says where the log stops fitting".to_owned()
             }
             Self::Memory(_) => "mend what it names, then start again".to_owned(),
             Self::Nats(_) => "correct [nats] in config.toml".to_owned(),
-            Self::Log(_) => {
-                "see to the disk, then start again: the start repairs the log".to_owned()
-            }
+            Self::Log(_) => DISK.to_owned(),
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
     }
@@ -117,7 +131,16 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
 
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire(home)?);
-    let memory = Memory::open(&lock, &config)?;
+    let mut stop = pin!(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    });
+    let memory = tokio::select! {
+        memory = open_when_there_is_room(&lock, &config) => memory?,
+        () = &mut stop => return Ok(()),
+    };
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -128,7 +151,8 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let (view, views) = watch::channel(memory.node.trust().clone());
     let (nats, inbox) = Nats::connect(transport(&config)?).await?;
     let (deeds, allowed) = mpsc::channel(DEEDS);
-    let journal = Journal::start(memory.log, deeds)?;
+    let keeper = Keeper::start(memory.store)?;
+    let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
     let (handed, told) = mpsc::channel(DEEDS);
     let effects = tokio::spawn(Effects::new(nats.clone(), view, handed).run(allowed));
     let taken = intake::start(inbox, render::inbox_subject(&agent), views);
@@ -136,7 +160,14 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let server = Server::bind(&config.control_socket, &lock)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
-    let mut heart = Heart::new(memory.node, &journal, nats.clone(), told, Arc::clone(&lock));
+    let mut heart = Heart::new(
+        memory.node,
+        &journal,
+        nats.clone(),
+        told,
+        Arc::clone(&lock),
+        (memory.told, keeper.rows()),
+    );
     heart.resume().await;
 
     let ready = nats.clone();
@@ -148,15 +179,10 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     });
     info!(%agent, socket = %config.control_socket.display(), "running");
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
     heart.run(taken, called, stop).await;
     drop(heart);
     let written = journal.close().await;
+    keeper.close().await;
     // The journal has closed the deeds, so this ends when the last one is performed.
     let _ = effects.await;
     if let Err(error) = nats.drain().await {
@@ -168,6 +194,22 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     written?;
     info!(%agent, "stopped");
     Ok(())
+}
+
+/// A full disk at the start is waited out as one in mid-run is.
+async fn open_when_there_is_room(lock: &HomeLock, config: &Config) -> Result<Memory, MemoryError> {
+    let mut told = false;
+    loop {
+        match Memory::open(lock, config) {
+            Err(MemoryError::Log(error @ LogError::Full(_))) => {
+                if !std::mem::replace(&mut told, true) {
+                    error!(%error, "refusing to start before there is room; trying every second");
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {

@@ -29,6 +29,9 @@ pub enum LockError {
         /// What the holder wrote of itself.
         pid: String,
     },
+    /// The home is on a file system that takes no writes.
+    #[error("{}: the file system is read-only", .0.display())]
+    ReadOnly(PathBuf),
     /// The file cannot be used.
     #[error("{}: {source}", path.display())]
     Io {
@@ -46,6 +49,9 @@ impl LockError {
             Self::Held { .. } => {
                 "use the one that runs (signet status), or stop it first".to_owned()
             }
+            Self::ReadOnly(_) => {
+                "`dmesg` says why it is; mount it writable, then start again".to_owned()
+            }
             Self::Io { .. } => "signet init makes a home; --home names another".to_owned(),
         }
     }
@@ -58,9 +64,12 @@ impl HomeLock {
     /// `Held` while another process holds it, `Io` when the file cannot be made or written.
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
         let path = home.lock_file();
-        let failed = |source| LockError::Io {
-            path: path.clone(),
-            source,
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => LockError::ReadOnly(path.clone()),
+            _ => LockError::Io {
+                path: path.clone(),
+                source,
+            },
         };
         let mut options = OpenOptions::new();
         options
@@ -81,7 +90,11 @@ impl HomeLock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         file.set_len(0).map_err(failed)?;
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
+        match writeln!(file, "{}", std::process::id()) {
+            // The number is for people; a full disk is no reason not to run.
+            Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
+            _ => {}
+        }
         Ok(Self {
             home: home.clone(),
             _file: file,

@@ -10,15 +10,16 @@
 
 mod house;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use house::bus::{Sender, Watch};
-use house::log::{header, is_ping, messages, unfinished};
+use house::log::unfinished;
 use house::pen::{Pen, with};
-use house::{Home, House, eventually};
+use house::traffic::{finish, nothing_without_a_line, settle};
+use house::{Home, House};
 use serde_json::{Value, json};
 
 const KILLS: u64 = 50;
@@ -29,9 +30,11 @@ fn killed_fifty_times_during_traffic() {
         |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seed, kills) = (number("SIGNET_SEED", 1), number("SIGNET_KILLS", KILLS));
     let mut dice = Dice(seed);
-    let house = House::new();
+    println!("SIGNET_SEED={seed} SIGNET_KILLS={kills}");
+    let mut house = House::new();
     let (alice, bob) = house.alice_and_bob();
     alice.ping(&bob);
+    let mut broker_kills = 0;
     let pair = [RwLock::new(alice), RwLock::new(bob)];
     let over = AtomicBool::new(false);
     let sent = AtomicU64::new(0);
@@ -44,6 +47,11 @@ fn killed_fifty_times_during_traffic() {
         }
         for _ in 0..kills {
             std::thread::sleep(Duration::from_millis(dice.below(200)));
+            if dice.below(8) == 0 {
+                house.server.restart();
+                broker_kills += 1;
+                continue;
+            }
             let victim = &pair[dice.below(2) as usize];
             {
                 // Killed while others are calling it; only the start is left to ourselves.
@@ -54,7 +62,7 @@ fn killed_fifty_times_during_traffic() {
             home.kill();
             restart(&mut home);
             drop(home);
-            nothing_is_missing(&pair);
+            nothing_without_a_line(&pair[0].read().unwrap(), &pair[1].read().unwrap());
         }
         over.store(true, Ordering::Relaxed);
     });
@@ -68,7 +76,7 @@ fn killed_fifty_times_during_traffic() {
         ]);
     }
     println!(
-        "{kills} kills, {} messages sent, {} and {} lines",
+        "{kills} kills, {broker_kills} of them of the broker, {} messages sent, {} and {} lines",
         sent.load(Ordering::Relaxed),
         alice.walk().len(),
         bob.walk().len()
@@ -137,23 +145,6 @@ fn restart(home: &mut Home) {
     );
 }
 
-/// What one side took, the other side's log says that it sent: the line was durable before the bytes left.
-fn nothing_is_missing(pair: &[RwLock<Home>; 2]) {
-    for (taker, giver) in [(0, 1), (1, 0)] {
-        let taken = pair[taker].read().unwrap().log();
-        let given = pair[giver].read().unwrap().log();
-        let given: BTreeSet<&str> = messages(&given, "out", "sent")
-            .map(|line| line["sha256"].as_str().unwrap())
-            .collect();
-        for line in messages(&taken, "in", "accepted") {
-            assert!(
-                given.contains(line["sha256"].as_str().unwrap()),
-                "never sent, by its sender's log: {line}"
-            );
-        }
-    }
-}
-
 fn talk(pair: &[RwLock<Home>; 2], side: usize, over: &AtomicBool, sent: &AtomicU64, seed: u64) {
     let mut dice = Dice(seed ^ ((side as u64 + 1) << 32));
     let peer = pair[1 - side].read().unwrap().agent.clone();
@@ -171,82 +162,6 @@ fn answer(home: &RwLock<Home>, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         finish(&home.read().unwrap());
         std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Answers what wants an answer, declines every seventh, and takes the rest.
-fn finish(home: &Home) {
-    let Ok(page) = home.call("inbox.list", &json!({})) else {
-        return;
-    };
-    for item in page["messages"].as_array().unwrap() {
-        let id = &item["message-id"];
-        let done = match (
-            item["type"] == "request",
-            item["body"]["number"].as_u64().unwrap_or_default() % 7,
-        ) {
-            (true, 0) => home.call("reply", &json!({"message-id": id, "decline": "no"})),
-            (true, _) => home.call(
-                "reply",
-                &json!({"message-id": id, "body": {"re": item["body"]["number"]}}),
-            ),
-            (false, _) => home.call(
-                "inbox.acknowledge",
-                &json!({"messages": [{"from": item["from"], "message-id": id}]}),
-            ),
-        };
-        if done.is_err() {
-            return;
-        }
-    }
-}
-
-/// Nobody is killed any more: everything comes to its end.
-fn settle(alice: &Home, bob: &Home) {
-    eventually("everything is answered or receipted", || {
-        finish(alice);
-        finish(bob);
-        let quiet = |home: &Home, peer: &Home| {
-            let none = |member: &str| home.standing(&peer.agent, member) == 0;
-            none("waiting") && none("unconfirmed") && home.inbox().is_empty()
-        };
-        (quiet(alice, bob) && quiet(bob, alice)).then_some(())
-    });
-    nothing_is_missing_at_the_end(alice, bob);
-    nothing_is_missing_at_the_end(bob, alice);
-}
-
-fn nothing_is_missing_at_the_end(asker: &Home, answerer: &Home) {
-    let (asked, answered) = (asker.walk(), answerer.walk());
-    assert!(
-        unfinished(&answered, true).is_empty(),
-        "pings without an answer: {:?}",
-        unfinished(&answered, true)
-    );
-    let mut times: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for line in messages(&answered, "in", "accepted") {
-        *times
-            .entry((header(line, "agent-id"), header(line, "message-id")))
-            .or_default() += 1;
-    }
-    let twice: Vec<_> = times.iter().filter(|(_, count)| **count > 1).collect();
-    assert!(twice.is_empty(), "taken twice: {twice:?}");
-    let heard: BTreeSet<&str> = messages(&asked, "in", "accepted")
-        .map(|line| header(line, "in-reply-to"))
-        .collect();
-    let request = |line: &&Value| line["type"] == "request" || is_ping(line);
-    for line in messages(&asked, "out", "sent").filter(request) {
-        assert!(
-            heard.contains(header(line, "message-id")),
-            "asked and never answered: {line}"
-        );
-    }
-    let answers = messages(&answered, "out", "sent")
-        .map(|line| header(line, "in-reply-to"))
-        .filter(|request| *request != "-");
-    let mut once = BTreeSet::new();
-    for request in answers {
-        assert!(once.insert(request), "answered twice: {request}");
     }
 }
 

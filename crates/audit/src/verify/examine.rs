@@ -6,15 +6,9 @@ use signet_proto::keys::VerifyKey;
 
 use super::Depth;
 use super::agreement::forged_member;
+use super::wave::Raw;
 use crate::merkle;
 use crate::record::{Frame, Line, Mark, RecordError};
-
-/// A line, and where in its file it stands, from 1.
-pub(super) struct Raw {
-    pub(super) place: u64,
-    /// `None` when it was too long to be read.
-    pub(super) bytes: Option<Vec<u8>>,
-}
 
 /// What a line alone shows.
 pub(super) struct Examined {
@@ -89,7 +83,7 @@ impl Content {
 }
 
 /// Every mandate and every certificate of a chain bears its proof in itself.
-fn broken_chain(line: &Line) -> Option<&'static str> {
+pub(crate) fn broken_chain(line: &Line) -> Option<&'static str> {
     let Some(Entry::Handoff(handoff)) = &line.entry else {
         return None;
     };

@@ -25,6 +25,8 @@ pub enum Exit {
     Usage = 2,
     /// 3: the daemon or the peer does not answer.
     NotReachable = 3,
+    /// 4: the disk with the log takes nothing. No restart mends that, people have to look.
+    Disk = 4,
 }
 
 /// Why a command did not do what it was asked.
@@ -90,6 +92,7 @@ impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Self {
         match error {
             DaemonError::Config(error) => error.into(),
+            error if error.is_of_the_disk() => Self::new(Exit::Disk, &error, error.next()),
             error => Self::new(Exit::Refused, &error, error.next()),
         }
     }
@@ -140,7 +143,11 @@ impl From<ClientError> for Failure {
 
 impl From<MemoryError> for Failure {
     fn from(error: MemoryError) -> Self {
-        Self::new(Exit::Refused, error, "mend what it names, then try again")
+        let exit = match &error {
+            MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
+            _ => Exit::Refused,
+        };
+        Self::new(exit, error, "mend what it names, then try again")
     }
 }
 

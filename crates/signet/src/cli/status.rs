@@ -55,6 +55,14 @@ fn page(status: &Value) -> String {
         number(log.and_then(|log| log.get("seq"))),
         log.map_or("-", |log| text(log, "head")),
     );
+    if let Some(refusing) = status.get("refusing").filter(|value| value.is_object()) {
+        let since = visible(text(refusing, "since")).into_owned();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            page,
+            "  state  refusing: the disk is full, since {since}; free some space where the log is"
+        );
+    }
     let notes = [
         (
             "revoked",
@@ -62,6 +70,10 @@ fn page(status: &Value) -> String {
         ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
+        (
+            "alarms",
+            "ALARM: a second copy, or a backup put back; signet alarms",
+        ),
         (
             "root-alarms",
             "ALARM: a known person with another root key; signet trust pending",

@@ -1,6 +1,7 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signet_audit::Head;
@@ -21,6 +22,8 @@ use super::journal::{Group, Journal};
 
 /// The longest sleep: the clock may be set while we sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// So many lines, or as many as there are rows, lie between two snapshots of the state.
+const SNAPSHOT: u64 = 10_000;
 /// How often keys are looked after.
 const UPKEEP: Duration = Duration::from_secs(3600);
 /// How long a clean stop waits for what is under way.
@@ -31,9 +34,14 @@ pub(super) struct Heart {
     pub(super) node: Node,
     pub(super) nats: Nats,
     pub(super) head: watch::Receiver<Option<Head>>,
+    pub(super) full: watch::Receiver<Option<Timestamp>>,
     groups: mpsc::Sender<Group>,
     handed: mpsc::Receiver<Vec<Handed>>,
     pub(super) lock: Arc<HomeLock>,
+    /// Lines since the last snapshot.
+    since: u64,
+    /// How many rows it had: a large state is written more rarely.
+    rows: Arc<AtomicU64>,
     stopped: bool,
 }
 
@@ -45,15 +53,19 @@ impl Heart {
         nats: Nats,
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
+        (since, rows): (u64, Arc<AtomicU64>),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
             node,
             nats,
             head,
+            full: journal.full.clone(),
             groups,
             handed,
             lock,
+            since,
+            rows,
             stopped: false,
         }
     }
@@ -77,20 +89,28 @@ impl Heart {
         let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
+            // What the node would make of more, no line could hold: it stays where it is.
+            let has_room = !self.is_refusing();
             tokio::select! {
                 () = &mut stop => break,
-                next = taken.recv() => match next {
+                next = taken.recv(), if has_room => match next {
                     Some(next) => self.take(next).await,
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
-                _ = upkeep.tick() => self.keep_keys().await,
+                _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
-                () = wake => self.tick().await,
+                () = wake, if has_room => self.tick().await,
+                _ = self.full.changed() => {}
             }
         }
         self.drain(taken).await;
+    }
+
+    /// The disk is full: nothing may be taken in, and nothing that is said would be durable.
+    pub(super) fn is_refusing(&self) -> bool {
+        self.full.borrow().is_some()
     }
 
     pub(super) fn at(&self) -> At {
@@ -110,8 +130,14 @@ impl Heart {
         self.append(group_of(now, outcomes, before)).await;
     }
 
-    async fn append(&mut self, group: Group) {
-        if group.entries.is_empty() && group.deeds.is_empty() {
+    async fn append(&mut self, mut group: Group) {
+        self.since = self.since.saturating_add(group.entries.len() as u64);
+        if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
+            self.since = 0;
+            group.snapshot = Some(Box::new(self.node.snapshot(group.now)));
+        }
+        let empty = group.entries.is_empty() && group.deeds.is_empty();
+        if empty && group.snapshot.is_none() {
             return;
         }
         if self.groups.send(group).await.is_err() {
@@ -237,6 +263,9 @@ impl Heart {
     /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
     /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
     async fn drain(&mut self, mut taken: mpsc::Receiver<Taken>) {
+        if self.stopped || self.is_refusing() {
+            return;
+        }
         if let Err(error) = self.nats.stop_reading().await {
             info!(%error, "the connection was gone before the stop");
         }
@@ -252,6 +281,8 @@ impl Heart {
         }
         let at = self.at();
         let outcome = self.node.handle_stop();
+        // The next start has nothing to read but the state.
+        self.since = u64::MAX;
         self.write(at.now, vec![outcome], Vec::new()).await;
     }
 }
@@ -261,6 +292,7 @@ fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group 
         now,
         entries: Vec::new(),
         deeds: before,
+        snapshot: None,
     };
     for outcome in outcomes {
         group.entries.extend(outcome.entries);

@@ -7,17 +7,26 @@
 //! It commits at once when idle; what arrives during an fdatasync is the next group. A deed leaves
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
 //! Checkpoints are signed here too, after the deeds are on their way.
+//!
+//! A full disk is waited out. The node has applied the entries of the group already, so the group is
+//! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
 use signet_proto::entry::Entry;
+use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
+use tracing::{error, info};
 
+use crate::clock;
 use crate::effects::Deed;
+use crate::state::{Kept, offer};
 
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
@@ -25,6 +34,10 @@ const GROUP: usize = 256;
 const WAITING: usize = 64;
 /// How long a durable line may be without a checkpoint.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(60);
+/// How long a full disk is left alone before the next try: so many looks at what the heart does.
+const LOOKS: u32 = 20;
+/// The time between two of them.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Entries to be made durable, and what they allow.
 #[derive(Debug)]
@@ -35,6 +48,8 @@ pub struct Group {
     pub entries: Vec<Entry>,
     /// To be performed when they are durable.
     pub deeds: Vec<Deed>,
+    /// What the node remembers behind them, to be written beside the log when they are durable.
+    pub snapshot: Option<Box<Snapshot>>,
 }
 
 /// The two ends that the heart holds, and the thread.
@@ -44,23 +59,41 @@ pub struct Journal {
     pub groups: mpsc::Sender<Group>,
     /// The newest durable line.
     pub head: watch::Receiver<Option<Head>>,
+    /// Since when the disk is full, while it is.
+    pub full: watch::Receiver<Option<Timestamp>>,
     thread: thread::JoinHandle<Result<(), LogError>>,
 }
 
 impl Journal {
-    /// Starts the thread. Deeds go to `deeds`, in order.
+    /// Starts the thread. Deeds go to `deeds`, in order, and snapshots to `snapshots`.
     ///
     /// # Errors
     /// When the system gives no thread, or this is called outside of a runtime.
-    pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
+    pub fn start(
+        log: Log,
+        deeds: mpsc::Sender<Vec<Deed>>,
+        snapshots: SyncSender<Kept>,
+    ) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
-        let clock = Handle::try_current().map_err(std::io::Error::other)?;
-        let write = move || write(log, waiting, &clock, &durable, &deeds);
-        let thread = thread::Builder::new().name("journal".into()).spawn(write)?;
+        let (is_full, full) = watch::channel(None);
+        let writer = Writer {
+            log,
+            groups: waiting,
+            held: VecDeque::new(),
+            clock: Handle::try_current().map_err(std::io::Error::other)?,
+            due: None,
+            durable,
+            is_full,
+            deeds,
+            snapshots,
+        };
+        let thread = thread::Builder::new().name("journal".into());
+        let thread = thread.spawn(move || writer.run())?;
         Ok(Self {
             groups,
             head,
+            full,
             thread,
         })
     }
@@ -68,7 +101,8 @@ impl Journal {
     /// Closes the way in and waits until everything is durable.
     ///
     /// # Errors
-    /// The write that failed.
+    /// The write that failed. A disk that is full is not waited for any more: what the log does not
+    /// hold was not answered either, and its senders send it again.
     pub async fn close(self) -> Result<(), LogError> {
         drop(self.groups);
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
@@ -80,66 +114,160 @@ impl Journal {
     }
 }
 
-fn write(
-    mut log: Log,
-    mut groups: mpsc::Receiver<Group>,
-    clock: &Handle,
-    durable: &watch::Sender<Option<Head>>,
-    deeds: &mpsc::Sender<Vec<Deed>>,
-) -> Result<(), LogError> {
-    let mut due = None;
-    while let Some(first) = next(&mut log, &mut groups, clock, due)? {
-        due = due.filter(|_| log.uncovered() > 0);
-        let mut allowed = Vec::new();
-        let mut count = append(&mut log, first, &mut allowed)?;
-        while count < GROUP
-            && let Ok(next) = groups.try_recv()
-        {
-            count += append(&mut log, next, &mut allowed)?;
-        }
-        durable.send_replace(Some(log.commit()?));
-        if !allowed.is_empty() && deeds.blocking_send(allowed).is_err() {
-            break;
-        }
-        due = checkpoint_if_due(&mut log, due)?;
-    }
-    log.checkpoint()
-}
-
-/// The next group; meanwhile, the checkpoint that falls due.
-fn next(
-    log: &mut Log,
-    groups: &mut mpsc::Receiver<Group>,
-    clock: &Handle,
+/// What the thread owns.
+struct Writer {
+    log: Log,
+    groups: mpsc::Receiver<Group>,
+    /// What the heart had under way when the disk was full.
+    held: VecDeque<Group>,
+    clock: Handle,
+    /// When the next checkpoint is.
     due: Option<Instant>,
-) -> Result<Option<Group>, LogError> {
-    if let Some(due) = due {
-        let wait = due.saturating_duration_since(Instant::now());
-        let waited = clock.block_on(async { tokio::time::timeout(wait, groups.recv()).await });
-        match waited {
-            Ok(next) => return Ok(next),
-            Err(_) => log.checkpoint()?,
+    durable: watch::Sender<Option<Head>>,
+    is_full: watch::Sender<Option<Timestamp>>,
+    deeds: mpsc::Sender<Vec<Deed>>,
+    snapshots: SyncSender<Kept>,
+}
+
+/// What follows once a group is durable.
+#[derive(Default)]
+struct Allowed {
+    deeds: Vec<Deed>,
+    kept: Option<Kept>,
+}
+
+impl Writer {
+    fn run(mut self) -> Result<(), LogError> {
+        while let Some(first) = self.next()? {
+            let mut allowed = Allowed::default();
+            let mut count = self.append(first, &mut allowed)?;
+            while count < GROUP
+                && let Some(next) = self.next_at_once()
+            {
+                count += self.append(next, &mut allowed)?;
+            }
+            let head = self.commit()?;
+            self.durable.send_replace(Some(head));
+            if let Some(kept) = allowed.kept {
+                offer(&self.snapshots, kept);
+            }
+            let deeds = allowed.deeds;
+            if !deeds.is_empty() && self.deeds.blocking_send(deeds).is_err() {
+                break;
+            }
+            self.checkpoint_if_due()?;
+        }
+        self.patiently(Log::checkpoint)
+    }
+
+    /// The next group; meanwhile, the checkpoint that falls due.
+    fn next(&mut self) -> Result<Option<Group>, LogError> {
+        if let Some(held) = self.held.pop_front() {
+            return Ok(Some(held));
+        }
+        if let Some(due) = self.due {
+            let wait = due.saturating_duration_since(Instant::now());
+            let next = async { tokio::time::timeout(wait, self.groups.recv()).await };
+            match self.clock.block_on(next) {
+                Ok(next) => return Ok(next),
+                Err(_) => self.checkpoint()?,
+            }
+            // A full disk may have kept some back.
+            return Ok(self.next_at_once().or_else(|| self.groups.blocking_recv()));
+        }
+        Ok(self.groups.blocking_recv())
+    }
+
+    fn next_at_once(&mut self) -> Option<Group> {
+        let held = self.held.pop_front();
+        held.or_else(|| self.groups.try_recv().ok())
+    }
+
+    fn append(&mut self, group: Group, allowed: &mut Allowed) -> Result<usize, LogError> {
+        for entry in &group.entries {
+            self.patiently(|log| log.append(group.now, entry))?;
+        }
+        allowed.deeds.extend(group.deeds);
+        let kept = group
+            .snapshot
+            .map(|snapshot| (snapshot, self.log.position()));
+        allowed.kept = kept.or(allowed.kept.take());
+        Ok(group.entries.len().max(1))
+    }
+
+    /// Signs a checkpoint when it is time, and says when the next one is due.
+    fn checkpoint_if_due(&mut self) -> Result<(), LogError> {
+        let is_due = self.due.is_some_and(|due| due <= Instant::now());
+        if is_due || self.log.uncovered() >= CHECKPOINT_LINES {
+            self.checkpoint()?;
+        }
+        self.due = match self.log.uncovered() {
+            0 => None,
+            _ => self.due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
+        };
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<(), LogError> {
+        self.patiently(Log::checkpoint)?;
+        self.due = None;
+        let head = self.note_room()?;
+        self.durable.send_replace(head);
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    fn commit(&mut self) -> Result<Head, LogError> {
+        let head = self.patiently(Log::commit)?;
+        Ok(self.note_room()?.unwrap_or(head))
+    }
+
+    /// After a full disk, the line that tells of it, durable.
+    fn note_room(&mut self) -> Result<Option<Head>, LogError> {
+        let Some(since) = *self.is_full.borrow() else {
+            return Ok(self.log.head());
+        };
+        let now = clock::now();
+        let seconds = now.since(since).as_secs();
+        let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
+        let entry = Entry::Gap { cause };
+        self.patiently(|log| log.append(now, &entry))?;
+        let head = self.patiently(Log::commit)?;
+        self.is_full.send_replace(None);
+        info!(seconds, "there is room on the disk again: going on");
+        Ok(Some(head))
+    }
+
+    /// Tries until there is room, or until the daemon stops.
+    fn patiently<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Log) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        loop {
+            match attempt(&mut self.log) {
+                Err(LogError::Full(_)) if !self.groups.is_closed() => self.wait(),
+                done => return done,
+            }
         }
     }
-    Ok(groups.blocking_recv())
-}
 
-/// When the next checkpoint is due.
-fn checkpoint_if_due(log: &mut Log, due: Option<Instant>) -> Result<Option<Instant>, LogError> {
-    let is_due = due.is_some_and(|due| due <= Instant::now());
-    if is_due || log.uncovered() >= CHECKPOINT_LINES {
-        log.checkpoint()?;
+    fn wait(&mut self) {
+        if self.is_full.borrow().is_none() {
+            error!(
+                "refusing: the disk is full; nothing is taken in, answered or sent until there is \
+                 room where the log is"
+            );
+            self.is_full.send_replace(Some(clock::now()));
+        }
+        for _ in 0..LOOKS {
+            if self.groups.is_closed() {
+                return;
+            }
+            thread::sleep(LOOK);
+            // The heart must not stand at a full channel: somebody may ask it what is wrong.
+            while let Ok(next) = self.groups.try_recv() {
+                self.held.push_back(next);
+            }
+        }
     }
-    Ok(match log.uncovered() {
-        0 => None,
-        _ => due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
-    })
-}
-
-fn append(log: &mut Log, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {
-    for entry in &group.entries {
-        log.append(group.now, entry)?;
-    }
-    allowed.extend(group.deeds);
-    Ok(group.entries.len().max(1))
 }

@@ -37,6 +37,13 @@ impl Heart {
             reply,
             notifier,
         } = call;
+        if self.is_refusing() {
+            let refused = match method.as_str() {
+                "status" => Ok(self.status()),
+                _ => Err(disk_full()),
+            };
+            return drop(reply.send(refused));
+        }
         let served = match method.as_str() {
             "send" => return self.send(parse_send(params), reply).await,
             "handoff.send" => {
@@ -323,6 +330,9 @@ impl Heart {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "connected": self.nats.connected(),
+            "refusing": self.full.borrow().map(|since| json!({
+                "reason": "disk-full", "since": since.to_string(),
+            })),
             "mailbox": self.nats.has_mailbox(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
@@ -330,6 +340,7 @@ impl Heart {
             "revoked": self.node.is_revoked(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
+            "alarms": self.node.alarms().len(),
             "root-alarms": self.node.root_alarms(self.at().now).count(),
             "drafts": self.node.drafts().count(),
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),
@@ -355,6 +366,13 @@ pub(super) fn paused() -> RpcError {
 
 pub(super) fn refused(error: LocalError) -> RpcError {
     RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
+}
+
+/// Also for what only shows: it might rest on a line that is not durable.
+fn disk_full() -> RpcError {
+    let text = "the disk is full, and nothing is taken in, answered or sent; free some space where \
+                the log is, and the daemon goes on by itself";
+    RpcError::new(REFUSED, text).with_data(json!({"reason": "disk-full"}))
 }
 
 pub(super) fn bind_refused(error: BindError) -> RpcError {

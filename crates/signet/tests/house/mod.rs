@@ -16,6 +16,8 @@ pub mod log;
 pub mod pen;
 pub mod post;
 pub mod server;
+pub mod strace;
+pub mod traffic;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -216,7 +218,31 @@ impl Home {
         self.start_as(command);
     }
 
-    pub fn start_as(&mut self, mut command: Command) {
+    pub fn start_as(&mut self, command: Command) {
+        self.spawn(command);
+        self.connected();
+    }
+
+    /// The same for a daemon that may end before it is connected: whether it did not.
+    pub fn try_start_as(&mut self, command: Command) -> bool {
+        self.spawn(command);
+        eventually(&format!("{} connects or ends", self.agent), || {
+            if self.has_ended() {
+                return Some(false);
+            }
+            let client = Client::connect(&self.dir.join("control.sock"), Duration::from_secs(1));
+            let status = client.ok()?.call("status", &json!({})).ok()?;
+            (status["connected"] == true).then_some(true)
+        })
+    }
+
+    /// Whether the daemon that was started is no more.
+    pub fn has_ended(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_none_or(|child| child.try_wait().unwrap().is_some())
+    }
+
+    fn spawn(&mut self, mut command: Command) {
         assert!(self.child.is_none(), "{} runs already", self.agent);
         let kept = |name: &str| {
             let mut file = File::options();
@@ -227,7 +253,6 @@ impl Home {
         };
         command.stdout(kept("printed")).stderr(kept("said"));
         self.child = Some(command.spawn().unwrap());
-        self.connected();
     }
 
     pub fn connected(&mut self) {

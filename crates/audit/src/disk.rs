@@ -1,0 +1,171 @@
+//! The way to the disk: every operation by which a log is written passes here.
+//!
+//! ```text
+//! Log ── file ── Disk ──(is this one to fail?)──▶ the system
+//! ```
+//!
+//! What a full, failing or vanishing disk does to a log is tested with the very code that runs for
+//! people: a test hands a [`Faults`] to [`Log::open_on`](crate::Log::open_on), and it is asked before
+//! each operation. Everybody else has none, which costs one comparison beside a system call; nothing
+//! is compiled differently for tests.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::FallocateFlags;
+
+/// Decides before each operation whether it reaches the disk.
+#[doc(hidden)]
+pub trait Faults: fmt::Debug + Send + Sync {
+    /// Nothing happens when it gives an error: the operation ends with that.
+    ///
+    /// # Errors
+    /// The answer that the system is to have given.
+    fn before(&self, operation: Operation<'_>) -> io::Result<()>;
+
+    /// How many of `bytes` one write takes, as write(2) may take fewer than it was given.
+    ///
+    /// # Errors
+    /// As for [`Faults::before`].
+    fn takes(&self, path: &Path, bytes: usize) -> io::Result<usize>;
+}
+
+/// What is about to be done, and to which file.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation<'a> {
+    /// A file is opened.
+    Open(&'a Path),
+    /// A file is made.
+    Create(&'a Path),
+    /// A directory is made.
+    MakeDir(&'a Path),
+    /// Room is reserved behind a file's end.
+    Reserve(&'a Path),
+    /// fdatasync or fsync of a file.
+    Sync(&'a Path),
+    /// fsync of a directory.
+    SyncDir(&'a Path),
+    /// A file is cut to a length.
+    Truncate(&'a Path, u64),
+    /// A file takes the place of another.
+    Rename(&'a Path, &'a Path),
+    /// A file is removed.
+    Remove(&'a Path),
+}
+
+/// The disk, and what may go wrong with it. Errors are the system's; callers name the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    faults: Option<Arc<dyn Faults>>,
+}
+
+impl Disk {
+    /// A disk on which `faults` decides what fails.
+    pub(crate) fn with(faults: Arc<dyn Faults>) -> Self {
+        Self {
+            faults: Some(faults),
+        }
+    }
+
+    /// Opens a file that exists, for reading, or for whatever `options` say besides.
+    pub(crate) fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<File> {
+        self.before(Operation::Open(path))?;
+        options.open(path)
+    }
+
+    /// Makes a file that must not exist yet, for its owner alone and for appending.
+    pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
+        self.create_with(path, OpenOptions::new().append(true))
+    }
+
+    /// The same, opened as `options` say.
+    pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+        self.before(Operation::Create(path))?;
+        options.create_new(true).mode(0o600).open(path)
+    }
+
+    /// Makes a directory and those above it, for its owner alone.
+    pub(crate) fn make_dir(&self, dir: &Path) -> io::Result<()> {
+        self.before(Operation::MakeDir(dir))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    }
+
+    /// Writes everything, at the end of a file that was opened for appending, else from where it stands.
+    pub(crate) fn write(&self, mut file: &File, path: &Path, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(faults) = &self.faults else {
+            return file.write_all(bytes);
+        };
+        while !bytes.is_empty() {
+            let taken = faults.takes(path, bytes.len())?;
+            let (now, later) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
+            file.write_all(now)?;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Waits until the disk has what the file says.
+    pub(crate) fn sync_data(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.before(Operation::Sync(path))?;
+        file.sync_data()
+    }
+
+    /// The same, with all that is said about the file.
+    pub(crate) fn sync_all(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.before(Operation::Sync(path))?;
+        file.sync_all()
+    }
+
+    /// Waits until the disk has the names in a directory.
+    pub(crate) fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let opened = self.open(dir, OpenOptions::new().read(true))?;
+        self.before(Operation::SyncDir(dir))?;
+        opened.sync_all()
+    }
+
+    /// Reserves `bytes` from `start` on, without making the file longer.
+    pub(crate) fn reserve(
+        &self,
+        file: &File,
+        path: &Path,
+        (start, bytes): (u64, u64),
+    ) -> io::Result<()> {
+        self.before(Operation::Reserve(path))?;
+        Ok(rustix::fs::fallocate(
+            file,
+            FallocateFlags::KEEP_SIZE,
+            start,
+            bytes,
+        )?)
+    }
+
+    /// Cuts a file to `len` bytes.
+    pub(crate) fn truncate(&self, file: &File, path: &Path, len: u64) -> io::Result<()> {
+        self.before(Operation::Truncate(path, len))?;
+        file.set_len(len)
+    }
+
+    /// Puts a file into the place of another.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.before(Operation::Rename(from, to))?;
+        fs::rename(from, to)
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.before(Operation::Remove(path))?;
+        fs::remove_file(path)
+    }
+
+    fn before(&self, operation: Operation<'_>) -> io::Result<()> {
+        match &self.faults {
+            None => Ok(()),
+            Some(faults) => faults.before(operation),
+        }
+    }
+}

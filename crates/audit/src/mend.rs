@@ -1,0 +1,125 @@
+//! What a start makes of the files that the last writer left.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::chain::Tip;
+use crate::checkpoint::checkpoints_of;
+use crate::disk::Disk;
+use crate::error::{LogError, at};
+use crate::file::{copy, months, set_aside, sync_dir};
+use crate::record::Mark;
+use crate::tail::examine;
+
+/// Where a log that has lines goes on.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) path: PathBuf,
+    pub(crate) tip: Tip,
+    pub(crate) is_closed: bool,
+    bytes: u64,
+}
+
+/// The end of a log as its files show it, and what is torn behind it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    end: Option<End>,
+    torn: Vec<(PathBuf, u64)>,
+}
+
+impl Found {
+    /// Reads, and changes nothing: a log that does not fit is evidence.
+    pub(crate) fn look(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
+        let mut files = months(dir)?;
+        let mut found = Self {
+            end: None,
+            torn: Vec::new(),
+        };
+        while let Some(path) = files.pop() {
+            let tail = examine(disk, &path, files.last())?;
+            found.torn.push((path.clone(), tail.end));
+            if let Some((tip, kind)) = tail.last {
+                found.end = Some(End {
+                    path,
+                    tip,
+                    is_closed: kind == Mark::CLOSE,
+                    bytes: tail.end,
+                });
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Sets aside what is torn, and writes the newest file and its checkpoints anew when the last stop was not clean.
+    /// `None` when the log has no line.
+    pub(crate) fn mend(self, disk: &Disk, trace: &Trace) -> Result<Option<End>, LogError> {
+        let seq = self.end.as_ref().map_or(0, |end| end.tip.seq) + 1;
+        for (path, start) in &self.torn {
+            set_aside(disk, path, *start, seq)?;
+        }
+        if let (Some(end), true) = (&self.end, trace.was_there) {
+            rewrite(disk, &end.path, end.bytes)?;
+            let checkpoints = checkpoints_of(&end.path);
+            if let Ok(facts) = checkpoints.metadata() {
+                rewrite(disk, &checkpoints, facts.len())?;
+            }
+        }
+        Ok(self.end)
+    }
+}
+
+/// A file that is there while a log is written, and stays when the writer dies or the disk fails.
+///
+/// A failing disk takes no mark that it failed, so the mark stands before, and a clean stop takes it
+/// away. After a failed fdatasync the system may keep in memory, as if it were clean, what the disk has
+/// never got: what it shows must be written once more before it is trusted.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    path: PathBuf,
+    was_there: bool,
+}
+
+impl Trace {
+    /// Leaves the trace, durably, and finds out whether the last writer's is still there.
+    pub(crate) fn leave(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
+        let path = dir.join(TRACE);
+        let was_there = path.try_exists().map_err(at(&path))?;
+        if !was_there {
+            disk.create(&path).map_err(at(&path))?;
+            sync_dir(disk, dir)?;
+        }
+        Ok(Self { path, was_there })
+    }
+
+    /// Ends it. When that fails, the next start does more than it must, which harms nothing.
+    pub(crate) fn wipe(self, disk: &Disk) {
+        if disk.remove(&self.path).is_ok()
+            && let Some(dir) = self.path.parent()
+        {
+            let _ = disk.sync_dir(dir);
+        }
+    }
+}
+
+/// Puts a fresh copy of a file's first bytes into its place: new blocks, durable before they are named.
+pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogError> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let copied = dir.join(COPY);
+    if copied.try_exists().map_err(at(&copied))? {
+        disk.remove(&copied).map_err(at(&copied))?;
+    }
+    let old = disk.open(path, File::options().read(true));
+    let old = old.map_err(at(path))?;
+    let new = disk.create(&copied).map_err(at(&copied))?;
+    if let Err(error) = copy(disk, (&old, path), (&new, &copied), 0..bytes) {
+        // What is left of it would fill a full disk for good.
+        let _ = disk.remove(&copied);
+        return Err(error);
+    }
+    disk.rename(&copied, path).map_err(at(path))?;
+    sync_dir(disk, dir)
+}
+
+const TRACE: &str = "inter-agent.writing";
+const COPY: &str = "inter-agent.rewriting";

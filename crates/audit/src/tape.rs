@@ -1,0 +1,116 @@
+//! The file of a month, open for appending.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use crate::disk::Disk;
+use crate::error::{LogError, at, unsynced};
+use crate::file::sync_dir;
+
+/// A month's file open for appending, with room reserved ahead of its end.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    pub(crate) path: PathBuf,
+    disk: Disk,
+    file: File,
+    len: u64,
+    reserved: u64,
+}
+
+impl Tape {
+    /// Makes the file of a month that has none, and its name durable.
+    ///
+    /// # Errors
+    /// [`LogError::Full`] leaves no file.
+    pub(crate) fn create(disk: &Disk, path: PathBuf) -> Result<Self, LogError> {
+        let file = disk.create(&path).map_err(at(&path))?;
+        if let Some(dir) = path.parent() {
+            sync_dir(disk, dir)?;
+        }
+        Self::new(disk, path, file)
+    }
+
+    /// Goes on in a file, whose end is first made durable: a writer that died may have left it in
+    /// memory only.
+    pub(crate) fn resume(disk: &Disk, path: PathBuf) -> Result<Self, LogError> {
+        let file = disk
+            .open(&path, File::options().append(true))
+            .map_err(at(&path))?;
+        disk.sync_data(&file, &path).map_err(unsynced(&path))?;
+        Self::new(disk, path, file)
+    }
+
+    fn new(disk: &Disk, path: PathBuf, file: File) -> Result<Self, LogError> {
+        let len = file.metadata().map_err(at(&path))?.len();
+        Ok(Self {
+            path,
+            disk: disk.clone(),
+            file,
+            len,
+            reserved: 0,
+        })
+    }
+
+    /// How long the file is.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Writes `bytes` at the end in one go and waits until the disk has them.
+    ///
+    /// # Errors
+    /// After [`LogError::Full`] the file is as it was. After anything else nobody knows what the disk
+    /// has.
+    pub(crate) fn write_durably(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        self.reserve(bytes.len() as u64)?;
+        if let Err(error) = self.disk.write(&self.file, &self.path, bytes) {
+            return Err(self.cut_back(error));
+        }
+        self.disk
+            .sync_data(&self.file, &self.path)
+            .map_err(unsynced(&self.path))?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Where the file system knows no reservation, or has no answer, the write will tell.
+    fn reserve(&mut self, more: u64) -> Result<(), LogError> {
+        let needed = self.len.saturating_add(more);
+        if needed <= self.reserved {
+            return Ok(());
+        }
+        let ahead = more.saturating_add(RESERVED);
+        let answer = self.disk.reserve(&self.file, &self.path, (self.len, ahead));
+        self.reserved = match answer {
+            Ok(()) => self.len.saturating_add(ahead),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => needed,
+            Err(error) => match at(&self.path)(error) {
+                LogError::Io { source, .. } if !is_broken(&source) => u64::MAX,
+                error => return Err(error),
+            },
+        };
+        Ok(())
+    }
+
+    /// A full disk tears no line: what it took of a group goes again.
+    fn cut_back(&mut self, error: io::Error) -> LogError {
+        let error = at(&self.path)(error);
+        if let LogError::Full(_) = error {
+            self.reserved = 0;
+            let cut = self.disk.truncate(&self.file, &self.path, self.len);
+            if let Err(error) = cut {
+                return unsynced(&self.path)(error);
+            }
+        }
+        error
+    }
+}
+
+/// EIO: the disk itself, where other answers mean a file system that knows no reservation.
+fn is_broken(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+}
+
+/// Reserved beyond the end, so that a full disk shows before it tears a line.
+const RESERVED: u64 = 4 * 1024 * 1024;
