@@ -14,6 +14,17 @@ pub struct Head {
     pub hash: Digest,
 }
 
+/// A place in a log, behind a line: where a reader can go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The name of the month's file.
+    pub file: String,
+    /// Behind the line and its newline, in bytes.
+    pub offset: u64,
+    /// The line.
+    pub head: Head,
+}
+
 /// The end of a chain: all that the next line depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tip {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod bundle;
 mod chain;
 mod checkpoint;
 mod disk;
@@ -32,7 +33,8 @@ mod tail;
 mod tape;
 mod verify;
 
-pub use chain::Head;
+pub use bundle::{BundleReport, ExportError, Exported, Span, export};
+pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
 #[doc(hidden)]
 pub use disk::{Faults, Operation};
@@ -41,7 +43,7 @@ pub use escape::{printable, visible};
 pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
-pub use read::{Lines, read, read_file};
+pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};

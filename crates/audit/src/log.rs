@@ -8,7 +8,7 @@ use signet_proto::entry::Entry;
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
-use crate::chain::{Head, Tip};
+use crate::chain::{Head, Position, Tip};
 use crate::checkpoint::Checkpoints;
 use crate::disk::{Disk, Faults};
 use crate::error::LogError;
@@ -186,6 +186,16 @@ impl Log {
         self.checkpoints
             .as_ref()
             .is_some_and(Checkpoints::lacks_key)
+    }
+
+    /// Behind the last line that was appended; durable once it is committed.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position {
+            file: file::month_name(&self.month),
+            offset: self.tape.len() + self.group.len() as u64,
+            head: self.tip.head(),
+        }
     }
 
     /// The last durable line.

@@ -132,6 +132,17 @@ impl Note {
     }
 }
 
+impl fmt::Display for Note {
+    /// The note, as it was read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.text)?;
+        self.signatures.iter().try_for_each(|signature| {
+            let bytes = [&signature.hash, signature.bytes.as_slice()].concat();
+            writeln!(f, "{SIGNATURE}{} {}", signature.name, BASE64.encode(&bytes))
+        })
+    }
+}
+
 impl NoteSignature {
     fn parse(line: &str) -> Option<Self> {
         let (name, encoded) = line.strip_prefix(SIGNATURE)?.split_once(' ')?;

@@ -6,10 +6,11 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::Tip;
+use crate::chain::{Position, Tip};
 use crate::error::{LogError, at, broken};
 use crate::file::months;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
+use crate::tail::line_before;
 
 /// Every line of a log directory in order.
 ///
@@ -25,6 +26,38 @@ pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, LogError>> +
         tip: None,
         is_over: false,
     })
+}
+
+/// The lines behind a place in the log, or `None` when the log has no such line there: then it is
+/// another log, or a shorter one.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn read_from(
+    dir: &Path,
+    position: &Position,
+) -> Result<Option<impl Iterator<Item = Result<Line, LogError>> + use<>>, LogError> {
+    let mut files: VecDeque<_> = months(dir)?.into();
+    let named = |path: &PathBuf| path.file_name().is_some_and(|name| *name == *position.file);
+    let Some(at) = files.iter().position(named) else {
+        return Ok(None);
+    };
+    let later = files.split_off(at + 1);
+    let (Some(path), Some(tip)) = (files.pop_back(), tip_at(dir, position)?) else {
+        return Ok(None);
+    };
+    let raw = RawLines::open_at(&path, position.offset)?;
+    Ok(Some(Chained {
+        files: later,
+        lines: Some(Lines { raw }),
+        tip: Some(tip),
+        is_over: false,
+    }))
+}
+
+fn tip_at(dir: &Path, position: &Position) -> Result<Option<Tip>, LogError> {
+    let tip = line_before(&dir.join(&position.file), position.offset)?;
+    Ok(tip.filter(|tip| tip.head() == position.head))
 }
 
 /// The lines of one file, whether they fit together or not.
@@ -146,6 +179,14 @@ pub(crate) enum RawLine {
 }
 
 impl RawLines {
+    /// From `offset` on, where a line begins; it is counted as the first.
+    fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
+        let mut lines = Self::open(path)?;
+        let moved = lines.input.seek(SeekFrom::Start(offset));
+        moved.map_err(at(path))?;
+        Ok(lines)
+    }
+
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         let file = File::open(path).map_err(at(path))?;
         Ok(Self {

@@ -124,7 +124,7 @@ impl<T: PartialEq> Wanted<T> for Option<T> {
 }
 
 /// Whom a line is about.
-fn peer(line: &Line) -> Option<AgentId> {
+pub(crate) fn peer(line: &Line) -> Option<AgentId> {
     match line.entry.as_ref()? {
         Entry::Message(verdict) => Seen::of(verdict).peer,
         Entry::Trust(_, certificate) => Some(certificate.agent.clone()),
@@ -322,7 +322,7 @@ fn describe_entry(entry: &Entry) -> String {
             "{} inputs of strangers, {} bytes, counted only",
             flood.count, flood.bytes
         ),
-        Entry::Gap { cause } => format!("\"{}\"", printable(cause)),
+        Entry::Gap { cause } | Entry::Rebuilt { cause } => format!("\"{}\"", printable(cause)),
         // A kind that a later proto adds has at least its name.
         _ => String::new(),
     }

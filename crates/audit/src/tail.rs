@@ -56,6 +56,19 @@ pub(crate) fn examine(
     Err(broken(path, Fault::Unfit.text()))
 }
 
+/// The line that ends right before `offset`; `None` when none does.
+pub(crate) fn line_before(path: &Path, offset: u64) -> Result<Option<Tip>, LogError> {
+    let disk = Disk::default();
+    let ends = Ends::open(&disk, path)?;
+    if offset == 0 || offset > ends.len || ends.bytes(offset - 1, offset)? != b"\n" {
+        return Ok(None);
+    }
+    Ok(match ends.before(offset)? {
+        Before::Line(tip, _) => Some(tip),
+        Before::Nothing | Before::Garbage => None,
+    })
+}
+
 enum Fault {
     Long,
     Unreadable,

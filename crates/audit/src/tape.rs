@@ -52,6 +52,11 @@ impl Tape {
         })
     }
 
+    /// How long the file is.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// Writes `bytes` at the end in one go and waits until the disk has them.
     ///
     /// # Errors

@@ -20,8 +20,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use agreement::{contradictions, forged_member};
+pub(crate) use authority::{Authority, forgery};
+pub(crate) use examine::broken_chain;
 pub use report::{Fault, LogReport, Report, Witness};
 
+use crate::bundle::{is_bundle, verify_bundle};
 use crate::error::LogError;
 use crate::file::{month_of, months};
 use crate::read::{RawLine, RawLines};
@@ -70,7 +74,7 @@ impl std::fmt::Debug for Progress<'_> {
 /// Verifies logs to the full, given as directories or as files. Files of one directory are one log; a
 /// directory without log files stands for the logs in the directories in it.
 ///
-/// When several logs are given, each is also held against the heads that the others remember of it.
+/// A bundle that [`export`](crate::export) wrote is proven from itself alone. When several logs are given, each is also held against the heads that the others remember of it.
 ///
 /// Memory does not grow with the length of one log; of several, 32 bytes a line and 64 a message are
 /// kept.
@@ -85,6 +89,13 @@ pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>)
     let mut report = Report::default();
     let mut logs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
+        if is_bundle(path) {
+            match verify_bundle(path) {
+                Ok(bundle) => report.bundles.push(bundle),
+                Err(error) => report.unreadable.push(error),
+            }
+            continue;
+        }
         match log_files(path) {
             Ok(files) => files.into_iter().for_each(|file| {
                 logs.entry(log_of(&file)).or_default().push(file);

@@ -316,7 +316,7 @@ fn attack_10_two_versions_for_two_readers_are_found_by_either_and_by_holding_the
     carol.stop();
     let (for_bob, for_carol) = (shown_to_bob.path().join("audit"), pair.alice.dir());
     for version in [&for_bob, &for_carol] {
-        let report = verify(&[version.clone()]);
+        let report = verify(std::slice::from_ref(version));
         assert!(report.holds(), "each alone holds: {report}");
     }
     assert!(

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use common::*;
 use signet_audit::{LogReport, verify};
 use signet_proto::entry::{Direction, Entry, Ruling, TrustChange};
-use signet_proto::ids::Digest;
 use tempfile::TempDir;
 
 /// The report on one log.

@@ -64,6 +64,11 @@ pub enum Entry {
     },
     /// Unproven input over the budget, counted instead of written.
     Flood(Flood),
+    /// The state beside the log was missing or damaged, and was made again from the log.
+    Rebuilt {
+        /// Why, for a person.
+        cause: String,
+    },
     /// Messages were lost before they could be judged.
     Gap {
         /// Why, for a person.
@@ -250,6 +255,7 @@ impl Entry {
             Self::Hole(_) => "hole",
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
+            Self::Rebuilt { .. } => "rebuilt",
             Self::Gap { .. } => "gap",
         }
     }
@@ -303,7 +309,7 @@ impl Entry {
                 line.number("bytes", flood.bytes);
                 line.text("sha256", &flood.hash.to_hex());
             }
-            Self::Gap { cause } => line.text("cause", cause),
+            Self::Gap { cause } | Self::Rebuilt { cause } => line.text("cause", cause),
         }
     }
 
@@ -358,6 +364,9 @@ impl Entry {
                 bytes: members.number("bytes")?,
                 hash: members.digest("sha256")?,
             }),
+            "rebuilt" => Self::Rebuilt {
+                cause: members.text("cause")?.to_owned(),
+            },
             "gap" => Self::Gap {
                 cause: members.text("cause")?.to_owned(),
             },

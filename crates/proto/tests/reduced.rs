@@ -18,8 +18,10 @@ use household::people::remembered;
 use household::{Agent, alice_and_bob, at};
 use signet_proto::draft::LONGEST_LIFE;
 use signet_proto::envelope::Method;
-use signet_proto::ids::MessageId;
+use signet_proto::ids::{Digest, MessageId};
 use signet_proto::node::{Content, Sending, State};
+use signet_proto::reject::Reason;
+use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
 
 const HOUR: i64 = 3_600_000;
@@ -38,6 +40,15 @@ fn notification(life: Duration) -> Sending {
         life: Some(life),
         ..Content::default()
     })
+}
+
+fn slot(hash: Digest) -> Slot {
+    let (signed_at, refused) = (Timestamp::from_millis(0), None);
+    Slot {
+        hash,
+        signed_at,
+        refused,
+    }
 }
 
 #[test]
@@ -140,4 +151,62 @@ fn an_absent_peers_mailbox_does_not_fill_with_copies() {
     }
     let sent = net.sent_since(from, Some(Method::Notification));
     assert!(sent < names.len() + 40, "{sent} copies");
+}
+
+fn hash(n: u64) -> Digest {
+    Digest::of(&[&n.to_be_bytes()])
+}
+
+#[test]
+fn a_number_seen_twice_is_told_though_the_floor_had_passed_it() {
+    let mut window = Window::default();
+    window.record(1, slot(hash(1)));
+    window.take_floor(Some(2), &[]);
+    window.note_reuse(1);
+    window.take_floor(Some(2), &[]);
+    let except = window.receipt().except;
+    assert_eq!((except[0].0, except[0].1.hash), (1, Some(hash(1))));
+}
+
+#[test]
+fn a_peer_that_was_put_back_hears_of_refusals_below_its_former_floor() {
+    let mut window = Window::default();
+    window.record(1, slot(hash(1)));
+    window.take_floor(Some(9), &[(2, 8)]);
+    window.take_floor(Some(9), &[]);
+    assert_eq!((window.through(), window.receipt().except.len()), (8, 0));
+    window.take_floor(Some(2), &[]);
+    assert_eq!(window.admit(5, hash(5)), Err(Reason::Expired));
+    window.note_late(5);
+    assert_eq!(window.receipt().except[0].0, 5);
+}
+
+#[test]
+fn what_was_told_to_be_missing_is_not_taken_later() {
+    let mut window = Window::default();
+    window.record(2, slot(hash(2)));
+    window.take_floor(Some(2), &[(1, 1)]);
+    assert_eq!(window.receipt().except[0].1.reason, "missing");
+    assert_eq!(window.admit(1, hash(1)), Err(Reason::Expired));
+    assert_eq!(window.admit(2, hash(2)), Err(Reason::Duplicate));
+    assert_eq!(window.admit(3, hash(3)), Ok(()));
+}
+
+#[test]
+fn a_receipt_that_does_not_fit_still_says_what_was_given_up() {
+    let mut net = talking();
+    let before = net.agents[1].log.len();
+    for _ in 0..2 {
+        net.send(1, 0, notification(LONGEST_LIFE));
+    }
+    net.run_for(10_000);
+    net.cut = Some((0, 1));
+    net.send(0, 1, notification(Duration::from_secs(1)));
+    net.run_for(300_000);
+    net.agents[1].log.truncate(before);
+    net.restart(1);
+    net.cut = None;
+    let name = net.send(0, 1, notification(LONGEST_LIFE));
+    net.run_for(600_000);
+    assert_eq!(state(&net, name), Some(State::Received));
 }

@@ -264,6 +264,9 @@ fn every_line_of_a_log_fits_its_schema() {
         Entry::Gap {
             cause: "the disk was full".into(),
         },
+        Entry::Rebuilt {
+            cause: "the state is damaged".into(),
+        },
         Entry::Hole(HoleLine {
             peer: alice.id(),
             session: SessionId(Digest([2; 32])),

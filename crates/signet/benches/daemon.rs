@@ -22,42 +22,33 @@ const ROUNDS: usize = 9;
 /// The most CPU time that a message may cost, in bare `verify_strict`s.
 const MOST: f64 = 1.6;
 
+/// The least part of core NATS's throughput that mailboxes leave.
+const LEAST: f64 = 0.8;
+
+/// A daemon, and a peer that sends to it.
+struct Pair {
+    daemon: Daemon,
+    sender: Peer,
+    rates: Vec<f64>,
+    cpus: Vec<f64>,
+    gaps: usize,
+}
+
 fn main() {
     let dir = common::directory();
     let server = Server::start(dir.path());
-    let (alice, bob) = (
-        daemon::init(dir.path(), "alice"),
-        daemon::init(dir.path(), "bob"),
-    );
-    daemon::add(&bob, &alice);
-    daemon::add(&alice, &bob);
-    let mut daemon = Daemon::start(bob, server.url());
-    let (memory, _lock) = peer::open(&alice);
     let runtime = common::runtime();
-    let mut sender = runtime.block_on(Peer::connect(
-        memory.node,
-        "bob".parse().unwrap(),
-        server.url(),
-    ));
-    runtime.block_on(sender.meet());
-    runtime.block_on(sender.round(&mut daemon, MESSAGES));
-
-    let sample = sender.sign(1).remove(0);
-    runtime.block_on(sender.publish(sample.clone()));
-    runtime.block_on(sender.settle());
-    let (mut rates, mut cpus, mut ratios, mut units, mut gaps) =
-        (vec![], vec![], vec![], vec![], 0);
-    let (mut bare_rates, mut bare_cpus) = (vec![], vec![]);
+    let (mut core, _lock) = Pair::meet(&runtime, dir.path(), &server, ("alice", "bob"), false);
+    let (mut mail, _lock) = Pair::meet(&runtime, dir.path(), &server, ("carol", "dave"), true);
+    let sample = core.sender.sign(1).remove(0);
+    runtime.block_on(core.sender.publish(sample.clone()));
+    runtime.block_on(core.sender.settle());
+    let (mut units, mut bare_rates, mut bare_cpus) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
-        daemon.empty_inbox();
         let before = common::verify_strict(sample.len());
-        let round = runtime.block_on(sender.round(&mut daemon, MESSAGES));
-        let unit = f64::midpoint(before, common::verify_strict(sample.len()));
-        rates.push(MESSAGES as f64 / round.elapsed.as_secs_f64());
-        cpus.push(round.cpu);
-        ratios.push(round.cpu / unit);
-        units.push(unit);
-        gaps += round.gaps;
+        core.round(&runtime);
+        units.push(f64::midpoint(before, common::verify_strict(sample.len())));
+        mail.round(&runtime);
         let (rate, cpu) = bare(server.url(), &sample);
         bare_rates.push(rate);
         bare_cpus.push(cpu);
@@ -70,17 +61,11 @@ fn main() {
         "{:<44} {:>10} {:>12} {:>9}",
         "", "a second", "CPU ns each", "verifies"
     );
+    let unit = median(&units);
     let row = |name: &str, rate: f64, cpu: f64| {
-        println!(
-            "{name:<44} {rate:>10.0} {cpu:>12.0} {:>9.2}",
-            cpu / median(&units)
-        );
+        println!("{name:<44} {rate:>10.0} {cpu:>12.0} {:>9.2}", cpu / unit);
     };
-    row(
-        "bare verify_strict, one core",
-        1e9 / median(&units),
-        median(&units),
-    );
+    row("bare verify_strict, one core", 1e9 / unit, unit);
     row(
         "bare async-nats subscriber",
         median(&bare_rates),
@@ -88,23 +73,94 @@ fn main() {
     );
     row(
         "daemon inbound, verified and durable",
-        median(&rates),
-        median(&cpus),
+        median(&core.rates),
+        median(&core.cpus),
     );
+    row(
+        "the same out of a mailbox, acknowledged",
+        median(&mail.rates),
+        median(&mail.cpus),
+    );
+    let ratios: Vec<f64> = core
+        .cpus
+        .iter()
+        .zip(&units)
+        .map(|(cpu, unit)| cpu / unit)
+        .collect();
     let ratio = median(&ratios);
     println!(
-        "\nCPU time of a message in the daemon: {ratio:.2} x verify_strict (at most {MOST}); gap lines: {gaps}"
+        "\nCPU time of a message in the daemon: {ratio:.2} x verify_strict (at most {MOST}); gap lines: {}",
+        core.gaps
     );
-    println!(
-        "each round: {}",
-        ratios
-            .iter()
-            .map(|ratio| format!("{ratio:.2}"))
-            .collect::<Vec<_>>()
-            .join(" ")
-    );
-    assert_eq!(gaps, 0, "messages were dropped");
+    println!("each round: {}", list(&ratios));
+    let kept: Vec<f64> = mail
+        .rates
+        .iter()
+        .zip(&core.rates)
+        .map(|(mail, core)| mail / core)
+        .collect();
+    let left = median(&kept);
+    println!("Throughput with mailboxes: {left:.2} of core NATS (at least {LEAST})");
+    println!("each round: {}", list(&kept));
+    assert_eq!(core.gaps + mail.gaps, 0, "messages were dropped");
     assert!(ratio <= MOST, "a message costs {ratio:.2} x verify_strict");
+    assert!(left >= LEAST, "mailboxes leave {left:.2} of the throughput");
+}
+
+impl Pair {
+    fn meet(
+        runtime: &tokio::runtime::Runtime,
+        dir: &std::path::Path,
+        server: &Server,
+        (from, to): (&str, &str),
+        mailboxes: bool,
+    ) -> (Self, signet::lock::HomeLock) {
+        let (from, home) = (daemon::init(dir, from), daemon::init(dir, to));
+        daemon::add(&home, &from);
+        daemon::add(&from, &home);
+        if mailboxes {
+            daemon::set_up(&from, server.url());
+            daemon::set_up(&home, server.url());
+        }
+        let mut daemon = Daemon::start(home, server.url());
+        assert_eq!(
+            daemon.call("status", &serde_json::json!({}))["mailbox"],
+            mailboxes
+        );
+        let (memory, lock) = peer::open(&from);
+        let to = to.parse().unwrap();
+        let url = server.url();
+        let mut sender = runtime.block_on(async {
+            match mailboxes {
+                true => Peer::with_mailbox(memory.node, to, url).await,
+                false => Peer::connect(memory.node, to, url).await,
+            }
+        });
+        runtime.block_on(sender.meet());
+        runtime.block_on(sender.round(&mut daemon, MESSAGES));
+        let pair = Self {
+            daemon,
+            sender,
+            rates: Vec::new(),
+            cpus: Vec::new(),
+            gaps: 0,
+        };
+        (pair, lock)
+    }
+
+    fn round(&mut self, runtime: &tokio::runtime::Runtime) {
+        self.daemon.empty_inbox();
+        let round = runtime.block_on(self.sender.round(&mut self.daemon, MESSAGES));
+        self.rates
+            .push(MESSAGES as f64 / round.elapsed.as_secs_f64());
+        self.cpus.push(round.cpu);
+        self.gaps += round.gaps;
+    }
+}
+
+fn list(values: &[f64]) -> String {
+    let values: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
+    values.join(" ")
 }
 
 /// Messages a second and nanoseconds of the subscriber's thread for each, without anything of ours.

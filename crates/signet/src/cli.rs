@@ -1,5 +1,6 @@
 //! The command line: one file a command, and what all of them share.
 
+mod alarms;
 mod ask;
 mod audit;
 mod demo;
@@ -20,6 +21,7 @@ mod reply;
 mod run;
 mod schema;
 mod send;
+mod state;
 mod status;
 mod trust;
 mod whereabouts;
@@ -36,7 +38,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let home = cli.home;
     let done = match cli.command {
-        Command::Audit(args) => return audit::run(args),
+        Command::Alarms(args) => alarms::run(&args, home),
+        Command::Audit(args) => return audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
@@ -55,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => person::pause(&args, home, false),
         Command::Handoff(args) => handoff::run(args, home),
         Command::Ping(args) => ping::run(args, home),
+        Command::State(args) => state::run(&args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
         Command::Demo(args) => demo::run(&args),
@@ -102,6 +106,8 @@ enum Command {
         after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
     )]
     Resume(person::PauseArgs),
+    /// What is wrong and only a person can judge: second copies, backups put back
+    Alarms(alarms::AlarmsArgs),
     /// Who may get what from us and send what to us, and why
     Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
@@ -122,6 +128,8 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
+    /// What the agent remembers beside its log: compare it, make it again
+    State(state::StateArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol

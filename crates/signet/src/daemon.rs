@@ -38,6 +38,7 @@ use crate::lock::{HomeLock, LockError};
 use crate::memory::{Memory, MemoryError};
 use crate::private::{self, PrivateError};
 use crate::render;
+use crate::state::Keeper;
 
 use heart::Heart;
 use journal::Journal;
@@ -150,7 +151,8 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let (view, views) = watch::channel(memory.node.trust().clone());
     let (nats, inbox) = Nats::connect(transport(&config)?).await?;
     let (deeds, allowed) = mpsc::channel(DEEDS);
-    let journal = Journal::start(memory.log, deeds)?;
+    let keeper = Keeper::start(memory.store)?;
+    let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
     let (handed, told) = mpsc::channel(DEEDS);
     let effects = tokio::spawn(Effects::new(nats.clone(), view, handed).run(allowed));
     let taken = intake::start(inbox, render::inbox_subject(&agent), views);
@@ -158,7 +160,14 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let server = Server::bind(&config.control_socket, &lock)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
-    let mut heart = Heart::new(memory.node, &journal, nats.clone(), told, Arc::clone(&lock));
+    let mut heart = Heart::new(
+        memory.node,
+        &journal,
+        nats.clone(),
+        told,
+        Arc::clone(&lock),
+        (memory.told, keeper.rows()),
+    );
     heart.resume().await;
 
     let ready = nats.clone();
@@ -173,6 +182,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     heart.run(taken, called, stop).await;
     drop(heart);
     let written = journal.close().await;
+    keeper.close().await;
     // The journal has closed the deeds, so this ends when the last one is performed.
     let _ = effects.await;
     if let Err(error) = nats.drain().await {

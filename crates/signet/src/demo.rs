@@ -100,7 +100,7 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
     let nats = NatsServer::start(scratch.path())?;
     let house = Household::found(scratch.path(), audit, &nats.url)?;
     step(&format!(
-        "a private nats-server, {} daemons; alice and bob, bob and carol exchanged certificates",
+        "a private nats-server with a mailbox for each of {} daemons; alice and bob, bob and carol exchanged certificates",
         house.members().len()
     ));
     converse::converse(&house)?;

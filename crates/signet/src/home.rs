@@ -65,6 +65,11 @@ impl Home {
         self.join("nats.nk")
     }
 
+    /// The state: a projection of the log.
+    pub fn state_file(&self) -> PathBuf {
+        self.join("state.db")
+    }
+
     /// A file of the key store.
     pub fn key_file(&self, name: &str) -> PathBuf {
         self.join("keys").join(name)

@@ -20,3 +20,4 @@ pub mod permission;
 pub mod private;
 pub mod random;
 pub mod render;
+pub mod state;

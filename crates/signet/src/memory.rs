@@ -1,10 +1,13 @@
-//! One agent's state, told again from its log: the log is the truth.
+//! One agent's memory: its state, and the log that is the truth of it.
 
-use signet_audit::{CheckpointKeys, Log, LogError};
+use std::path::Path;
+
+use signet_audit::{CheckpointKeys, Line, Log, LogError};
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
-use signet_proto::node::{Node, Outcome};
+use signet_proto::node::{Node, Outcome, Row, differences};
 use signet_proto::time::Timestamp;
+use tracing::warn;
 use zeroize::Zeroizing;
 
 use crate::clock;
@@ -12,6 +15,7 @@ use crate::config::Config;
 use crate::keystore::{Keys, KeystoreError};
 use crate::lock::HomeLock;
 use crate::random;
+use crate::state::{StateError, Store};
 
 /// A node that remembers everything, and the log it goes on in.
 #[derive(Debug)]
@@ -20,6 +24,10 @@ pub struct Memory {
     pub node: Node,
     /// Its log.
     pub log: Log,
+    /// Where its state is kept.
+    pub store: Store,
+    /// How many lines it was told.
+    pub told: u64,
 }
 
 /// The state cannot be had.
@@ -35,6 +43,9 @@ pub enum MemoryError {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(#[from] std::io::Error),
+    /// The state, where nothing but the state was asked for.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The log in this directory is another agent's.
     #[error(
         "the log is that of {found}, not of {expected}; set [audit] dir to a directory of its own"
@@ -48,39 +59,75 @@ pub enum MemoryError {
 }
 
 impl Memory {
-    /// Opens keys and log of a locked home, and tells the node its whole past.
+    /// Opens keys, log and state of a locked home. The node remembers what the state says, and is told
+    /// the lines of the log behind it; a state that is lost, damaged or does not fit is made again from
+    /// the whole log, and a `rebuilt` line says so.
     ///
     /// # Errors
     /// What stands in the way, and what to do about it.
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
         let now = clock::now();
         let keys = Keys::settle(lock, &config.agent, now)?;
-        let checkpoint_keys = CheckpointKeys::new(lock.home().join("checkpoint-keys"), || {
-            random::bytes().map(Zeroizing::new)
-        });
-        let genesis = Entry::Genesis(keys.certificate.clone());
-        let log = Log::open_with(&config.audit_dir, now, &genesis, checkpoint_keys)?;
-        if log.lacks_checkpoint_key() {
-            tracing::warn!(
-                "the key of this month's checkpoints is gone: until the next month only the chain, \
-                 and what peers remember, prove the log"
-            );
-        }
-        let identity = keys.into_identity(config.agent.layers);
-        let mut node = Node::new(identity, config.policy.clone(), random::bytes()?);
-        for line in signet_audit::read(&config.audit_dir)? {
-            let line = line?;
-            if let Some(Entry::Genesis(certificate)) = &line.entry
-                && certificate.agent != config.agent.agent
-            {
-                let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
-                return Err(MemoryError::OtherAgent { found, expected });
+        let mut log = open_log(lock, config, &keys, now)?;
+        let path = lock.home().state_file();
+        let past = match recall_from(&path, keys, config) {
+            Ok(past) => past,
+            Err(fault) => {
+                let keys = Keys::settle(lock, &config.agent, now)?;
+                let past = recall_all(keys, config)?;
+                // A log that has just begun has no state yet.
+                let lost = !matches!(fault, StateError::Missing) || past.1 > FIRST_LINES;
+                let cause = format!("{fault}; made again from {} lines of the log", past.1);
+                if lost {
+                    warn!("{cause}");
+                    log.append(now, &Entry::Rebuilt { cause })?;
+                    log.commit()?;
+                }
+                past
             }
-            if let Some(entry) = &line.entry {
-                node.recall(line.ts, entry);
-            }
-        }
-        Ok(Self { node, log })
+        };
+        let (node, told) = past;
+        let store = Store::open(&path, &config.agent.agent);
+        let store = store.or_else(|_| Store::create(&path, &config.agent.agent))?;
+        Ok(Self {
+            node,
+            log,
+            store,
+            told,
+        })
+    }
+
+    /// Makes the rows of a locked home again from the whole log. Returns the lines read and the rows
+    /// made.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn rebuild(lock: &HomeLock, config: &Config) -> Result<(u64, usize), MemoryError> {
+        let now = clock::now();
+        let keys = Keys::settle(lock, &config.agent, now)?;
+        let log = open_log(lock, config, &keys, now)?;
+        let (node, told) = recall_all(keys, config)?;
+        let rows = node.snapshot(now).rows();
+        let count = rows.len();
+        let mut store = Store::create(&lock.home().state_file(), &config.agent.agent)?;
+        store.replace(&log.position(), rows)?;
+        Ok((told, count))
+    }
+
+    /// The rows in which the state, brought up to the end of the log, differs from what the whole log
+    /// says: none, or something is wrong.
+    ///
+    /// # Errors
+    /// What stands in the way; a state that cannot be read is one of them.
+    pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
+        let now = clock::now();
+        let keys = || Keys::settle(lock, &config.agent, now);
+        let (kept, _) = recall_from(&lock.home().state_file(), keys()?, config)?;
+        let (told, _) = recall_all(keys()?, config)?;
+        Ok(differences(
+            &kept.snapshot(now).rows(),
+            &told.snapshot(now).rows(),
+        ))
     }
 
     /// Writes what a person decided while no daemon runs. What would have been sent is not written:
@@ -98,3 +145,76 @@ impl Memory {
         Ok(())
     }
 }
+
+fn open_log(
+    lock: &HomeLock,
+    config: &Config,
+    keys: &Keys,
+    now: Timestamp,
+) -> Result<Log, MemoryError> {
+    let dir = lock.home().join("checkpoint-keys");
+    let checkpoint_keys = CheckpointKeys::new(dir, || random::bytes().map(Zeroizing::new));
+    let genesis = Entry::Genesis(keys.certificate.clone());
+    let log = Log::open_with(&config.audit_dir, now, &genesis, checkpoint_keys)?;
+    if log.lacks_checkpoint_key() {
+        warn!(
+            "the key of this month's checkpoints is gone: until the next month only the chain, \
+             and what peers remember, prove the log"
+        );
+    }
+    Ok(log)
+}
+
+/// A node, and how many lines it was told.
+type Past = (Node, u64);
+
+fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
+    let identity = keys.into_identity(config.agent.layers);
+    let node = Node::new(identity, config.policy.clone(), random::bytes()?);
+    recall(node, signet_audit::read(&config.audit_dir)?, config)
+}
+
+/// The state, and the lines behind it.
+fn recall_from(path: &Path, keys: Keys, config: &Config) -> Result<Past, StateError> {
+    let store = Store::open(path, &config.agent.agent)?;
+    let position = store.position()?.ok_or(StateError::Missing)?;
+    let unread = |error: &dyn std::fmt::Display| StateError::Refused {
+        path: path.to_owned(),
+        what: error.to_string(),
+    };
+    let lines = signet_audit::read_from(&config.audit_dir, &position);
+    let lines = lines.map_err(|error| unread(&error))?;
+    let lines = lines.ok_or(StateError::Unfit)?;
+    let seed = random::bytes().map_err(|error| unread(&error))?;
+    let (identity, policy) = (
+        keys.into_identity(config.agent.layers),
+        config.policy.clone(),
+    );
+    let node = Node::restore(identity, policy, seed, store.rows()?)?;
+    recall(node, lines, config).map_err(|error| unread(&error))
+}
+
+fn recall(
+    mut node: Node,
+    lines: impl Iterator<Item = Result<Line, LogError>>,
+    config: &Config,
+) -> Result<Past, MemoryError> {
+    let mut told = 0;
+    for line in lines {
+        let line = line?;
+        if let Some(Entry::Genesis(certificate)) = &line.entry
+            && certificate.agent != config.agent.agent
+        {
+            let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
+            return Err(MemoryError::OtherAgent { found, expected });
+        }
+        if let Some(entry) = &line.entry {
+            node.recall(line.ts, entry);
+        }
+        told += 1;
+    }
+    Ok((node, told))
+}
+
+/// A log of so few lines has just begun: its agent has never run.
+const FIRST_LINES: u64 = 16;

@@ -73,8 +73,9 @@ impl Drained {
 }
 
 const LOOK: Duration = Duration::from_secs(2);
-/// The longest time after which what is not settled comes again, and a little.
-const REDELIVERY: Duration = Duration::from_secs(31 * 60);
+/// After which what was not settled once or twice has come again. What was not settled more often may never be:
+/// somebody's message that ends every connection would keep us waiting for ever.
+const REDELIVERY: Duration = Duration::from_secs(95);
 
 #[cfg(test)]
 mod tests {

@@ -105,6 +105,8 @@ async fn make_stream(
     };
     let known = found.as_ref().map(|config| config.subjects.clone());
     let mut subjects = known.unwrap_or_default();
+    // Under a wildcard an invented inbox could fill the stream.
+    subjects.retain(|subject| !subject.contains(['*', '>']));
     subjects.extend(places.iter().map(|place| place.inbox.clone()));
     subjects.sort_unstable();
     subjects.dedup();

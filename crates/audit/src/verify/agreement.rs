@@ -8,7 +8,7 @@ use signet_proto::json::{Limits, Map, Value, parse};
 use crate::record::Line;
 
 /// Names the member in which the line differs from what a log would write for it.
-pub(super) fn forged_member(line: &Line) -> Option<String> {
+pub(crate) fn forged_member(line: &Line) -> Option<String> {
     let expected = line.rewrite();
     if expected == line.raw {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn forged_member(line: &Line) -> Option<String> {
 
 /// What contradicts itself in a verdict, the signature aside. `me` is unknown when the log's first
 /// file was not given.
-pub(super) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'static str> {
+pub(crate) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut demand = |holds: bool, what| found.extend((!holds).then_some(what));
     let is_in = verdict.direction == Direction::In;

@@ -13,7 +13,7 @@ use signet_proto::trust::Principal;
 
 /// What `genesis` and `trust` lines made known so far.
 #[derive(Debug, Default)]
-pub(super) struct Authority {
+pub(crate) struct Authority {
     me: Option<AgentId>,
     roots: BTreeMap<PrincipalId, Principal>,
     agents: BTreeMap<AgentId, Known>,
@@ -26,7 +26,7 @@ struct Known {
 }
 
 /// Why the message is not signed by the key that `certificate` certifies, if so.
-pub(super) fn forgery(certificate: &Certificate, message: &Message) -> Option<&'static str> {
+pub(crate) fn forgery(certificate: &Certificate, message: &Message) -> Option<&'static str> {
     let headers = &message.headers;
     if certificate.principal != headers.principal_id {
         Some("the message's principal-id is not its sender's")
@@ -45,19 +45,19 @@ pub(super) fn forgery(certificate: &Certificate, message: &Message) -> Option<&'
 
 impl Authority {
     /// Whose log it is.
-    pub(super) fn me(&self) -> Option<&AgentId> {
+    pub(crate) fn me(&self) -> Option<&AgentId> {
         self.me.as_ref()
     }
 
     /// Takes the log's own certificate.
-    pub(super) fn begin(&mut self, own: &Certificate) {
+    pub(crate) fn begin(&mut self, own: &Certificate) {
         self.me = Some(own.agent.clone());
         // The first line cannot contradict anything.
         let _ = self.bind(own);
     }
 
     /// Takes a change of trust that a person or a handshake made.
-    pub(super) fn pin(
+    pub(crate) fn pin(
         &mut self,
         change: TrustChange,
         certificate: &Certificate,
@@ -81,7 +81,7 @@ impl Authority {
     }
 
     /// A revocation counts when the pinned root signed it.
-    pub(super) fn admit_revocation(&self, revocation: &Revocation) -> Result<(), &'static str> {
+    pub(crate) fn admit_revocation(&self, revocation: &Revocation) -> Result<(), &'static str> {
         let pinned = self.roots.get(&revocation.principal);
         let counts = |pinned: &Principal| {
             *pinned.root() == revocation.root || pinned.is_succeeded_by(&revocation.root)
@@ -138,7 +138,7 @@ impl Authority {
 
     /// The certificate by which the message has to be proven, when one is known of the key that it
     /// names and the agent that it names as its sender.
-    pub(super) fn certificate(&mut self, message: &Message) -> Option<Arc<Certificate>> {
+    pub(crate) fn certificate(&mut self, message: &Message) -> Option<Arc<Certificate>> {
         let method = message.form.method();
         if method.is_some_and(|method| method.is_handshake()) {
             self.learn_from_flight(message);

@@ -89,7 +89,7 @@ impl Content {
 }
 
 /// Every mandate and every certificate of a chain bears its proof in itself.
-fn broken_chain(line: &Line) -> Option<&'static str> {
+pub(crate) fn broken_chain(line: &Line) -> Option<&'static str> {
     let Some(Entry::Handoff(handoff)) = &line.entry else {
         return None;
     };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use signet_proto::ids::AgentId;
 
+use crate::bundle::BundleReport;
 use crate::chain::Head;
 use crate::error::LogError;
 use crate::escape::printable;
@@ -16,6 +17,8 @@ use crate::escape::printable;
 pub struct Report {
     /// One for each log.
     pub logs: Vec<LogReport>,
+    /// One for each bundle.
+    pub bundles: Vec<BundleReport>,
     /// What could not be read.
     pub unreadable: Vec<LogError>,
 }
@@ -91,7 +94,14 @@ impl Report {
     /// Whether everything was read and no fault found.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.unreadable.is_empty() && self.logs.iter().all(|log| log.faults.is_empty())
+        self.unreadable.is_empty() && !self.is_tampered()
+    }
+
+    /// Whether something was read that does not hold.
+    #[must_use]
+    pub fn is_tampered(&self) -> bool {
+        let logs = self.logs.iter().any(|log| !log.faults.is_empty());
+        logs || self.bundles.iter().any(|bundle| !bundle.faults.is_empty())
     }
 
     /// The report as one JSON object.
@@ -100,6 +110,7 @@ impl Report {
         json!({
             "holds": self.holds(),
             "logs": self.logs.iter().map(LogReport::to_json).collect::<Vec<_>>(),
+            "bundles": self.bundles.iter().map(BundleReport::to_json).collect::<Vec<_>>(),
             "unreadable": self.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
@@ -119,6 +130,7 @@ impl fmt::Display for Report {
                 .try_for_each(|note| writeln!(f, "note: {}", printable(note)))?;
             writeln!(f, "{}", log.sentence())?;
         }
+        self.bundles.iter().try_for_each(|bundle| bundle.fmt(f))?;
         self.unreadable
             .iter()
             .try_for_each(|error| writeln!(f, "cannot read {}", printable(&error.to_string())))

@@ -14,13 +14,12 @@ mod plan;
 mod scenario;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use common::*;
 use plan::{Dice, Fault, Plan};
 use rustix::io::Errno;
 use scenario::{Told, is_stopped, line, patiently, play, writer};
-use signet_audit::{Log, LogError, verify};
+use signet_audit::{LogError, verify};
 use signet_proto::entry::Entry;
 
 /// The numbers of the lines in the log, which must be the first ones, and at least `durable` of them.

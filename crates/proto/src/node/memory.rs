@@ -71,7 +71,7 @@ impl Node {
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Alarm(line) => self.apply_alarm(now, line),
             Entry::Hole(line) => self.apply_hole(line),
-            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } => {}
+            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } | Entry::Rebuilt { .. } => {}
         }
         Changed::default()
     }
@@ -207,6 +207,7 @@ impl Node {
                     .record(sequence, judged(headers, hash, Some(reason)));
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
+            Err(Reason::Expired) => session.window.note_late(sequence),
             Err(_) => {}
         }
     }

@@ -60,12 +60,14 @@ impl Window {
     /// Whether a number is new (check V10).
     ///
     /// # Errors
-    /// `duplicate`, `sequence-reuse` or `sequence-below-window`.
+    /// `duplicate`, `sequence-reuse` or `sequence-below-window`; `expired` for one that its sender gave
+    /// up and has heard of that it never came.
     pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
         if sequence < self.base.max(1) {
             return Err(Reason::SequenceBelowWindow);
         }
         match self.slot(sequence) {
+            None if sequence <= self.through => Err(Reason::Expired),
             None => Ok(()),
             Some(slot) if slot.hash == hash => Err(Reason::Duplicate),
             Some(_) => Err(Reason::SequenceReuse),
@@ -111,15 +113,30 @@ impl Window {
         }
     }
 
+    /// Notes that a number came after all that its sender gave up: it stays given up.
+    pub fn note_late(&mut self, sequence: u64) {
+        self.unreported += 1;
+        if self.is_awaited(sequence) && self.exceptions.len() < EXCEPTIONS {
+            let exception = Exception {
+                reason: Reason::Expired.name().to_owned(),
+                hash: None,
+            };
+            self.exceptions.entry(sequence).or_insert(exception);
+        }
+    }
+
     /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
     /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        self.peer_floor = self.peer_floor.max(floor.unwrap_or_default());
+        // A peer that was put back to an older copy of its log may say a lower one than before.
+        self.peer_floor = floor.unwrap_or(self.peer_floor);
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
-        self.exceptions
-            .retain(|number, _| *number >= floor || is_among(asked, *number));
+        // A number with two messages concerns the one that has not heard of it yet: it stays.
+        self.exceptions.retain(|number, exception| {
+            exception.hash.is_some() || *number >= floor || is_among(asked, *number)
+        });
         let before = self.through;
         for range in &self.asked {
             let news = range.1 > self.through && !self.given_up.contains(range);

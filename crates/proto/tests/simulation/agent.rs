@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use signet_proto::ids::AgentId;
-use signet_proto::node::{At, Effect, Node, Outcome};
+use signet_proto::node::{At, Effect, Node, Outcome, Row};
 use signet_proto::time::Timestamp;
 
 use crate::cast;
 use crate::disk::{Disk, Line};
 use crate::household::START;
 use crate::household::net::Dice;
+use crate::household::people::same_rows;
 use crate::index::Index;
 use crate::restored::Past;
 use crate::sabotage::Sabotage;
@@ -25,6 +26,8 @@ pub struct Agent {
     /// Counts its starts; what was meant for an earlier life is void.
     pub life: u32,
     pub online: bool,
+    /// Its state as rows, and how many lines they hold.
+    pub rows: Option<(usize, Vec<Row>)>,
     /// A copy of its durable lines.
     pub copy: Option<Vec<Arc<Line>>>,
     /// What it was before it was put back to the copy.
@@ -50,6 +53,7 @@ impl Agent {
             offset: 0,
             life: 0,
             online: false,
+            rows: None,
             copy: None,
             past: None,
             sluggish: 5,
@@ -94,6 +98,30 @@ impl Agent {
         node
     }
 
+    /// Writes the state down, with all that the log was told so far.
+    pub fn project(&mut self, now: i64) {
+        let at = self.at(now);
+        if let Some(node) = &self.node {
+            let rows = node.snapshot(at.now).rows();
+            self.rows = Some((self.disk.lines().count(), rows));
+        }
+    }
+
+    /// The state as it was written down, and what the log says since. What the log does not hold the
+    /// rows must not say.
+    fn caught_up(&self, now: i64) -> Option<Node> {
+        let (count, rows) = self.rows.as_ref()?;
+        let rest = self.disk.durable.get(*count..)?;
+        let read = rows.iter().cloned();
+        let read = read.map(|row| (row.table.to_owned(), row.key, row.value));
+        let mut node = cast::restored(self.who, self.seed, self.life, read);
+        for line in rest {
+            node.recall(line.ts, &line.entry);
+        }
+        same_rows(&node, &self.retold(None), self.at(now));
+        Some(node)
+    }
+
     /// kill -9. What had become allowed at that very moment may have been done.
     pub fn crash(&mut self, dice: &mut Dice) -> Vec<Effect> {
         self.node = None;
@@ -101,16 +129,21 @@ impl Agent {
         self.life += 1;
         self.drained_to = None;
         self.epoch = None;
+        let written = self.disk.lines().count();
         let before = self.disk.durable.len();
         let done = self.disk.crash(dice);
         for line in &self.disk.durable[before..] {
             self.index.take(line);
         }
+        if self.disk.durable.len() < written {
+            let kept = self.disk.durable.len();
+            self.rows = self.rows.take().filter(|(count, _)| *count <= kept);
+        }
         done
     }
 
     pub fn start(&mut self, now: i64, sabotage: Option<Sabotage>) -> Outcome {
-        let mut node = self.retold(sabotage);
+        let mut node = self.caught_up(now).unwrap_or_else(|| self.retold(sabotage));
         node.handle_disconnected();
         let outcome = node.resume(self.at(now));
         self.node = Some(node);

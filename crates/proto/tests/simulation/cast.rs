@@ -66,7 +66,20 @@ fn policy() -> Policy {
 
 /// A node that knows nobody yet; `life` counts its starts.
 pub fn node(who: usize, seed: u64, life: u32) -> Node {
+    Node::new(identity(who), policy(), random(who, seed, life))
+}
+
+/// A node that knows what its rows say.
+pub fn restored(
+    who: usize,
+    seed: u64,
+    life: u32,
+    rows: impl Iterator<Item = (String, String, String)>,
+) -> Node {
+    Node::restore(identity(who), policy(), random(who, seed, life), rows).unwrap()
+}
+
+fn random(who: usize, seed: u64, life: u32) -> [u8; 32] {
     let seed = [seed.to_be_bytes(), u64::from(life).to_be_bytes()].concat();
-    let random = Digest::of(&[NAMES[who].as_bytes(), &seed]).0;
-    Node::new(identity(who), policy(), random)
+    Digest::of(&[NAMES[who].as_bytes(), &seed]).0
 }

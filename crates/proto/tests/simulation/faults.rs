@@ -4,7 +4,7 @@ use signet_proto::node::{Outgoing, State};
 
 use crate::cast::NAMES;
 use crate::household::net::Dice;
-use crate::household::people::same;
+use crate::household::people::same_rows;
 use crate::mood::Mood;
 use crate::note;
 use crate::sabotage::Sabotage;
@@ -151,7 +151,7 @@ impl World {
         let agent = &self.agents[who];
         let Some(node) = &agent.node else { return };
         let again = agent.retold(None);
-        same(node, &again, agent.at(self.now));
+        same_rows(node, &again, agent.at(self.now));
         let ours = self.sent.iter().filter(|(_, sent)| sent.from == who);
         for name in ours.map(|(name, _)| *name) {
             let [live, told] = [node, &again].map(|node| node.status(name).map(lasting));

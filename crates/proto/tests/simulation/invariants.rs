@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use signet_proto::entry::{Direction, Entry, Ruling, Verdict};
+use signet_proto::entry::{Alarm, Direction, Entry, Ruling, Verdict};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::node::{Accepted, Effect, Notice, Outcome, State};
 use signet_proto::reject::Reason;
@@ -157,7 +157,7 @@ impl World {
             match exception {
                 Some((_, exception)) => {
                     let refused = index.refused.get(hash).map(|reason| reason.name());
-                    let missing = exception.reason == "missing" && !held;
+                    let missing = exception.reason == "missing" && !index.accepted.contains(hash);
                     assert!(
                         missing || refused == Some(exception.reason.as_str()),
                         "{} says {} of #{}",
@@ -212,11 +212,40 @@ impl World {
         assert!(!back, "{what} goes from {before:?} back to {state:?}");
     }
 
+    /// Nobody is alarmed for nothing.
     fn watch_notice(&self, who: usize, notice: &Notice) {
-        if self.mood.restored.is_some() {
-            return;
+        let fine = match notice {
+            Notice::Clock { .. } => self.mood.skewed,
+            Notice::Alarm(alarm) => {
+                let peer = self
+                    .agents
+                    .iter()
+                    .position(|agent| *agent.id() == alarm.peer);
+                let restored = peer.is_some_and(|peer| self.is_restored(who, peer));
+                restored && alarm.what != Alarm::SecondCopy
+            }
+            _ => false,
+        };
+        assert!(fine, "{} is told of {notice:?}", NAMES[who]);
+    }
+
+    /// Where clocks keep two apart, both know why.
+    fn watch_clocks(&self) {
+        for one in &self.agents {
+            for other in &self.agents {
+                let far = (one.offset - other.offset).abs() > TOLERANCE + 5_000;
+                let now = one.at(self.now).now;
+                let waits = one.node.as_ref().unwrap().standing(other.id(), now).drafts > 0;
+                let told =
+                    one.index.clocks.contains(other.id()) && other.index.clocks.contains(one.id());
+                assert!(
+                    !far || !waits || told,
+                    "mail of {} for {} waits, and not both know of the clocks",
+                    NAMES[one.who],
+                    NAMES[other.who]
+                );
+            }
         }
-        panic!("{} is told of {notice:?}", NAMES[who]);
     }
 
     /// When nothing has gone wrong for long, everything has come to its end, and what is said of it
@@ -238,6 +267,7 @@ impl World {
             }
         }
         self.watch_exposed();
+        self.watch_clocks();
         for (name, sent) in &self.sent {
             self.watch_last_word(name, sent);
         }

@@ -78,6 +78,7 @@ impl World {
             }
         }
         agent.disk.durable = copy;
+        agent.rows = None;
         let told = self.agents.iter().filter(|other| {
             other.index.names.values().any(|message| {
                 let told = self.sent.get(&message.headers.message_id);

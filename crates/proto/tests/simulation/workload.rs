@@ -85,9 +85,13 @@ impl World {
     /// Somebody reads some of what waits in the inbox, and does something with it. They see what is
     /// durable.
     pub fn look(&mut self, who: usize) {
-        let Some(node) = self.agents[who].node.as_ref() else {
+        if self.agents[who].node.is_none() {
             return;
-        };
+        }
+        if self.dice.percent(10) {
+            self.agents[who].project(self.now);
+        }
+        let node = self.agents[who].node.as_ref().unwrap();
         let waiting: Vec<_> = node.inbox().after(0).map(|item| item.message).collect();
         let mut left = false;
         for message in waiting {

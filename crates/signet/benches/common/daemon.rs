@@ -39,9 +39,20 @@ pub fn init(dir: &Path, agent: &str) -> Home {
         assert!(text.contains(&default), "{default} stands nowhere");
         text.replacen(&default, &bench, 1)
     });
-    let text = text.replacen("# mailbox = \"jetstream\"", "mailbox = \"core\"", 1);
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text.replacen(ASK, CORE, 1)).unwrap();
     home
+}
+
+/// Core NATS, unless a bench asks for more.
+const CORE: &str = "mailbox = \"core\"";
+const ASK: &str = "# mailbox = \"jetstream\"";
+
+/// Makes the mailbox of `home` on the server, and lets its daemon use it.
+pub fn set_up(home: &Home, url: &str) {
+    let path = home.config_file();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen(CORE, ASK, 1)).unwrap();
+    signet(home, &["nats", "setup", "--server", url]);
 }
 
 /// Makes `home` know the agent of `peer`.

@@ -11,13 +11,13 @@ use signet::memory::Memory;
 use signet::{clock, render};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{At, Content, Effect, Judged, Node, Outcome, Sending};
-use signet_transport::{Arrival, Inbox, Nats};
+use signet_transport::{Arrival, Inbox, Mailbox, Nats, Settlement};
 
 use super::Daemon;
 
 /// How far the sender runs ahead of the log: far less than the daemon lets wait, so that
 /// core NATS drops nothing.
-const AHEAD: usize = 256;
+const AHEAD: usize = 1_024;
 
 pub struct Peer {
     pub node: Node,
@@ -69,10 +69,20 @@ pub fn published(outcome: Outcome) -> Vec<Bytes> {
 
 impl Peer {
     pub async fn connect(node: Node, to: AgentId, url: &str) -> Self {
+        Self::with(node, to, url, false).await
+    }
+
+    /// As a daemon with a mailbox: it reads that, and asks for confirmations.
+    pub async fn with_mailbox(node: Node, to: AgentId, url: &str) -> Self {
+        Self::with(node, to, url, true).await
+    }
+
+    async fn with(node: Node, to: AgentId, url: &str, mailbox: bool) -> Self {
         let me = node.identity().agent().clone();
         let subject = render::inbox_subject(&me);
-        let config =
-            signet_transport::Config::new(vec![url.to_owned()], subject, format!("_INBOX_{me}"));
+        let servers = vec![url.to_owned()];
+        let mut config = signet_transport::Config::new(servers, subject, format!("_INBOX_{me}"));
+        config.mailbox = mailbox.then(|| Mailbox::of(me.as_str()));
         let (nats, inbox) = Nats::connect(config).await.unwrap();
         nats.ready(Duration::from_secs(5)).await.unwrap();
         Self {
@@ -109,7 +119,10 @@ impl Peer {
             assert!(Instant::now() < limit, "no receipt: {standing:?}");
             let heard =
                 tokio::time::timeout(Duration::from_millis(200), self.inbox.receive()).await;
-            if let Ok(Some(Arrival::Message { bytes, .. })) = heard {
+            if let Ok(Some(Arrival::Message { bytes, handle, .. })) = heard {
+                if let Some(handle) = handle {
+                    self.nats.settle(&handle, Settlement::Ack).await.unwrap();
+                }
                 let judged = Judged::of(&bytes, self.node.trust());
                 for bytes in published(self.node.handle_inbound(at(), judged)) {
                     self.publish(bytes).await;

@@ -15,6 +15,11 @@ impl Server {
         command
             .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
             .arg(dir);
+        // Nobody pays for mailboxes who asks for none.
+        command
+            .arg("--jetstream")
+            .arg("--store_dir")
+            .arg(dir.join("mail"));
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -1,5 +1,6 @@
 //! `signet audit`: prove a log, or read it.
 
+mod export;
 mod open;
 mod progress;
 
@@ -50,6 +51,14 @@ enum AuditCommand {
         after_help = "EXAMPLE:\n  signet audit reconcile audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit reconcile --json MINE THEIRS | jq '.contradictions[]'"
     )]
     Reconcile(ReconcileArgs),
+    /// Write what was said with one peer into a bundle that another person can verify.
+    ///
+    /// Every line of messages and tasks with the peer, with the proof that it stands in this log, and the
+    /// certificates. What is sealed stays sealed. `signet audit verify BUNDLE` says what it proves.
+    #[command(
+        after_help = "EXAMPLE:\n  signet audit export --peer agent-bob-001 --from 2026-02-01 --to 2026-02-28 --output bob.jsonl\n  signet audit verify bob.jsonl"
+    )]
+    Export(export::ExportArgs),
     /// Show a log, one readable line a message.
     #[command(
         after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
@@ -119,10 +128,11 @@ struct ShowArgs {
 
 /// Performs `signet audit …`. Exit status: 0 well, 1 the log was changed or is damaged, 2 usage (clap's),
 /// 3 it cannot be read.
-pub(crate) fn run(args: AuditArgs) -> ExitCode {
+pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> ExitCode {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
+        AuditCommand::Export(args) => export::run(args, home),
         AuditCommand::Show(args) => show_logs(args),
         AuditCommand::Open(args) => open::run(args),
     }
@@ -140,7 +150,7 @@ fn verify_logs(args: &VerifyArgs) -> ExitCode {
     drop(progress);
     bar.clear();
     print(args.json, &report.to_json(), &report);
-    if report.logs.iter().any(|log| !log.faults.is_empty()) {
+    if report.is_tampered() {
         ExitCode::from(TAMPERED)
     } else if !report.unreadable.is_empty() {
         ExitCode::from(UNREADABLE)

@@ -38,9 +38,11 @@ pub(super) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 }
 
 const EXAMPLE: &str = "\
-A household's server, from nothing:
-  signet nats key --home alice                        # on each agent's machine: prints U…
-  signet nats key --file admin.nk                     # once: the administrator's
+A household's server, from nothing; the second and the last on the machine of whoever keeps it.
+
+EXAMPLE:
+  signet nats key --home alice
+  signet nats key --file admin.nk
   signet nats config --admin U… agent-alice-001=U… agent-bob-001=U… > nats.conf
   nats-server -c nats.conf
   signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001";

@@ -71,6 +71,10 @@ fn page(status: &Value) -> String {
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
         (
+            "alarms",
+            "ALARM: a second copy, or a backup put back; signet alarms",
+        ),
+        (
             "root-alarms",
             "ALARM: a known person with another root key; signet trust pending",
         ),

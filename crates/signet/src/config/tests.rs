@@ -20,6 +20,7 @@ fn two_ids_are_enough() {
     assert_eq!(config.agent.layers, Layers::of(&[0, 1, 2, 3]));
     assert_eq!(config.nats.servers, ["nats://127.0.0.1:4222"]);
     assert_eq!(config.nats.login, NatsLogin::None);
+    assert_eq!(config.nats.mailbox, MailboxMode::Jetstream);
     assert_eq!(config.audit_dir, Path::new("/home/audit/agent-alice-001"));
     assert_eq!(config.control_socket, Path::new("/home/control.sock"));
     assert_eq!(config.policy.tier, 4);
@@ -298,6 +299,10 @@ fn a_bad_value_is_named_with_its_key_and_line() {
         ),
         ("[nats]\nservers = []\n", "line 5: `servers` in [nats]"),
         (
+            "[nats]\nmailbox = \"none\"\n",
+            "line 5: `mailbox` in [nats]: \"jetstream\" or \"core\"",
+        ),
+        (
             "[nats]\nservers = [\"http://x\"]\n",
             "line 5: `servers` in [nats]",
         ),
@@ -401,4 +406,25 @@ fn a_configuration_that_others_can_change_is_refused() {
 
 fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_key_that_logs_in_is_used_when_it_was_made_and_nothing_else_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path());
+    let login = |text: &str| {
+        let text = format!("{MINIMAL}{text}");
+        Config::parse(&text, &home, None).unwrap().nats.login
+    };
+    assert_eq!(login(""), NatsLogin::None);
+    std::fs::write(home.nats_seed(), "SU").unwrap();
+    assert_eq!(login(""), NatsLogin::Nkey(home.nats_seed()));
+    let other = login("[nats]\ncreds = \"x.creds\"\n");
+    assert_eq!(other, NatsLogin::Creds(home.join("x.creds")));
+}
+
+#[test]
+fn core_nats_can_be_asked_for() {
+    let config = parse(&format!("{MINIMAL}[nats]\nmailbox = \"core\"\n")).unwrap();
+    assert_eq!(config.nats.mailbox, MailboxMode::Core);
 }

@@ -1,6 +1,7 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signet_audit::Head;
@@ -21,6 +22,8 @@ use super::journal::{Group, Journal};
 
 /// The longest sleep: the clock may be set while we sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// So many lines, or as many as there are rows, lie between two snapshots of the state.
+const SNAPSHOT: u64 = 10_000;
 /// How often keys are looked after.
 const UPKEEP: Duration = Duration::from_secs(3600);
 /// How long a clean stop waits for what is under way.
@@ -35,6 +38,10 @@ pub(super) struct Heart {
     groups: mpsc::Sender<Group>,
     handed: mpsc::Receiver<Vec<Handed>>,
     pub(super) lock: Arc<HomeLock>,
+    /// Lines since the last snapshot.
+    since: u64,
+    /// How many rows it had: a large state is written more rarely.
+    rows: Arc<AtomicU64>,
     stopped: bool,
 }
 
@@ -46,6 +53,7 @@ impl Heart {
         nats: Nats,
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
+        (since, rows): (u64, Arc<AtomicU64>),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -56,6 +64,8 @@ impl Heart {
             groups,
             handed,
             lock,
+            since,
+            rows,
             stopped: false,
         }
     }
@@ -120,8 +130,14 @@ impl Heart {
         self.append(group_of(now, outcomes, before)).await;
     }
 
-    async fn append(&mut self, group: Group) {
-        if group.entries.is_empty() && group.deeds.is_empty() {
+    async fn append(&mut self, mut group: Group) {
+        self.since = self.since.saturating_add(group.entries.len() as u64);
+        if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
+            self.since = 0;
+            group.snapshot = Some(Box::new(self.node.snapshot(group.now)));
+        }
+        let empty = group.entries.is_empty() && group.deeds.is_empty();
+        if empty && group.snapshot.is_none() {
             return;
         }
         if self.groups.send(group).await.is_err() {
@@ -265,6 +281,8 @@ impl Heart {
         }
         let at = self.at();
         let outcome = self.node.handle_stop();
+        // The next start has nothing to read but the state.
+        self.since = u64::MAX;
         self.write(at.now, vec![outcome], Vec::new()).await;
     }
 }
@@ -274,6 +292,7 @@ fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group 
         now,
         entries: Vec::new(),
         deeds: before,
+        snapshot: None,
     };
     for outcome in outcomes {
         group.entries.extend(outcome.entries);

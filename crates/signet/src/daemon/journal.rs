@@ -12,11 +12,13 @@
 //! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
 use signet_proto::entry::Entry;
+use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -24,6 +26,7 @@ use tracing::{error, info};
 
 use crate::clock;
 use crate::effects::Deed;
+use crate::state::{Kept, offer};
 
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
@@ -45,6 +48,8 @@ pub struct Group {
     pub entries: Vec<Entry>,
     /// To be performed when they are durable.
     pub deeds: Vec<Deed>,
+    /// What the node remembers behind them, to be written beside the log when they are durable.
+    pub snapshot: Option<Box<Snapshot>>,
 }
 
 /// The two ends that the heart holds, and the thread.
@@ -60,11 +65,15 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts the thread. Deeds go to `deeds`, in order.
+    /// Starts the thread. Deeds go to `deeds`, in order, and snapshots to `snapshots`.
     ///
     /// # Errors
     /// When the system gives no thread, or this is called outside of a runtime.
-    pub fn start(log: Log, deeds: mpsc::Sender<Vec<Deed>>) -> std::io::Result<Self> {
+    pub fn start(
+        log: Log,
+        deeds: mpsc::Sender<Vec<Deed>>,
+        snapshots: SyncSender<Kept>,
+    ) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
         let (is_full, full) = watch::channel(None);
@@ -77,6 +86,7 @@ impl Journal {
             durable,
             is_full,
             deeds,
+            snapshots,
         };
         let thread = thread::Builder::new().name("journal".into());
         let thread = thread.spawn(move || writer.run())?;
@@ -116,12 +126,20 @@ struct Writer {
     durable: watch::Sender<Option<Head>>,
     is_full: watch::Sender<Option<Timestamp>>,
     deeds: mpsc::Sender<Vec<Deed>>,
+    snapshots: SyncSender<Kept>,
+}
+
+/// What follows once a group is durable.
+#[derive(Default)]
+struct Allowed {
+    deeds: Vec<Deed>,
+    kept: Option<Kept>,
 }
 
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
         while let Some(first) = self.next()? {
-            let mut allowed = Vec::new();
+            let mut allowed = Allowed::default();
             let mut count = self.append(first, &mut allowed)?;
             while count < GROUP
                 && let Some(next) = self.next_at_once()
@@ -130,7 +148,11 @@ impl Writer {
             }
             let head = self.commit()?;
             self.durable.send_replace(Some(head));
-            if !allowed.is_empty() && self.deeds.blocking_send(allowed).is_err() {
+            if let Some(kept) = allowed.kept {
+                offer(&self.snapshots, kept);
+            }
+            let deeds = allowed.deeds;
+            if !deeds.is_empty() && self.deeds.blocking_send(deeds).is_err() {
                 break;
             }
             self.checkpoint_if_due()?;
@@ -161,11 +183,15 @@ impl Writer {
         held.or_else(|| self.groups.try_recv().ok())
     }
 
-    fn append(&mut self, group: Group, allowed: &mut Vec<Deed>) -> Result<usize, LogError> {
+    fn append(&mut self, group: Group, allowed: &mut Allowed) -> Result<usize, LogError> {
         for entry in &group.entries {
             self.patiently(|log| log.append(group.now, entry))?;
         }
-        allowed.extend(group.deeds);
+        allowed.deeds.extend(group.deeds);
+        let kept = group
+            .snapshot
+            .map(|snapshot| (snapshot, self.log.position()));
+        allowed.kept = kept.or(allowed.kept.take());
         Ok(group.entries.len().max(1))
     }
 

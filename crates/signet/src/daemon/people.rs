@@ -6,10 +6,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::certificate::{Certificate, ControlCertificate};
+use signet_proto::entry::Alarm;
 use signet_proto::ids::{AgentId, KeyId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node, Outcome, Stranger, hash_of_draft};
 use signet_proto::statement::{Approval, PauseStatement, Revocation};
+use signet_proto::time::Timestamp;
 
 use crate::control::RpcError;
 use crate::render;
@@ -52,6 +54,11 @@ pub fn serve(
     params: Value,
 ) -> Option<Result<Done, RpcError>> {
     Some(match method {
+        "alarms.list" => Ok((alarms(node), Outcome::default())),
+        "alarms.clear" => {
+            let shown = alarms(node);
+            Ok((shown, node.handle_clear(at)))
+        }
         "trust.pending" => Ok((pending(node, at), Outcome::default())),
         "trust.list" => Ok((list(node, at), Outcome::default())),
         "trust.approve" => decide(node, at, params, Node::handle_approve),
@@ -126,6 +133,18 @@ fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done
         json!({"agent": agent.as_str(), "fingerprint": fingerprint}),
         outcome,
     ))
+}
+
+fn alarms(node: &Node) -> Value {
+    let alarm = |((what, peer), since): (&(Alarm, AgentId), &Timestamp)| {
+        json!({
+            "alarm": what.as_str(),
+            "peer": peer.as_str(),
+            "since": since.to_string(),
+            "text": what.text(),
+        })
+    };
+    json!({"alarms": node.alarms().iter().map(alarm).collect::<Vec<_>>()})
 }
 
 fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {

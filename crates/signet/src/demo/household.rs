@@ -54,6 +54,9 @@ impl Household {
         init(carol, AGENTS[3], "carol", None, &audit)?;
         introduce(&[alice, helper, bob])?;
         introduce(&[bob, carol])?;
+        let mut setup = signet(alice)?;
+        setup.args(["nats", "setup", "--server", nats]).args(AGENTS);
+        output("signet nats setup", &mut setup)?;
         let member = |home: &PathBuf, id: &str| Member::start(id, home, &audit.join(id), nats);
         Ok(Self {
             alice: member(alice, AGENTS[0])?,
@@ -133,6 +136,10 @@ pub(super) fn signet(home: &Path) -> Result<Command, DemoError> {
         .arg(home)
         .env_remove("SIGNET_HOME")
         .env_remove("SIGNET_LOG");
+    // The login of whoever watches is none for the demonstration's own server.
+    for variable in ["NATS_CONTEXT", "NATS_CREDS", "NATS_NKEY"] {
+        command.env_remove(variable);
+    }
     Ok(command)
 }
 

@@ -112,6 +112,10 @@ impl NatsServer {
         command
             .args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"])
             .arg(scratch);
+        command
+            .arg("--jetstream")
+            .arg("--store_dir")
+            .arg(scratch.join("mail"));
         command.arg("--log").arg(scratch.join("nats.log"));
         let mut process = Process::start("nats-server", command.stderr(Stdio::null()))?;
         let name = program

@@ -8,6 +8,7 @@
 )]
 
 mod broker;
+mod cli;
 #[path = "../house/mod.rs"]
 mod house;
 mod permissions;

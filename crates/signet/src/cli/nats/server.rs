@@ -1,8 +1,7 @@
 //! `signet nats config`: the configuration of a household's server, one user an agent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 use clap::Args;
 use signet_proto::ids::AgentId;
@@ -16,12 +15,12 @@ use super::{Exit, Failure, print};
 pub(super) struct ServerArgs {
     /// Agents and the public names of their nkeys, as `signet nats key` prints them
     #[arg(required = true, value_name = "AGENT=NKEY")]
-    agents: Vec<User>,
+    agents: Vec<String>,
     /// The public nkey of who makes the mailboxes: `signet nats key --file admin.nk`
-    #[arg(long, value_name = "NKEY", value_parser = parse_nkey)]
+    #[arg(long, value_name = "NKEY")]
     admin: String,
     /// The public nkey of who watches the server [default: nobody]
-    #[arg(long, value_name = "NKEY", value_parser = parse_nkey)]
+    #[arg(long, value_name = "NKEY")]
     system: Option<String>,
     /// Where the server listens
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4222", value_parser = parse_text)]
@@ -38,46 +37,44 @@ struct User {
     nkey: String,
 }
 
-impl FromStr for User {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (agent, nkey) = text
-            .split_once('=')
-            .ok_or("write AGENT=NKEY, such as agent-alice-001=U…")?;
-        let agent = agent
-            .parse::<AgentId>()
-            .map_err(|error| error.to_string())?;
+impl User {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let Some((agent, nkey)) = text.split_once('=') else {
+            return Err(unusable(
+                "an agent without its nkey",
+                "write AGENT=NKEY, such as agent-alice-001=U…",
+            ));
+        };
+        let agent = agent.parse::<AgentId>();
+        let agent = agent.map_err(|error| unusable(&error.to_string(), "write AGENT=NKEY"))?;
         let nkey = parse_nkey(nkey)?;
         Ok(Self { agent, nkey })
     }
 }
 
 pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
-    let mut owners = BTreeMap::new();
-    let admins = [
-        ("the administrator", Some(&args.admin)),
-        ("the system user", args.system.as_ref()),
+    let admin = parse_nkey(&args.admin)?;
+    let system = args.system.as_deref().map(parse_nkey).transpose()?;
+    let users = args.agents.iter().map(|text| User::parse(text));
+    let users = users.collect::<Result<Vec<User>, Failure>>()?;
+    let others = [
+        ("the administrator", Some(&admin)),
+        ("the system user", system.as_ref()),
     ];
-    let admins = admins
+    let others = others
         .into_iter()
         .filter_map(|(who, nkey)| Some((who, nkey?)));
-    let agents = args
-        .agents
-        .iter()
-        .map(|user| (user.agent.as_str(), &user.nkey));
-    for (who, nkey) in admins.chain(agents) {
+    let (mut owners, mut names) = (BTreeMap::new(), BTreeSet::new());
+    for (who, nkey) in others.chain(users.iter().map(|user| (user.agent.as_str(), &user.nkey))) {
+        if !names.insert(who) {
+            return Err(twice(&format!("{who} is named twice")));
+        }
         // One key for two would give each the other's mail.
         if let Some(other) = owners.insert(nkey, who) {
             return Err(twice(&format!("{other} and {who} have the same nkey")));
         }
     }
-    let mut names: Vec<&str> = args.agents.iter().map(|user| user.agent.as_str()).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
-        return Err(twice(&format!("{} is named twice", pair.concat())));
-    }
-    print(&configuration(args))
+    print(&configuration(args, &admin, &users, system.as_deref()))
 }
 
 fn twice(what: &str) -> Failure {
@@ -88,16 +85,16 @@ fn twice(what: &str) -> Failure {
     )
 }
 
-fn configuration(args: &ServerArgs) -> String {
-    let users: String = args.agents.iter().map(user).collect();
-    let system = args.system.as_ref().map_or_else(
+fn configuration(args: &ServerArgs, admin: &str, users: &[User], system: Option<&str>) -> String {
+    let users: String = users.iter().map(user).collect();
+    let system = system.map_or_else(
         || "{ users: [] }".to_owned(),
         |nkey| format!("{{ users: [ {{ nkey: {nkey} }} ] }}"),
     );
     CONFIGURATION
         .replace("LISTEN", &args.listen)
         .replace("STORE", &args.store)
-        .replace("ADMIN", &args.admin)
+        .replace("ADMIN", admin)
         .replace("AGENTS_USERS", &users)
         .replace("SYSTEM", &system)
 }
@@ -139,18 +136,26 @@ fn user(user: &User) -> String {
     )
 }
 
-fn parse_nkey(text: &str) -> Result<String, String> {
+/// Not by the command line's own parser: it repeats what it refuses, and that may be a secret.
+fn parse_nkey(text: &str) -> Result<String, Failure> {
     if is_user(text) {
         return Ok(text.to_owned());
     }
-    let seed = text.starts_with('S');
-    Err(if seed {
-        "that is a secret seed: give the public name, which begins with U, and make a new key"
-            .to_owned()
+    Err(if text.starts_with('S') {
+        unusable(
+            "a secret seed was given",
+            "give the public name, which begins with U; the seed stands in the shell's history now: make another",
+        )
     } else {
-        "no public nkey of a user: 56 characters beginning with U, as `signet nats key` prints"
-            .to_owned()
+        unusable(
+            "no public nkey of a user: 56 characters that begin with U",
+            "signet nats key prints it",
+        )
     })
+}
+
+fn unusable(what: &str, next: &str) -> Failure {
+    Failure::new(Exit::Usage, what, next)
 }
 
 /// What stands between quotes in the configuration.

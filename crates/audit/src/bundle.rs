@@ -1,0 +1,228 @@
+//! Bundles: the lines of a log about one peer, each with the proof that it stands in the log.
+//!
+//! ```text
+//! {"v":1,"kind":"bundle","agent":…,"peer":…,"from":…,"to":…}
+//! {"kind":"checkpoint","month":"2026-02","note":…}
+//! {"kind":"proof","month":"2026-02","index":0,"path":[…]}     of the line that follows
+//! {"v":1,"seq":1,…,"kind":"genesis",…}                        a line of the log, byte for byte
+//! {"kind":"proof",…}
+//! {"v":1,"seq":7,…,"kind":"message",…}
+//! ```
+
+mod read;
+mod select;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64;
+use serde_json::json;
+use signet_proto::ids::{AgentId, Digest};
+use signet_proto::time::Timestamp;
+
+use crate::checkpoint::checkpoints_of;
+use crate::error::LogError;
+use crate::file::month_of;
+use crate::merkle::{self, Levels};
+use crate::note::{Next, Notes};
+use crate::read::{RawLine, RawLines};
+use crate::record::Line;
+use crate::verify::{log_files, verify};
+
+pub use read::BundleReport;
+pub(crate) use read::{is_bundle, verify_bundle};
+use select::{Selection, Wanted};
+
+/// What a bundle is about.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// The other agent.
+    pub peer: AgentId,
+    /// The first moment.
+    pub from: Timestamp,
+    /// The moment after the last.
+    pub to: Timestamp,
+}
+
+/// What was written into a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Lines about the peer in the span.
+    pub lines: u64,
+    /// Such lines that no checkpoint covers, and that are not in the bundle.
+    pub left_out: u64,
+}
+
+/// A bundle could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The log does not hold, and so proves nothing.
+    #[error("the log does not hold; run `signet audit verify` on it")]
+    DoesNotHold,
+    /// The first line of all, with the agent's own certificate, is missing.
+    #[error("the log does not begin with `genesis`; give all of its months")]
+    Partial,
+    /// There is nothing to prove, or nothing to prove it with.
+    #[error(
+        "no line about {0} in that time has a checkpoint ({1} have none); widen --from and --to, or wait a minute for the next checkpoint"
+    )]
+    Nothing(AgentId, u64),
+    /// The bundle cannot be written.
+    #[error("the bundle cannot be written: {0}; see to its disk and name another --output")]
+    Write(#[from] io::Error),
+}
+
+/// Writes the lines of the log at `path` about a peer, each with an inclusion proof (RFC 6962) against
+/// the last checkpoint of its month, and the certificates that its messages are proven with.
+///
+/// Keeps 64 bytes for each line of a month.
+///
+/// # Errors
+/// When the log cannot be read, does not hold, or has nothing to prove.
+pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported, ExportError> {
+    if !verify(&[path.to_owned()]).holds() {
+        return Err(ExportError::DoesNotHold);
+    }
+    let files = log_files(path)?;
+    let mut selection = Selection::new(span);
+    let mut months = Vec::new();
+    for file in &files {
+        months.push(Month::read(file, &mut selection)?);
+    }
+    let agent = selection.agent().ok_or(ExportError::Partial)?;
+    let exported = Exported {
+        lines: months.iter().map(|month| month.proven).sum(),
+        left_out: months.iter().map(|month| month.left_out).sum(),
+    };
+    if exported.lines == 0 {
+        return Err(ExportError::Nothing(span.peer.clone(), exported.left_out));
+    }
+    let header = json!({
+        "v": 1, "kind": BUNDLE, "agent": agent.as_str(), "peer": span.peer.as_str(),
+        "from": span.from.to_string(), "to": span.to.to_string(),
+        "lines": exported.lines, "left-out": exported.left_out,
+    });
+    writeln!(out, "{header}")?;
+    for month in months {
+        month.write(out)?;
+    }
+    out.flush()?;
+    Ok(exported)
+}
+
+/// One month of a log that is being exported.
+struct Month {
+    file: PathBuf,
+    name: String,
+    /// The last checkpoint: its note and size.
+    note: Option<(String, u64)>,
+    leaves: Vec<Digest>,
+    wanted: BTreeSet<u64>,
+    proven: u64,
+    left_out: u64,
+}
+
+impl Month {
+    /// What of it belongs into the bundle. Lines that hold only certificates prove themselves, and
+    /// need no checkpoint.
+    fn read(file: &Path, selection: &mut Selection<'_>) -> Result<Self, LogError> {
+        let mut month = Self {
+            file: file.to_owned(),
+            name: month_of(file).unwrap_or_default().to_owned(),
+            note: last_note(file)?,
+            leaves: Vec::new(),
+            wanted: BTreeSet::new(),
+            proven: 0,
+            left_out: 0,
+        };
+        let size = month.note.as_ref().map_or(0, |(_, size)| *size);
+        let mut lines = RawLines::open(file)?;
+        while let RawLine::Whole(raw) = lines.next_line()? {
+            let index = month.leaves.len() as u64;
+            month.leaves.push(merkle::leaf(&raw));
+            let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
+            match selection.judge(&line) {
+                Wanted::Message if index < size => {
+                    month.proven += 1;
+                    month.wanted.insert(index);
+                }
+                Wanted::Message => month.left_out += 1,
+                Wanted::Certificate => drop(month.wanted.insert(index)),
+                Wanted::No => {}
+            }
+        }
+        if size > 0 && !month.wanted.is_empty() {
+            // It names the key of the checkpoint.
+            month.wanted.insert(0);
+        }
+        Ok(month)
+    }
+
+    fn write(self, out: &mut impl Write) -> Result<(), ExportError> {
+        let Some(size) = self.note.as_ref().map(|(_, size)| *size) else {
+            return self.write_lines(out, None);
+        };
+        if let Some((note, _)) = self.note.as_ref().filter(|_| !self.wanted.is_empty()) {
+            let checkpoint = json!({"kind": CHECKPOINT, "month": self.name, "note": note});
+            writeln!(out, "{checkpoint}")?;
+        }
+        let covered = usize::try_from(size).unwrap_or(usize::MAX);
+        let leaves = self.leaves.get(..covered).unwrap_or_default().to_vec();
+        self.write_lines(out, Some((Levels::of(leaves), size)))
+    }
+
+    fn write_lines(
+        &self,
+        out: &mut impl Write,
+        tree: Option<(Levels, u64)>,
+    ) -> Result<(), ExportError> {
+        let mut lines = RawLines::open(&self.file)?;
+        let mut index = 0;
+        while let RawLine::Whole(raw) = lines.next_line()? {
+            if self.wanted.contains(&index) {
+                let levels = tree.as_ref().filter(|(_, size)| index < *size);
+                let path = levels.map(|(levels, _)| levels.path(index));
+                let proof = match path {
+                    Some(path) => {
+                        let path: Vec<String> = path
+                            .iter()
+                            .map(|hash| BASE64.encode(hash.as_bytes()))
+                            .collect();
+                        json!({"kind": PROOF, "month": self.name, "index": index, "path": path})
+                    }
+                    None => json!({"kind": CERTIFICATE, "month": self.name}),
+                };
+                writeln!(out, "{proof}")?;
+                out.write_all(&raw)?;
+                out.write_all(b"\n")?;
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+}
+
+fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {
+    let path = checkpoints_of(file);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut notes = Notes::open(&path)?;
+    let mut last = None;
+    while let Next::Note(note) = notes.next_note()? {
+        last = Some((note.to_string(), note.checkpoint.size));
+    }
+    Ok(last)
+}
+
+const BUNDLE: &str = "bundle";
+const CHECKPOINT: &str = "checkpoint";
+const PROOF: &str = "proof";
+/// Before a line that no checkpoint covers and that proves itself.
+const CERTIFICATE: &str = "certificate";

@@ -1,0 +1,422 @@
+//! Proving a bundle from itself alone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64;
+use serde_json::{Map, Value, json};
+use signet_proto::entry::{Direction, Entry, Evidence, TrustChange, Verdict};
+use signet_proto::ids::{AgentId, Digest};
+use signet_proto::json::{Limits, parse};
+use signet_proto::keys::fingerprint;
+use signet_proto::time::Timestamp;
+
+use super::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
+use crate::error::LogError;
+use crate::escape::printable;
+use crate::file::is_month;
+use crate::merkle::{leaf, root_from};
+use crate::note::{Note, origin};
+use crate::read::{RawLine, RawLines};
+use crate::record::{Line, MAX_LINE};
+use crate::verify::{Authority, broken_chain, contradictions, forged_member, forgery};
+
+/// What verification of a bundle found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct BundleReport {
+    /// The file.
+    pub name: PathBuf,
+    /// Whose log the lines are from.
+    pub agent: Option<AgentId>,
+    /// Whom they are about.
+    pub peer: Option<AgentId>,
+    /// The span that was asked for, as the bundle says.
+    pub span: (String, String),
+    /// Lines about the peer that are proven to stand in the log.
+    pub lines: u64,
+    /// Messages whose signature holds, by their sender.
+    pub signed: BTreeMap<String, u64>,
+    /// The root keys that the two agents are certified with, in words.
+    pub roots: BTreeMap<String, String>,
+    /// The months, and how many lines the checkpoint of each covers.
+    pub months: BTreeMap<String, u64>,
+    /// Lines that its maker left out, because no checkpoint covered them.
+    pub left_out: u64,
+    /// What is wrong; the first hundred.
+    pub faults: Vec<String>,
+}
+
+/// Whether the file says of itself that it is a bundle.
+pub(crate) fn is_bundle(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
+    let first = start
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let kind = parse(first, Limits::LINE).ok();
+    let kind = kind.and_then(|header| {
+        header
+            .get("kind")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    });
+    path.is_file() && read.is_ok() && kind.as_deref() == Some(BUNDLE)
+}
+
+/// Proves a bundle.
+pub(crate) fn verify_bundle(path: &Path) -> Result<BundleReport, LogError> {
+    let mut lines = RawLines::open(path)?;
+    let mut reader = Reader {
+        report: BundleReport {
+            name: path.to_owned(),
+            ..BundleReport::default()
+        },
+        authority: Authority::default(),
+        months: BTreeMap::new(),
+        span: None,
+        next: None,
+        seq: 0,
+        place: 0,
+    };
+    loop {
+        let raw = match lines.next_line()? {
+            RawLine::Whole(raw) => raw,
+            RawLine::TooLong => {
+                reader.fault("the line is over 2 MiB");
+                continue;
+            }
+            RawLine::Torn(_) => {
+                reader.fault("the bundle ends within a line: part of it is missing");
+                break;
+            }
+            RawLine::End => break,
+        };
+        reader.place = lines.number;
+        reader.take(raw);
+    }
+    Ok(reader.conclude())
+}
+
+struct Reader {
+    report: BundleReport,
+    authority: Authority,
+    months: BTreeMap<String, Note>,
+    span: Option<(Timestamp, Timestamp)>,
+    /// What was said of the line that comes next.
+    next: Option<Proof>,
+    seq: u64,
+    place: u64,
+}
+
+struct Proof {
+    month: String,
+    /// The place in the month, and the path from there; none when the line has to prove itself.
+    place: Option<(u64, Vec<Digest>)>,
+}
+
+impl Reader {
+    fn take(&mut self, raw: Vec<u8>) {
+        if let Some(proof) = self.next.take() {
+            return self.take_line(raw, &proof);
+        }
+        let Ok(Value::Object(members)) = parse(&raw, Limits::LINE) else {
+            return self.fault("neither a proof nor a checkpoint");
+        };
+        match (members.get("kind").and_then(Value::as_str), self.place) {
+            (Some(BUNDLE), 1) => self.take_header(&members),
+            (Some(CHECKPOINT), _) => self.take_checkpoint(&members),
+            (Some(PROOF | CERTIFICATE), _) => match parse_proof(&members) {
+                Some(proof) => self.next = Some(proof),
+                None => self.fault("the proof is malformed"),
+            },
+            _ => self.fault("neither a proof nor a checkpoint"),
+        }
+    }
+
+    fn take_header(&mut self, members: &Map<String, Value>) {
+        let text = |name: &str| {
+            members
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        self.report.agent = text("agent").parse().ok();
+        self.report.peer = text("peer").parse().ok();
+        self.report.span = (text("from").to_owned(), text("to").to_owned());
+        self.span = text("from").parse().ok().zip(text("to").parse().ok());
+        self.report.left_out = members.get("left-out").and_then(Value::as_u64).unwrap_or(0);
+        if members.get("v").and_then(Value::as_u64) != Some(1)
+            || self.report.agent.is_none()
+            || self.report.peer.is_none()
+        {
+            self.fault(
+                "the first line does not say of which version, agent and peer the bundle is",
+            );
+        }
+    }
+
+    fn take_checkpoint(&mut self, members: &Map<String, Value>) {
+        let text = |name: &str| {
+            members
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let month = text("month");
+        let note = Note::parse(text("note")).filter(|_| is_month(month));
+        let expected = self.report.agent.as_ref().map(|agent| origin(agent, month));
+        match note {
+            Some(note) if Some(&note.checkpoint.origin) == expected.as_ref() => {
+                if self.months.insert(month.to_owned(), note).is_some() {
+                    self.fault("a second checkpoint of one month");
+                }
+            }
+            _ => self.fault("the checkpoint is not one of this agent and month"),
+        }
+    }
+
+    fn take_line(&mut self, raw: Vec<u8>, proof: &Proof) {
+        let hash = leaf(&raw);
+        let line = match Line::parse(raw) {
+            Ok(line) => line,
+            Err(error) => return self.fault(&error.to_string()),
+        };
+        if line.seq <= self.seq {
+            self.fault("the lines are not in the order of the log");
+        }
+        self.seq = line.seq;
+        if line.ts.month() != proof.month {
+            self.fault("`ts` lies in another month than its proof says");
+        }
+        if let Err(what) = self.prove_place(&line, hash, proof) {
+            return self.fault(what);
+        }
+        if let Some(what) = forged_member(&line) {
+            self.fault(&what);
+        }
+        if let Some(what) = broken_chain(&line) {
+            self.fault(what);
+        }
+        let is_within = self
+            .span
+            .is_some_and(|(from, to)| (from..to).contains(&line.ts));
+        self.prove_content(line, proof.place.is_some() && is_within);
+    }
+
+    /// The first line of a month names the key that signed its checkpoint.
+    fn prove_place(
+        &mut self,
+        line: &Line,
+        leaf: Digest,
+        proof: &Proof,
+    ) -> Result<(), &'static str> {
+        let Some((index, path)) = &proof.place else {
+            return Ok(());
+        };
+        let note = self
+            .months
+            .get(&proof.month)
+            .ok_or("there is no checkpoint of its month before it")?;
+        let found = &note.checkpoint;
+        if root_from(leaf, *index, found.size, path) != Some(found.root) {
+            return Err(
+                "the proof does not lead to the checkpoint: the line was changed, or is not of this log",
+            );
+        }
+        if *index == 0 {
+            let key = line.checkpoint_key.as_ref();
+            if !key.is_some_and(|key| note.is_signed_by(key)) {
+                return Err(
+                    "the checkpoint is not signed by the key that the month's first line names",
+                );
+            }
+            self.report.months.insert(proof.month.clone(), found.size);
+        } else if !self.report.months.contains_key(&proof.month) {
+            return Err("the month's first line, with the key of its checkpoint, is not before it");
+        }
+        Ok(())
+    }
+
+    /// Only what stands in the log and in the span counts; all else is there for its certificates.
+    fn prove_content(&mut self, line: Line, counts: bool) {
+        let done = match line.entry {
+            Some(Entry::Genesis(own)) => {
+                self.authority.begin(&own);
+                self.learn_root(&own.agent, fingerprint(&own.root));
+                match Some(&own.agent) == self.report.agent.as_ref() {
+                    true => Ok(()),
+                    false => Err("the log is another agent's than the bundle says"),
+                }
+            }
+            Some(Entry::Trust(change, certificate)) => {
+                let pinned = self.authority.pin(change, &certificate);
+                if pinned.is_ok() && binds(change) {
+                    self.learn_root(&certificate.agent, fingerprint(&certificate.root));
+                }
+                pinned
+            }
+            Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
+            Some(Entry::Message(verdict)) => return self.prove_verdict(&verdict, counts),
+            Some(Entry::Handoff(_)) => {
+                self.report.lines += u64::from(counts);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(what) = done {
+            self.fault(what);
+        }
+    }
+
+    fn prove_verdict(&mut self, verdict: &Verdict, counts: bool) {
+        for what in contradictions(verdict, self.report.agent.clone().as_ref()) {
+            self.fault(what);
+        }
+        self.report.lines += u64::from(counts);
+        let Evidence::Whole(message) = &verdict.evidence else {
+            return;
+        };
+        let (sender, recipient) = (&message.headers.agent_id, &message.headers.recipient_id);
+        let other = match verdict.direction {
+            Direction::In => sender,
+            Direction::Out => recipient,
+        };
+        if Some(other) != self.report.peer.as_ref() {
+            self.fault("the message is not one with the peer that the bundle is about");
+        }
+        let proof = match self.authority.certificate(message) {
+            Some(certificate) => forgery(&certificate, message),
+            None => Some("no line before certifies the key that signed the message"),
+        };
+        match proof {
+            Some(what) => self.fault(what),
+            None if counts => *self.report.signed.entry(sender.to_string()).or_default() += 1,
+            None => {}
+        }
+    }
+
+    fn learn_root(&mut self, agent: &AgentId, words: String) {
+        let parties = [&self.report.agent, &self.report.peer];
+        if parties.iter().any(|party| party.as_ref() == Some(agent)) {
+            self.report.roots.insert(agent.to_string(), words);
+        }
+    }
+
+    fn conclude(mut self) -> BundleReport {
+        if self.next.is_some() {
+            self.fault("a proof stands at the end without its line");
+        }
+        if self.report.faults.is_empty() && self.report.lines == 0 {
+            self.fault("no line in it is proven to stand in a log");
+        }
+        self.report
+    }
+
+    fn fault(&mut self, what: &str) {
+        if self.report.faults.len() < FAULTS {
+            self.report
+                .faults
+                .push(format!("line {}: {what}", self.place));
+        }
+    }
+}
+
+/// Whether the change makes an agent trusted.
+fn binds(change: TrustChange) -> bool {
+    matches!(
+        change,
+        TrustChange::Bound
+            | TrustChange::Renewed
+            | TrustChange::RootSucceeded
+            | TrustChange::RootReplaced
+    )
+}
+
+fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
+    let month = members.get("month")?.as_str()?.to_owned();
+    let hash = |value: &Value| {
+        let bytes = BASE64.decode(value.as_str()?.as_bytes()).ok()?;
+        bytes.try_into().ok().map(Digest)
+    };
+    let place = match members.get("path") {
+        None if members.get("kind")?.as_str()? == CERTIFICATE => None,
+        path => {
+            let path: Option<Vec<Digest>> = path?.as_array()?.iter().map(hash).collect();
+            Some((members.get("index")?.as_u64()?, path?))
+        }
+    };
+    Some(Proof { month, place })
+}
+
+impl BundleReport {
+    /// What it proves, and what not, in one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let text =
+            |agent: &Option<AgentId>| agent.as_ref().map_or("?".to_owned(), AgentId::to_string);
+        let (agent, peer) = (text(&self.agent), text(&self.peer));
+        if !self.faults.is_empty() {
+            return format!(
+                "bundle of {agent} about {peer}: TAMPERED OR DAMAGED: it proves nothing."
+            );
+        }
+        let months = self
+            .months
+            .iter()
+            .map(|(month, size)| format!("{month} ({size} lines)"));
+        let signed = self.signed.iter().map(|(sender, count)| {
+            let words = self.roots.get(sender).map_or("?", String::as_str);
+            format!("{count} by {sender} (root key: {words})")
+        });
+        let (months, signed): (Vec<_>, Vec<_>) = (months.collect(), signed.collect());
+        let left_out = match self.left_out {
+            0 => String::new(),
+            count => format!(", its maker left out {count} newer than the checkpoint"),
+        };
+        format!(
+            "bundle of {agent} about {peer} from {} to {}: {} lines stand in its log under the checkpoints of {}; messages are signed, {}{left_out}; that no line was left out, and that the log has no other version, it does not prove.",
+            printable(&self.span.0),
+            printable(&self.span.1),
+            self.lines,
+            months.join(", "),
+            signed.join(" and "),
+        )
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "bundle": self.name.to_string_lossy(),
+            "agent": self.agent.as_ref().map(AgentId::as_str),
+            "peer": self.peer.as_ref().map(AgentId::as_str),
+            "from": self.span.0,
+            "to": self.span.1,
+            "lines": self.lines,
+            "signatures": self.signed,
+            "root-keys": self.roots,
+            "months": self.months,
+            "left-out": self.left_out,
+            "faults": self.faults,
+            "sentence": self.sentence(),
+        })
+    }
+}
+
+impl fmt::Display for BundleReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.to_string_lossy();
+        self.faults
+            .iter()
+            .try_for_each(|fault| writeln!(f, "{}, {}", printable(&name), printable(fault)))?;
+        writeln!(f, "{}", self.sentence())
+    }
+}
+
+/// More than the first line of a bundle needs.
+const HEADER: u64 = 4096;
+const FAULTS: usize = 100;
+const _: () = assert!(HEADER < MAX_LINE as u64);

@@ -1,0 +1,93 @@
+//! Which lines of a log belong into a bundle.
+
+use std::collections::BTreeSet;
+
+use signet_proto::entry::Entry;
+use signet_proto::envelope::Message;
+use signet_proto::ids::{AgentId, PrincipalId};
+
+use super::Span;
+use crate::record::Line;
+use crate::show::peer;
+
+/// What a line is for a bundle.
+pub(super) enum Wanted {
+    /// It is about the peer, in the span.
+    Message,
+    /// It certifies keys of the two agents.
+    Certificate,
+    /// It is about something else.
+    No,
+}
+
+/// Follows a log, line by line.
+pub(super) struct Selection<'a> {
+    span: &'a Span,
+    me: Option<AgentId>,
+    /// The principals of the two agents.
+    people: BTreeSet<PrincipalId>,
+}
+
+impl<'a> Selection<'a> {
+    pub(super) fn new(span: &'a Span) -> Self {
+        Self {
+            span,
+            me: None,
+            people: BTreeSet::new(),
+        }
+    }
+
+    /// Whose log it is.
+    pub(super) fn agent(&self) -> Option<&AgentId> {
+        self.me.as_ref()
+    }
+
+    /// What the next line is. What its own agent thought and did alone (drafts, approvals, outcomes)
+    /// is nobody else's matter.
+    pub(super) fn judge(&mut self, line: &Line) -> Wanted {
+        if line.ts >= self.span.to {
+            return Wanted::No;
+        }
+        let is_mutual = matches!(&line.entry, Some(Entry::Message(_) | Entry::Handoff(_)));
+        let is_theirs = peer(line).as_ref() == Some(&self.span.peer);
+        if is_mutual && is_theirs && line.ts >= self.span.from {
+            return Wanted::Message;
+        }
+        if self.certifies(line, is_theirs) {
+            Wanted::Certificate
+        } else {
+            Wanted::No
+        }
+    }
+
+    fn certifies(&mut self, line: &Line, is_theirs: bool) -> bool {
+        match &line.entry {
+            Some(Entry::Genesis(own)) => {
+                self.me = Some(own.agent.clone());
+                self.people.insert(own.principal.clone());
+                true
+            }
+            Some(Entry::Trust(_, certificate)) => {
+                let is_ours = Some(&certificate.agent) == self.me.as_ref();
+                if is_theirs || is_ours {
+                    self.people.insert(certificate.principal.clone());
+                }
+                self.people.contains(&certificate.principal)
+            }
+            Some(Entry::Revoked(revocation)) => self.people.contains(&revocation.principal),
+            Some(Entry::Message(verdict)) if is_theirs => verdict
+                .message()
+                .is_some_and(|message| brings_certificate(message)),
+            _ => false,
+        }
+    }
+}
+
+fn brings_certificate(message: &Message) -> bool {
+    let is_flight = message
+        .form
+        .method()
+        .is_some_and(|method| method.is_handshake());
+    let body = message.body.as_ref().filter(|_| is_flight);
+    body.is_some_and(|body| body.get("certificate").is_some())
+}

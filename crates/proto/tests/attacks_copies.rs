@@ -1,0 +1,246 @@
+//! Attacks and accidents with copies of an agent: a second one that runs, a backup put back, numbers
+//! used twice. What shows them rings, and nothing rings without them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod household;
+
+use household::forger::{call, hear, name, receipt, talking};
+use household::net::Net;
+use household::people::{notices, remembered};
+use household::{alice_and_bob, at};
+use signet_proto::entry::{Alarm, Entry};
+use signet_proto::envelope::Method;
+use signet_proto::node::{Content, Effect, Lost, Notice, Sending, State};
+use signet_proto::receipt::Receipt;
+
+const MINUTE: i64 = 60_000;
+
+fn rings(net: &Net, who: usize) -> Vec<Alarm> {
+    let alarms = net.agents[who].node.alarms();
+    alarms.keys().map(|(what, _)| *what).collect()
+}
+
+fn tell(net: &mut Net, from: usize) -> signet_proto::ids::MessageId {
+    net.send(from, 1 - from, Sending::Notification(Content::default()))
+}
+
+fn announces(net: &Net, from: i64) -> usize {
+    net.sent_since(from, Some(Method::Announce))
+}
+
+/// Both daemons of one agent answer the same mail: the peer's flight 2 reaches the one that never
+/// announced.
+#[test]
+fn a_second_copy_that_announces_is_noticed_by_the_first_and_nobody_announces_any_more() {
+    let mut net = talking();
+    net.run_for(10 * MINUTE);
+    let mut copy = household::Agent::new("agent-alice", "alice");
+    copy.log.clone_from(&net.agents[0].log);
+    let now = net.at(0);
+    copy.restart(now);
+    // The copy, cut off until now, wants a session of its own.
+    copy.node.handle_connected(now);
+    net.run_for(2 * MINUTE);
+    let now = net.at(0);
+    let bob = net.agents[1].id();
+    copy.log
+        .retain(|(_, entry)| matches!(entry, Entry::Genesis(_) | Entry::Trust(..)));
+    copy.restart(now);
+    let (_, outcome) = copy
+        .node
+        .handle_send(now, &bob, Sending::Notification(Content::default()))
+        .unwrap();
+    let flights = household::published(&copy.keep(now, outcome));
+    net.run_for(2 * MINUTE);
+    assert_eq!(flights.len(), 1, "the copy announces");
+    for (_, flight) in &flights {
+        let now = net.at(1);
+        let effects = net.agents[1].hear(now, flight);
+        // What Bob answers reaches both.
+        let answers = household::published(&effects);
+        for (to, answer) in answers {
+            assert_eq!(to, net.agents[0].id());
+            let now = net.at(0);
+            let effects = net.agents[0].hear(now, &answer);
+            let told = notices(&effects);
+            let rings = told.iter().any(
+                |notice| matches!(notice, Notice::Alarm(line) if line.what == Alarm::SecondCopy),
+            );
+            assert!(rings, "{told:?}");
+        }
+    }
+    assert_eq!(rings(&net, 0), [Alarm::SecondCopy]);
+    remembered(&net);
+}
+
+#[test]
+fn while_a_second_copy_rings_no_announce_goes_out_until_a_person_clears_it() {
+    let mut net = talking();
+    let bob = net.agents[1].id();
+    let now = net.at(0);
+    let line = signet_proto::entry::AlarmLine {
+        peer: bob,
+        what: Alarm::SecondCopy,
+        cleared: false,
+    };
+    net.agents[0].log.push((now.now, Entry::Alarm(line)));
+    // Bob has lost everything: only a new session helps.
+    net.agents[1].log.truncate(1);
+    net.restart(1);
+    net.restart(0);
+    let from = net.now;
+    tell(&mut net, 0);
+    net.run_for(30 * MINUTE);
+    assert_eq!(announces(&net, from), 0);
+    let now = net.at(0);
+    let outcome = net.agents[0].node.handle_clear(now);
+    assert_eq!(outcome.entries.len(), 1);
+    let effects = net.agents[0].keep(now, outcome);
+    net.perform(0, effects);
+    let waiting = tell(&mut net, 0);
+    net.run_for(60 * MINUTE);
+    assert_eq!(rings(&net, 0), []);
+    assert!(announces(&net, from) > 0);
+    assert_eq!(household::net::times_taken(&net.agents[1], waiting), 1);
+    remembered(&net);
+}
+
+#[test]
+fn an_agent_put_back_to_an_older_copy_learns_it_by_the_first_receipt_and_says_what_it_cannot_know()
+{
+    let mut net = talking();
+    for _ in 0..3 {
+        tell(&mut net, 0);
+        net.run_for(2_000);
+    }
+    let old = net.agents[0].log.clone();
+    for _ in 0..3 {
+        tell(&mut net, 0);
+        net.run_for(2_000);
+    }
+    net.agents[0].log = old;
+    net.restart(0);
+    let reused = tell(&mut net, 0);
+    net.run_for(10_000);
+    assert!(
+        rings(&net, 0).contains(&Alarm::Restored),
+        "{:?}",
+        rings(&net, 0)
+    );
+    assert!(
+        rings(&net, 1)
+            .iter()
+            .all(|what| *what == Alarm::SequenceReuse)
+    );
+    let fate = net.agents[0].node.status(reused).unwrap().state;
+    assert_eq!(fate, State::Unknown(Lost::RestoredBackup));
+    net.run_for(10 * MINUTE);
+    let later = tell(&mut net, 0);
+    net.run_for(MINUTE);
+    assert_eq!(
+        household::net::times_taken(&net.agents[1], later),
+        1,
+        "a new session"
+    );
+    remembered(&net);
+}
+
+/// A receipt beyond what we sent can also be a lie of the peer's: it costs one session, and a person
+/// hears of it once.
+#[test]
+fn a_peer_that_lies_about_what_it_has_rings_once_and_costs_one_session() {
+    let mut net = talking();
+    let lie = Receipt {
+        through: 900,
+        ..Receipt::default()
+    };
+    let now = net.at(0).now;
+    for n in 0..5 {
+        let bytes = receipt(&net, 100 + n, now, &lie);
+        hear(&mut net, 0, &bytes);
+    }
+    net.run_for(MINUTE);
+    assert_eq!(rings(&net, 0), [Alarm::Restored]);
+    let lines = net.agents[0].log.iter();
+    let alarms = lines.filter(|(_, entry)| entry.kind() == "alarm").count();
+    assert_eq!(alarms, 1);
+    let asked = net.ask(0, 1);
+    net.run_for(MINUTE);
+    assert_eq!(household::net::times_taken(&net.agents[1], asked), 1);
+}
+
+#[test]
+fn one_number_for_two_messages_rings_at_the_recipient_and_nobody_else_can_make_it_ring() {
+    let mut net = talking();
+    let first = call(&net, Method::Notification, 9, |_, _| {});
+    let second = call(&net, Method::Notification, 9, |draft, _| {
+        draft.message_id = name(51);
+        draft.body = Some(serde_json::json!({"n": "other"}));
+    });
+    assert_eq!(hear(&mut net, 0, &first).0, None);
+    let (refused, effects) = hear(&mut net, 0, &second);
+    assert_eq!(refused, Some("sequence-reuse"));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Notice(_)))
+    );
+    assert_eq!(rings(&net, 0), [Alarm::SequenceReuse]);
+    let (again, effects) = hear(&mut net, 0, &second);
+    assert_eq!(again, Some("duplicate"));
+    assert!(
+        effects
+            .iter()
+            .all(|effect| !matches!(effect, Effect::Notice(_)))
+    );
+}
+
+#[test]
+fn two_honest_agents_who_restart_and_lose_mail_all_day_ring_nothing() {
+    let (alice, bob) = alice_and_bob();
+    let mut net = Net::new(vec![alice, bob], 7);
+    (net.loss, net.copies, net.delay) = (30, 20, 2_000);
+    for _ in 0..30 {
+        let who = net.dice.below(2) as usize;
+        tell(&mut net, who);
+        net.run_for(20 * MINUTE);
+        let who = net.dice.below(2) as usize;
+        net.restart(who);
+    }
+    assert_eq!((rings(&net, 0), rings(&net, 1)), (vec![], vec![]));
+}
+
+/// A number that never came, in a session where later ones did.
+#[test]
+fn a_hole_is_told_to_the_person_after_a_week_and_a_day_and_only_once() {
+    let mut net = talking();
+    let later = call(&net, Method::Notification, 40, |_, _| {});
+    assert_eq!(hear(&mut net, 0, &later).0, None);
+    let told = |net: &mut Net, ms: i64| {
+        let at = at(net.now + ms);
+        let effects = net.agents[0].tick(at);
+        let holes = notices(&effects).into_iter();
+        holes
+            .filter(|notice| matches!(notice, Notice::Hole(_)))
+            .count()
+    };
+    let week = 7 * 24 * 3_600_000 + MINUTE;
+    assert_eq!(told(&mut net, week - MINUTE), 0);
+    assert_eq!(
+        told(&mut net, week + 2 * MINUTE + 3_600_000),
+        0,
+        "it asks first"
+    );
+    assert_eq!(told(&mut net, week + 20 * 3_600_000), 0);
+    assert_eq!(told(&mut net, week + 27 * 3_600_000), 1);
+    assert_eq!(told(&mut net, week + 60 * 3_600_000), 0);
+    let now = net.at(0);
+    household::people::same_rows(&net.agents[0].node, &net.agents[0].retold(), now);
+}

@@ -1,0 +1,74 @@
+//! `signet alarms`: what is wrong and only a person can judge.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::ask::{connect, print_json, text};
+use super::trust::visible_lines;
+use super::{Failure, print};
+
+/// See `signet alarms --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct AlarmsArgs {
+    #[command(subcommand)]
+    command: Option<AlarmsCommand>,
+    /// Print them as one line of JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum AlarmsCommand {
+    /// What rings
+    List,
+    /// You have seen to what rings: the agent goes on
+    Clear,
+}
+
+pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let mut client = connect(home, Duration::ZERO)?;
+    let clears = matches!(args.command, Some(AlarmsCommand::Clear));
+    let method = if clears {
+        "alarms.clear"
+    } else {
+        "alarms.list"
+    };
+    let shown = client.call(method, &json!({}))?;
+    if args.json {
+        return print_json(&shown);
+    }
+    let alarms = shown.get("alarms").and_then(Value::as_array);
+    let alarms = alarms.map(Vec::as_slice).unwrap_or_default();
+    if alarms.is_empty() {
+        return print("nothing rings\n");
+    }
+    let mut page = String::new();
+    for alarm in alarms {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            page,
+            "{}  with {}, since {}\n  {}",
+            text(alarm, "alarm"),
+            text(alarm, "peer"),
+            text(alarm, "since"),
+            text(alarm, "text"),
+        );
+    }
+    if clears {
+        page.push_str("cleared\n");
+    }
+    print(&visible_lines(&page))
+}
+
+const EXAMPLE: &str = "\
+While `second-copy` rings, the agent begins no new sessions: whoever acts with its keys besides it would
+be told apart from it by nobody.
+
+EXAMPLE:
+  signet alarms
+  signet alarms clear";

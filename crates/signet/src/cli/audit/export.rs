@@ -1,0 +1,112 @@
+//! `signet audit export`: what was said with one peer, for somebody else to verify.
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use signet_audit::{ExportError, Exported, Span, export};
+use signet_proto::ids::AgentId;
+use signet_proto::time::Timestamp;
+
+use super::{TAMPERED, UNREADABLE, complain, tell};
+use crate::config::Config;
+use crate::home::Home;
+
+/// See `signet audit export --help`.
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// With whom it was said.
+    #[arg(long, value_name = "AGENT-ID")]
+    peer: AgentId,
+    /// The first day (YYYY-MM-DD, UTC) or moment (RFC 3339, UTC).
+    #[arg(long, value_name = "DATE", value_parser = first_moment)]
+    from: Timestamp,
+    /// The last day, or the moment after the last.
+    #[arg(long, value_name = "DATE", value_parser = moment_after)]
+    to: Timestamp,
+    /// A new file for the bundle [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The log, a directory [default: that of this home]
+    #[arg(value_name = "PATH")]
+    log: Option<PathBuf>,
+}
+
+pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> ExitCode {
+    let log = match args.log.map_or_else(|| log_of(home), Ok) {
+        Ok(log) => log,
+        Err(error) => return complain(&error, UNREADABLE),
+    };
+    let span = Span {
+        peer: args.peer,
+        from: args.from,
+        to: args.to,
+    };
+    let exported = match &args.output {
+        Some(path) => write_new(&log, &span, path),
+        None => export(&log, &span, &mut anstream::stdout().lock()),
+    };
+    match exported {
+        Ok(Exported {
+            lines, left_out, ..
+        }) => {
+            tell(&format!("{lines} lines with {}", span.peer));
+            if left_out > 0 {
+                tell(&format!(
+                    "{left_out} lines are newer than the last checkpoint and are not in it: the next comes within a minute"
+                ));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error @ ExportError::DoesNotHold) => complain(&error, TAMPERED),
+        Err(error) => complain(&error, UNREADABLE),
+    }
+}
+
+fn log_of(home: Option<PathBuf>) -> Result<PathBuf, String> {
+    let home = Home::find(home).map_err(|error| error.to_string())?;
+    let config = Config::load(&home).map_err(|error| error.to_string())?;
+    Ok(config.audit_dir)
+}
+
+/// A file that is there already is somebody's, and half a bundle is nobody's.
+fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportError> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let mut out = BufWriter::new(file);
+    let exported = export(log, span, &mut out).and_then(|exported| {
+        out.flush()?;
+        out.get_ref().sync_all()?;
+        Ok(exported)
+    });
+    if exported.is_err() {
+        // It was made above; why there is no bundle is told in any case.
+        let _ = std::fs::remove_file(path);
+    }
+    exported
+}
+
+fn first_moment(text: &str) -> Result<Timestamp, &'static str> {
+    day(text).or_else(|| text.parse().ok()).ok_or(NO_DATE)
+}
+
+fn moment_after(text: &str) -> Result<Timestamp, &'static str> {
+    let after = day(text).map(|day| day.saturating_add(DAY));
+    after.or_else(|| text.parse().ok()).ok_or(NO_DATE)
+}
+
+fn day(text: &str) -> Option<Timestamp> {
+    let is_day = text.len() == "YYYY-MM-DD".len();
+    is_day.then(|| format!("{text}T00:00:00.000Z").parse().ok())?
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const NO_DATE: &str = "not a date; use YYYY-MM-DD, or a time such as 2026-02-01T09:00:00Z";

@@ -1,0 +1,15 @@
+//! The state on disk: what the node remembers, as rows in SQLite, and how far in the log they go.
+//!
+//! ```text
+//! heart ── Snapshot ──▶ journal ── position, durable ──▶ keeper ── changed rows ──▶ state.db
+//! start:   rows of state.db ──▶ Node::restore ──▶ lines of the log behind them ──▶ Node::recall
+//! ```
+//!
+//! The log is the truth, and this is a projection of it: a start that cannot use it reads the whole
+//! log instead and makes it anew. No secret and nothing of tiers 3 and 4 in clear stands in it.
+
+mod keeper;
+mod store;
+
+pub use keeper::{Keeper, Kept, offer};
+pub use store::{StateError, Store};

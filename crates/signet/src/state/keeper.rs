@@ -1,0 +1,83 @@
+//! Writes snapshots down, on a thread of its own: SQLite blocks, and nothing waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use signet_audit::Position;
+use signet_proto::node::Snapshot;
+use tracing::{debug, warn};
+
+use super::Store;
+
+/// A snapshot, and where in the log it was taken.
+pub type Kept = (Box<Snapshot>, Position);
+
+/// The way to the thread, and the thread.
+#[derive(Debug)]
+pub struct Keeper {
+    snapshots: SyncSender<Kept>,
+    rows: Arc<AtomicU64>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(store: Store) -> std::io::Result<Self> {
+        // One may wait while another is written.
+        let (snapshots, waiting) = sync_channel(1);
+        let rows = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&rows);
+        let keep = move || keep(store, &waiting, &counted);
+        let thread = thread::Builder::new().name("state".into()).spawn(keep)?;
+        Ok(Self {
+            snapshots,
+            rows,
+            thread,
+        })
+    }
+
+    /// Where the journal hands over what is durable.
+    pub fn snapshots(&self) -> SyncSender<Kept> {
+        self.snapshots.clone()
+    }
+
+    /// How many rows the newest snapshot had.
+    pub fn rows(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.rows)
+    }
+
+    /// Waits until what was handed over is written. Every other sender must be gone.
+    pub async fn close(self) {
+        drop(self.snapshots);
+        // Without it, the next start only reads more of the log.
+        let _ = tokio::task::spawn_blocking(move || self.thread.join()).await;
+    }
+}
+
+/// Hands a snapshot over, unless two are under way: the next one will say more.
+pub fn offer(snapshots: &SyncSender<Kept>, kept: Kept) {
+    match snapshots.try_send(kept) {
+        Ok(()) => {}
+        Err(TrySendError::Full(_)) => debug!("the state is written already"),
+        Err(TrySendError::Disconnected(_)) => {}
+    }
+}
+
+fn keep(mut store: Store, snapshots: &Receiver<Kept>, counted: &AtomicU64) {
+    while let Ok((snapshot, position)) = snapshots.recv() {
+        let rows = snapshot.rows();
+        counted.store(rows.len() as u64, Ordering::Relaxed);
+        match store.replace(&position, rows) {
+            Ok(changed) => debug!(changed, seq = position.head.seq, "the state is written"),
+            Err(error) => warn!(
+                %error,
+                "the state was not written; the next start reads more of the log instead"
+            ),
+        }
+    }
+}

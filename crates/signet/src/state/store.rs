@@ -1,0 +1,273 @@
+//! The database: one table a kind of row, and where in the log they end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, params};
+use signet_audit::{Head, Position};
+use signet_proto::ids::{AgentId, Digest};
+use signet_proto::node::{ROWS_VERSION, Read, Row, TABLES};
+
+/// The state cannot be used, or not be written. The log has everything.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// There is none yet.
+    #[error("there is no state yet")]
+    Missing,
+    /// Another release wrote it.
+    #[error("the state was written by another release")]
+    OtherVersion,
+    /// Of another agent.
+    #[error("the state is another agent's")]
+    OtherAgent,
+    /// It is no database, or a damaged one.
+    #[error("the state is damaged: {0}")]
+    Damaged(String),
+    /// Its rows go to a line that the log does not have.
+    #[error("the state does not fit the log")]
+    Unfit,
+    /// A row cannot be read.
+    #[error(transparent)]
+    Row(#[from] signet_proto::node::RestoreError),
+    /// The database or the system.
+    #[error("the state in {path}: {what}")]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        what: String,
+    },
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    db: Connection,
+}
+
+impl Store {
+    /// Opens the database in `path`, as [`Store::replace`] left it.
+    ///
+    /// # Errors
+    /// [`StateError::Missing`], [`StateError::Damaged`], [`StateError::OtherVersion`] or
+    /// [`StateError::OtherAgent`]: then [`Store::create`] makes a new one.
+    pub fn open(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
+        if !path.exists() {
+            return Err(StateError::Missing);
+        }
+        let db = Connection::open_with_flags(path, FLAGS).map_err(damaged)?;
+        let store = Self {
+            path: path.to_owned(),
+            db,
+        };
+        let sound: String = store.pragma("PRAGMA quick_check(1)")?;
+        if sound != "ok" {
+            return Err(StateError::Damaged(sound));
+        }
+        let version: u32 = store.pragma("PRAGMA user_version")?;
+        if version != ROWS_VERSION {
+            return Err(StateError::OtherVersion);
+        }
+        if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
+            return Err(StateError::OtherAgent);
+        }
+        store.prepare()?;
+        Ok(store)
+    }
+
+    /// An empty database in `path`, for its owner alone. What is there goes.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn create(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
+        let refused = |what: &dyn std::fmt::Display| StateError::Refused {
+            path: path.to_owned(),
+            what: what.to_string(),
+        };
+        for end in ["", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            match fs::remove_file(PathBuf::from(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(refused(&error));
+                }
+                _ => {}
+            }
+        }
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600);
+        options.open(path).map_err(|error| refused(&error))?;
+        let db = Connection::open_with_flags(path, FLAGS).map_err(|error| refused(&error))?;
+        let store = Self {
+            path: path.to_owned(),
+            db,
+        };
+        store.prepare()?;
+        let mut schema = format!("PRAGMA user_version = {ROWS_VERSION};");
+        for table in TABLES.into_iter().chain([META]) {
+            schema.push_str(&format!(
+                "CREATE TABLE {table} (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+            ));
+        }
+        let made = store.db.execute_batch(&format!("BEGIN; {schema} COMMIT;"));
+        made.and_then(|()| put(&store.db, META, "agent", agent.as_str()))
+            .map_err(|error| refused(&error))?;
+        Ok(store)
+    }
+
+    /// Where in the log the rows end; `None` before the first [`Store::replace`].
+    ///
+    /// # Errors
+    /// [`StateError::Damaged`].
+    pub fn position(&self) -> Result<Option<Position>, StateError> {
+        let mut members = BTreeMap::new();
+        for name in ["file", "offset", "seq", "sha256"] {
+            members.insert(name, self.meta(name)?);
+        }
+        let mut text = |name| members.remove(name).flatten();
+        let (file, offset, seq, hash) = (text("file"), text("offset"), text("seq"), text("sha256"));
+        let (Some(file), Some(offset), Some(seq), Some(hash)) = (file, offset, seq, hash) else {
+            return Ok(None);
+        };
+        let number = |text: &str| {
+            let number = text.parse::<u64>();
+            number.map_err(|_| StateError::Damaged("a position is no number".to_owned()))
+        };
+        let hash = Digest::from_hex(&hash);
+        let hash = hash.map_err(|_| StateError::Damaged("a hash is none".to_owned()))?;
+        let seq = number(&seq)?;
+        Ok(Some(Position {
+            file,
+            offset: number(&offset)?,
+            head: Head { seq, hash },
+        }))
+    }
+
+    /// Every row.
+    ///
+    /// # Errors
+    /// [`StateError::Damaged`].
+    pub fn rows(&self) -> Result<Vec<Read>, StateError> {
+        let mut rows = Vec::new();
+        for table in TABLES {
+            let read = self.table(table)?;
+            rows.extend(
+                read.into_iter()
+                    .map(|(key, value)| (table.to_owned(), key, value)),
+            );
+        }
+        Ok(rows)
+    }
+
+    /// Makes the rows those of a snapshot that ends at `position`: what is the same stays untouched,
+    /// and a crash leaves the rows as they were before or as they are now. Returns how many changed.
+    ///
+    /// # Errors
+    /// When the database or the system refuses; then the rows are as they were.
+    pub fn replace(&mut self, position: &Position, rows: Vec<Row>) -> Result<usize, StateError> {
+        let mut tables: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+        for row in rows {
+            tables
+                .entry(row.table)
+                .or_default()
+                .insert(row.key, row.value);
+        }
+        let path = self.path.clone();
+        let changed = self.db.transaction().and_then(|deal| {
+            let mut changed = 0;
+            for table in TABLES {
+                changed += replace_table(&deal, table, tables.remove(table).unwrap_or_default())?;
+            }
+            let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
+            put(&deal, META, "file", &position.file)?;
+            put(&deal, META, "offset", &position.offset.to_string())?;
+            put(&deal, META, "seq", &seq)?;
+            put(&deal, META, "sha256", &hash)?;
+            deal.commit().map(|()| changed)
+        });
+        changed.map_err(|error| StateError::Refused {
+            path,
+            what: error.to_string(),
+        })
+    }
+
+    /// A crash of the machine may cost the newest rows, never the rest of them: the log goes on from
+    /// where they end.
+    fn prepare(&self) -> Result<(), StateError> {
+        let mode: String = self.pragma("PRAGMA journal_mode = WAL")?;
+        let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST;";
+        if mode != "wal" {
+            return Err(StateError::Damaged(format!("journal mode {mode}")));
+        }
+        self.db.execute_batch(pragmas).map_err(damaged)
+    }
+
+    fn pragma<T: rusqlite::types::FromSql>(&self, pragma: &str) -> Result<T, StateError> {
+        self.db
+            .query_row(pragma, [], |row| row.get(0))
+            .map_err(damaged)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<String>, StateError> {
+        let query = format!("SELECT value FROM {META} WHERE key = ?1");
+        let found = self.db.query_row(&query, params![name], |row| row.get(0));
+        found.optional().map_err(damaged)
+    }
+
+    fn table(&self, table: &str) -> Result<Vec<(String, String)>, StateError> {
+        let query = format!("SELECT key, value FROM {table} ORDER BY key");
+        let mut query = self.db.prepare(&query).map_err(damaged)?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows = rows.map_err(damaged)?;
+        rows.collect::<Result<_, _>>().map_err(damaged)
+    }
+}
+
+fn replace_table(
+    deal: &Transaction<'_>,
+    table: &str,
+    mut rows: BTreeMap<String, String>,
+) -> rusqlite::Result<usize> {
+    let mut gone = Vec::new();
+    {
+        let mut query = deal.prepare(&format!("SELECT key, value FROM {table}"))?;
+        let mut known = query.query([])?;
+        while let Some(row) = known.next()? {
+            let (key, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+            match rows.get(key) {
+                Some(wanted) if wanted == value => drop(rows.remove(key)),
+                Some(_) => {}
+                None => gone.push(key.to_owned()),
+            }
+        }
+    }
+    let mut remove = deal.prepare(&format!("DELETE FROM {table} WHERE key = ?1"))?;
+    for key in &gone {
+        remove.execute(params![key])?;
+    }
+    for (key, value) in &rows {
+        put(deal, table, key, value)?;
+    }
+    Ok(gone.len() + rows.len())
+}
+
+fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result<()> {
+    let insert = format!("INSERT OR REPLACE INTO {table} (key, value) VALUES (?1, ?2)");
+    db.prepare_cached(&insert)?
+        .execute(params![key, value])
+        .map(drop)
+}
+
+fn damaged(error: rusqlite::Error) -> StateError {
+    StateError::Damaged(error.to_string())
+}
+
+/// About the rows themselves.
+const META: &str = "meta";
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);

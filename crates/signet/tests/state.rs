@@ -1,0 +1,144 @@
+//! The state beside the log: lost, damaged, behind or of another log, it is made again, and what the
+//! daemon remembers is the same.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod house;
+
+use std::fs;
+use std::path::PathBuf;
+
+use house::{Home, House};
+use serde_json::{Value, json};
+
+fn state(home: &Home) -> PathBuf {
+    home.dir.join("state.db")
+}
+
+/// Alice and Bob have talked, and something waits at each.
+fn talked() -> (House, Home, Home) {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    for number in 0..5 {
+        tell(&alice, &bob, number);
+    }
+    (house, alice, bob)
+}
+
+fn tell(from: &Home, to: &Home, number: u64) {
+    from.send(to, "notification", &json!({ "number": number }))
+        .unwrap();
+    house::eventually("the message to arrive", || {
+        let here = inbox(to)
+            .into_iter()
+            .any(|item| item["body"]["number"] == number);
+        here.then_some(())
+    });
+}
+
+fn inbox(home: &Home) -> Vec<Value> {
+    home.inbox()
+}
+
+/// Every file of a log and its checkpoints.
+fn log_of(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = fs::read_dir(home.dir.join("audit").join(&home.agent)).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    files
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+fn rebuilt(home: &Home) -> Vec<String> {
+    let lines = home.walk();
+    let rebuilt = lines.iter().filter(|line| line["kind"] == "rebuilt");
+    rebuilt.map(|line| line["cause"].to_string()).collect()
+}
+
+#[test]
+fn a_clean_stop_leaves_rows_that_say_what_the_log_says() {
+    let (_house, alice, mut bob) = talked();
+    bob.stop();
+    assert!(bob.done(&["state", "compare"]).contains("row by row"));
+    let made = bob.done(&["state", "rebuild"]);
+    assert!(made.contains("rows"), "{made}");
+    assert!(bob.done(&["state", "compare"]).contains("row by row"));
+    bob.start();
+    assert_eq!(inbox(&bob).len(), 5);
+    assert_eq!(rebuilt(&bob), Vec::<String>::new(), "nothing was lost");
+    drop(alice);
+}
+
+#[test]
+fn killed_at_any_time_the_state_is_behind_and_catches_up_from_the_log() {
+    let (_house, alice, mut bob) = talked();
+    bob.stop();
+    bob.start();
+    tell(&alice, &bob, 5);
+    bob.kill();
+    assert!(bob.done(&["state", "compare"]).contains("row by row"));
+    bob.start();
+    assert_eq!(inbox(&bob).len(), 6);
+    assert_eq!(rebuilt(&bob), Vec::<String>::new());
+}
+
+#[test]
+fn a_lost_or_damaged_state_is_made_again_by_itself_and_a_line_says_so() {
+    let (_house, alice, mut bob) = talked();
+    bob.stop();
+    let whole = fs::read(state(&bob)).unwrap();
+    let middle = whole.len() / 2;
+    let mut torn = whole.clone();
+    torn.truncate(middle);
+    let mut scribbled = whole.clone();
+    scribbled[4096..middle].fill(0x5a);
+    let mut damages = vec![None, Some(Vec::new()), Some(b"no database".to_vec())];
+    damages.extend([Some(torn), Some(scribbled)]);
+    for (number, damage) in damages.into_iter().enumerate() {
+        match damage {
+            None => fs::remove_file(state(&bob)).unwrap(),
+            Some(bytes) => fs::write(state(&bob), bytes).unwrap(),
+        }
+        bob.start();
+        assert_eq!(inbox(&bob).len(), 5, "{number}");
+        let said = rebuilt(&bob);
+        assert_eq!(said.len(), number + 1, "{said:?}");
+        alice.ping(&bob);
+        bob.stop();
+        assert!(bob.done(&["state", "compare"]).contains("row by row"));
+    }
+}
+
+/// The rows of a longer log say of messages what this log does not know: they are not believed.
+#[test]
+fn the_state_of_a_log_that_was_put_back_is_not_believed() {
+    let (_house, alice, mut bob) = talked();
+    bob.stop();
+    let (old_log, old_state) = (log_of(&bob), fs::read(state(&bob)).unwrap());
+    bob.start();
+    tell(&alice, &bob, 5);
+    bob.stop();
+    let new_state = fs::read(state(&bob)).unwrap();
+    assert_ne!(old_state, new_state);
+    for (path, bytes) in old_log {
+        fs::write(path, bytes).unwrap();
+    }
+    let failed = bob.fails(1, &["state", "compare"]);
+    assert!(failed.contains("does not fit the log"), "{failed}");
+    bob.start();
+    assert_eq!(rebuilt(&bob).len(), 1);
+}
+
+#[test]
+fn the_state_is_its_owners_alone_and_holds_no_words_of_sealed_messages() {
+    use std::os::unix::fs::MetadataExt as _;
+    let (_house, _alice, mut bob) = talked();
+    bob.stop();
+    assert_eq!(fs::metadata(state(&bob)).unwrap().mode() & 0o077, 0);
+}
