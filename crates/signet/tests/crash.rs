@@ -18,7 +18,7 @@ use std::time::Duration;
 use house::bus::{Sender, Watch};
 use house::log::unfinished;
 use house::pen::{Pen, with};
-use house::traffic::{finish, nothing_without_a_line, receipts_hold, settle};
+use house::traffic::{finish, nothing_without_a_line, receipts_hold, receipts_taken_hold, settle};
 use house::{Home, House};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn kill_during_traffic(seed: u64, kills: u64) {
     let mut house = House::with_jetstream();
     let (alice, bob) = house.alice_and_bob_with_mailboxes();
     alice.ping(&bob);
-    let watch = Watch::new(&house);
+    let watch = Watch::at(&house, &["agent.*.inbox".to_owned()]);
     let pair = [RwLock::new(alice), RwLock::new(bob)];
     let over = AtomicBool::new(false);
     let sent = AtomicU64::new(0);
@@ -76,8 +76,10 @@ fn kill_during_traffic(seed: u64, kills: u64) {
         home.done(&["audit", "verify", log.to_str().unwrap()]);
         receipts_hold(&watch, home);
     }
+    let receipts = receipts_taken_hold(&alice, &bob) + receipts_taken_hold(&bob, &alice);
+    assert!(receipts > 0);
     println!(
-        "seed {seed}: {kills} kills, {broker_kills} of them of the broker, {} messages sent, {} and {} lines",
+        "seed {seed}: {kills} kills, {broker_kills} of them of the broker, {receipts} receipts hold, {} messages sent, {} and {} lines",
         sent.load(Ordering::Relaxed),
         alice.walk().len(),
         bob.walk().len()
