@@ -10,6 +10,7 @@
 //! ```
 
 mod read;
+mod report;
 mod select;
 
 use std::collections::BTreeSet;
@@ -30,8 +31,8 @@ use crate::read::{RawLine, RawLines};
 use crate::record::Line;
 use crate::verify::{log_files, verify};
 
-pub use read::BundleReport;
 pub(crate) use read::{is_bundle, verify_bundle};
+pub use report::BundleReport;
 use select::{Selection, Wanted};
 
 /// What a bundle is about.

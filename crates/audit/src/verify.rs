@@ -12,8 +12,10 @@ mod authority;
 mod examine;
 mod month;
 mod parallel;
+mod prove;
 mod report;
 mod walk;
+mod wave;
 mod witness;
 
 use std::collections::{BTreeMap, HashSet};

@@ -17,9 +17,10 @@ use household::net::{Net, message_of};
 use household::people::remembered;
 use household::{Agent, alice_and_bob, at};
 use signet_proto::draft::LONGEST_LIFE;
+use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Content, Sending, State};
+use signet_proto::node::{Content, Effect, Notice, Sending, State};
 use signet_proto::reject::Reason;
 use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
@@ -40,15 +41,6 @@ fn notification(life: Duration) -> Sending {
         life: Some(life),
         ..Content::default()
     })
-}
-
-fn slot(hash: Digest) -> Slot {
-    let (signed_at, refused) = (Timestamp::from_millis(0), None);
-    Slot {
-        hash,
-        signed_at,
-        refused,
-    }
 }
 
 #[test]
@@ -157,10 +149,18 @@ fn hash(n: u64) -> Digest {
     Digest::of(&[&n.to_be_bytes()])
 }
 
+fn slot(n: u64) -> Slot {
+    Slot {
+        hash: hash(n),
+        signed_at: Timestamp::from_millis(0),
+        refused: None,
+    }
+}
+
 #[test]
 fn a_number_seen_twice_is_told_though_the_floor_had_passed_it() {
     let mut window = Window::default();
-    window.record(1, slot(hash(1)));
+    window.record(1, slot(1));
     window.take_floor(Some(2), &[]);
     window.note_reuse(1);
     window.take_floor(Some(2), &[]);
@@ -171,7 +171,7 @@ fn a_number_seen_twice_is_told_though_the_floor_had_passed_it() {
 #[test]
 fn a_peer_that_was_put_back_hears_of_refusals_below_its_former_floor() {
     let mut window = Window::default();
-    window.record(1, slot(hash(1)));
+    window.record(1, slot(1));
     window.take_floor(Some(9), &[(2, 8)]);
     window.take_floor(Some(9), &[]);
     assert_eq!((window.through(), window.receipt().except.len()), (8, 0));
@@ -184,7 +184,7 @@ fn a_peer_that_was_put_back_hears_of_refusals_below_its_former_floor() {
 #[test]
 fn what_was_told_to_be_missing_is_not_taken_later() {
     let mut window = Window::default();
-    window.record(2, slot(hash(2)));
+    window.record(2, slot(2));
     window.take_floor(Some(2), &[(1, 1)]);
     assert_eq!(window.receipt().except[0].1.reason, "missing");
     assert_eq!(window.admit(1, hash(1)), Err(Reason::Expired));
@@ -209,4 +209,54 @@ fn a_receipt_that_does_not_fit_still_says_what_was_given_up() {
     let name = net.send(0, 1, notification(LONGEST_LIFE));
     net.run_for(600_000);
     assert_eq!(state(&net, name), Some(State::Received));
+}
+
+fn told(net: &Net) -> Vec<&Notice> {
+    let effects = net.effects.iter();
+    let notices = effects.filter_map(|(_, effect)| match effect {
+        Effect::Notice(notice) => Some(notice.as_ref()),
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn an_announce_that_waited_in_a_mailbox_rings_no_alarm_of_clocks() {
+    let (alice, bob) = alice_and_bob();
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.cut = Some((0, 1));
+    net.ask(0, 1);
+    let announce = net.sent[0].2.clone();
+    net.agents[1].node.handle_disconnected();
+    for late in [100_000, 2 * HOUR] {
+        net.now = late;
+        let at = net.at(1);
+        let effects = net.agents[1].hear(at, &announce);
+        net.perform(1, effects);
+    }
+    assert!(told(&net).is_empty());
+}
+
+#[test]
+fn clocks_minutes_apart_are_named_by_both_and_called_no_second_copy() {
+    for apart in [92_000, 251_000, HOUR] {
+        let (alice, bob) = alice_and_bob();
+        let mut net = Net::new(vec![alice, bob], 1);
+        net.skew = vec![0, apart];
+        net.delay = 40_000;
+        for _ in 0..4 {
+            net.ask(0, 1);
+            net.run_for(HOUR);
+        }
+        let both = net.agents.iter().all(|agent| {
+            let mut log = agent.log.iter();
+            log.any(|(_, entry)| matches!(entry, Entry::Clock { .. }))
+        });
+        assert!(both, "{apart}");
+        let others = told(&net);
+        let others = others
+            .iter()
+            .filter(|notice| !matches!(notice, Notice::Clock { .. }));
+        assert_eq!(others.count(), 0, "{apart}");
+    }
 }

@@ -313,7 +313,7 @@ fn every_line_of_a_log_fits_its_schema() {
     }
     let all = [
         "alarm", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole", "message",
-        "outcome", "trust",
+        "outcome", "rebuilt", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
 }

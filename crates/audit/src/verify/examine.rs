@@ -6,15 +6,9 @@ use signet_proto::keys::VerifyKey;
 
 use super::Depth;
 use super::agreement::forged_member;
+use super::wave::Raw;
 use crate::merkle;
 use crate::record::{Frame, Line, Mark, RecordError};
-
-/// A line, and where in its file it stands, from 1.
-pub(super) struct Raw {
-    pub(super) place: u64,
-    /// `None` when it was too long to be read.
-    pub(super) bytes: Option<Vec<u8>>,
-}
 
 /// What a line alone shows.
 pub(super) struct Examined {

@@ -206,6 +206,7 @@ impl LogReport {
         };
         let peers: Vec<String> = self.witnesses.iter().map(seen).collect();
         match peers.is_empty() {
+            true if self.links_only => format!("{own}, and what peers logged not looked at"),
             false => format!("{own}, and {}", peers.join(", and ")),
             true if self.proven.is_some() => format!(
                 "{own}, and by no peer's head: an older state of it, or another version, would look the same"

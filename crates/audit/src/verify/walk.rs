@@ -2,19 +2,18 @@
 //! their order between.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, Verdict};
 use signet_proto::envelope::Message;
-use signet_proto::ids::{AgentId, Digest};
+use signet_proto::ids::Digest;
 
-use super::agreement::contradictions;
-use super::authority::{Authority, forgery};
-use super::examine::{Content, Examined, Raw, examine};
+use super::authority::Authority;
+use super::examine::{Content, Examined, examine};
 use super::month::Month;
 use super::parallel;
+use super::prove::{Followed, Proof, Work, prove};
 use super::report::{Fault, LogReport};
+use super::wave::{Raw, take_wave};
 use super::witness::{Recent, Seen, Testimony};
 use super::{Depth, Progress};
 use crate::chain::{Head, Tip};
@@ -39,33 +38,6 @@ pub(super) struct Walk<'a, 'p> {
     month: Month,
     recent: Recent,
     testimony: Option<Testimony>,
-}
-
-/// What is known of a line when it was followed, and what is left to prove.
-struct Followed {
-    place: u64,
-    seq: Option<u64>,
-    hash: Digest,
-    misfit: bool,
-    faults: Vec<String>,
-    work: Work,
-}
-
-enum Work {
-    /// A line that could not be read.
-    Unreadable,
-    /// Nothing of it is left to prove.
-    None,
-    /// What it says of a message has to agree with the message.
-    Verdict(Box<Verdict>, Option<Arc<Certificate>>, Option<AgentId>),
-}
-
-/// A verdict proven.
-enum Proof {
-    None,
-    Skipped,
-    Uncertified,
-    Signed(Arc<Message>, Direction),
 }
 
 impl<'a, 'p> Walk<'a, 'p> {
@@ -421,53 +393,3 @@ impl<'a, 'p> Walk<'a, 'p> {
         });
     }
 }
-
-/// Proves what does not depend on any other line any more.
-fn prove(mut line: Followed) -> (Followed, Proof) {
-    let Work::Verdict(verdict, certificate, me) = std::mem::replace(&mut line.work, Work::None)
-    else {
-        return (line, Proof::None);
-    };
-    let found = contradictions(&verdict, me.as_ref());
-    line.faults.extend(found.into_iter().map(str::to_owned));
-    let Evidence::Whole(message) = verdict.evidence else {
-        return (line, Proof::Skipped);
-    };
-    let Some(certificate) = certificate else {
-        return (line, Proof::Uncertified);
-    };
-    match forgery(&certificate, &message) {
-        Some(what) => {
-            line.faults.push(what.to_owned());
-            (line, Proof::None)
-        }
-        None => (line, Proof::Signed(message, verdict.direction)),
-    }
-}
-
-/// The next lines of a file, and what ends them when the file does.
-fn take_wave(lines: &mut RawLines) -> Result<(Vec<Raw>, Option<RawLine>), LogError> {
-    let (mut wave, mut bytes) = (Vec::new(), 0);
-    let most = WAVE * parallel::workers();
-    while bytes < most {
-        let bytes_of_line = match lines.next_line()? {
-            RawLine::Whole(line) => {
-                bytes += line.len();
-                Some(line)
-            }
-            RawLine::TooLong => None,
-            end => return Ok((wave, Some(end))),
-        };
-        bytes += LEAST;
-        wave.push(Raw {
-            place: lines.number,
-            bytes: bytes_of_line,
-        });
-    }
-    Ok((wave, None))
-}
-
-/// Bytes that are read for each core before they are proven.
-const WAVE: usize = 512 * 1024;
-/// What a line costs at least, in bytes.
-const LEAST: usize = 64;

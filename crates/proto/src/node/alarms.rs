@@ -124,9 +124,12 @@ impl Node {
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.link(&headers.agent_id);
         let announced = link.and_then(|link| link.announced);
-        let reach = FLIGHT_LIFE + CLOCK_TOLERANCE;
+        // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
+        let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
-        if answers && !ours && self.is_younger(headers.timestamp) {
+        // Under another clock its time says nothing.
+        let clocks = link.is_some_and(|link| link.clock_noted.is_some());
+        if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();
             self.ring(at, &peer, Alarm::SecondCopy, outcome);
         }
@@ -199,6 +202,26 @@ impl Node {
         }
     }
 
+    /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
+    /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
+    /// and none waited for us, or when one after the other is late.
+    pub(super) fn suspect_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
+        let signed_at = flight.headers.timestamp;
+        if signed_at > at.now.saturating_add(CLOCK_TOLERANCE) {
+            return self.note_clock(at, flight, outcome);
+        }
+        let (age, drained) = (at.now.since(signed_at), self.drained);
+        let link = self.link_mut(&flight.headers.agent_id);
+        if age <= CLOCK_TOLERANCE {
+            link.late = None;
+        } else if drained && link.late != Some(signed_at) {
+            let again = link.late.replace(signed_at).is_some();
+            if again || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
+                self.note_clock(at, flight, outcome);
+            }
+        }
+    }
+
     /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
     /// as for a fast one.
     pub(super) fn note_clock(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
@@ -230,7 +253,9 @@ impl Link {
         let Some(newest) = sessions.next() else {
             return false;
         };
+        // One in which the peer never spoke it has perhaps refused, for its time or for a crash.
         let alike = sessions
+            .filter(|old| old.confirmed)
             .take_while(|old| now.is_within(HOUR, old.began.min(now)) && old.has_terms_of(newest));
         alike.count() + 1 >= SESSIONS
     }

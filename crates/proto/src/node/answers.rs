@@ -154,7 +154,7 @@ impl Node {
     /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
     /// peer our time; at most one in five minutes.
     fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        self.note_clock(at, message, outcome);
+        self.suspect_clock(at, message, outcome);
         let peer = message.headers.agent_id.clone();
         let link = self.link_mut(&peer);
         let lately = link

@@ -51,14 +51,17 @@ impl Node {
         let peer = flight.headers.agent_id.clone();
         match method {
             Method::Announce => {
-                self.note_clock(at, flight, outcome);
+                self.suspect_clock(at, flight, outcome);
                 self.send_verify(at, &peer, outcome);
             }
             Method::Verify => match self.link(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => self.send_capability(at, &peer, outcome),
                 _ => self.refuse_drafts(at, &peer, Reason::VersionUnsupported, outcome),
             },
-            Method::Capability => self.send_trust(at, &peer, outcome),
+            Method::Capability => {
+                self.suspect_clock(at, flight, outcome);
+                self.send_trust(at, &peer, outcome);
+            }
             _ => match self.link(&peer).and_then(|link| link.sessions.last()) {
                 Some(session) if session.answers_flight(flight) => {
                     let id = session.id;

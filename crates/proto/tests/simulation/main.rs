@@ -18,6 +18,7 @@ mod faults;
 mod household;
 mod index;
 mod invariants;
+mod limits;
 mod mood;
 mod restored;
 mod runs;

@@ -12,6 +12,9 @@ use crate::cast::NAMES;
 use crate::note;
 use crate::world::{Event, Sent, World};
 
+/// How many messages somebody reads at once.
+const AT_ONCE: usize = 40;
+
 impl World {
     pub fn act(&mut self) {
         let count = self.agents.len() as u64;
@@ -92,8 +95,9 @@ impl World {
             self.agents[who].project(self.now);
         }
         let node = self.agents[who].node.as_ref().unwrap();
-        let waiting: Vec<_> = node.inbox().after(0).map(|item| item.message).collect();
-        let mut left = false;
+        let waiting = node.inbox().after(0).map(|item| item.message);
+        let waiting: Vec<_> = waiting.take(AT_ONCE).collect();
+        let mut left = waiting.len() == AT_ONCE;
         for message in waiting {
             if !self.agents[who].index.accepted.contains(&message.hash()) || self.dice.percent(20) {
                 left = true;

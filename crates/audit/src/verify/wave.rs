@@ -1,0 +1,39 @@
+//! The lines of a file in waves: as many at a time as every core can be given, and no more in memory.
+
+use super::parallel;
+use crate::error::LogError;
+use crate::read::{RawLine, RawLines};
+
+/// A line, and where in its file it stands, from 1.
+pub(super) struct Raw {
+    pub(super) place: u64,
+    /// `None` when it was too long to be read.
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+/// The next lines of a file, and what ends them when the file does.
+pub(super) fn take_wave(lines: &mut RawLines) -> Result<(Vec<Raw>, Option<RawLine>), LogError> {
+    let (mut wave, mut bytes) = (Vec::new(), 0);
+    let most = WAVE * parallel::workers();
+    while bytes < most {
+        let bytes_of_line = match lines.next_line()? {
+            RawLine::Whole(line) => {
+                bytes += line.len();
+                Some(line)
+            }
+            RawLine::TooLong => None,
+            end => return Ok((wave, Some(end))),
+        };
+        bytes += LEAST;
+        wave.push(Raw {
+            place: lines.number,
+            bytes: bytes_of_line,
+        });
+    }
+    Ok((wave, None))
+}
+
+/// Bytes that are read for each core before they are proven.
+const WAVE: usize = 512 * 1024;
+/// What a line costs at least, in bytes.
+const LEAST: usize = 64;
