@@ -218,14 +218,8 @@ fn lasting(out: Outgoing) -> Outgoing {
         State::Published => State::Queued,
         state => state,
     };
-    // Since when a draft waits does not stand in its row.
-    let since = match out.place {
-        Some(_) => out.since,
-        None => out.expires.unwrap_or(out.since),
-    };
     Outgoing {
         state,
-        since,
         stored: false,
         ..out
     }
