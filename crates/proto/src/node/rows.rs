@@ -53,7 +53,7 @@ pub struct Row {
 
 /// Every table.
 pub const TABLES: [&str; 21] = [
-    HALVES,
+    PASSING,
     NODE,
     PRINCIPALS,
     PEERS,
@@ -84,9 +84,10 @@ const REVOCATIONS: &str = "revocations";
 const STRANGERS: &str = "strangers";
 const ALARMS: &str = "alarms";
 const LINKS: &str = "links";
-/// Handshakes of ours that are under way: every start drops them, but the lines behind the rows may end
-/// one in a session.
-const HALVES: &str = "halves";
+/// What a node that lived and one that was told its log need not agree on: handshakes of ours that are
+/// under way, which every start drops, though the lines behind the rows may end one in a session; and
+/// the time of the last line.
+const PASSING: &str = "passing";
 const SESSIONS: &str = "sessions";
 const WINDOWS: &str = "windows";
 const OUTBOX: &str = "outbox";
@@ -122,7 +123,6 @@ pub struct Snapshot {
 struct Lone {
     #[serde(with = "crate::stored")]
     recorded: Option<Certificate>,
-    written: Timestamp,
     arrivals: u64,
     pausing: Pausing,
 }
@@ -187,6 +187,7 @@ impl Snapshot {
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Rows(Vec::new());
         rows.put(NODE, "node", &self.lone());
+        rows.put(PASSING, "written", &self.written);
         self.put_trust(&mut rows);
         for (peer, link) in &self.links {
             self.put_link(peer, link, &mut rows);
@@ -210,7 +211,6 @@ impl Snapshot {
     fn lone(&self) -> Lone {
         Lone {
             recorded: self.recorded.clone(),
-            written: self.written,
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
         }
@@ -247,7 +247,7 @@ impl Snapshot {
     fn put_link(&self, peer: &AgentId, link: &Link, rows: &mut Rows) {
         let (half, held) = link.handshake.halves(self.now);
         if !half.is_idle() {
-            rows.put(HALVES, peer.as_str(), &half);
+            rows.put(PASSING, &format!("half {peer}"), &half);
         }
         let row = LinkRow {
             handshake: held,
@@ -336,11 +336,11 @@ impl Rows {
 }
 
 /// The rows of one snapshot that another has not, and the other way round: for tests and for repair.
-/// What every start drops makes no difference.
+/// What passes makes no difference.
 pub fn differences(ours: &[Row], theirs: &[Row]) -> Vec<Row> {
     let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
         (ours.iter().collect(), theirs.iter().collect());
     let differ = ours.symmetric_difference(&theirs);
-    let differ = differ.filter(|row| row.table != HALVES);
+    let differ = differ.filter(|row| row.table != PASSING);
     differ.map(|row| (*row).clone()).collect()
 }

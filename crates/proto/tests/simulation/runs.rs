@@ -129,7 +129,10 @@ fn every_rule_that_is_broken_on_purpose_is_noticed() {
         (Sabotage::EffectsFirst, "without a line"),
         (Sabotage::ReceiptsFirst, "without a line"),
         (Sabotage::WindowForgotten, ""),
-        (Sabotage::NumbersForgotten, "message-id-reuse"),
+        (
+            Sabotage::NumbersForgotten,
+            "a sequence number was used twice",
+        ),
         (Sabotage::InboxForgotten, "again"),
         (Sabotage::SignedAnew, "message-id-reuse"),
         (Sabotage::DiskLies, "refuses what an honest agent sent"),

@@ -125,9 +125,8 @@ impl Node {
             link.greets = row.greets;
             link.trail = row.trail;
         }
-        for (key, half) in tables.take::<Handshake>(HALVES)? {
-            let link = self.link_mut(&tables.parse(HALVES, &key, &key)?);
-            link.handshake = half;
+        for (key, value) in tables.take::<Value>(PASSING)? {
+            self.take_passing(tables, &key, value)?;
         }
         self.take_sessions(tables)?;
         let mut drafts = tables.take::<DraftRow>(DRAFTS)?;
@@ -162,6 +161,18 @@ impl Node {
             let link = self.link_mut(&tables.parse(FATES, &key, peer)?);
             link.fates.put(since, id, state);
         }
+        Ok(())
+    }
+
+    fn take_passing(&mut self, tables: &Tables, key: &str, value: Value) -> Restored {
+        let unread = |_| fault(PASSING, key);
+        if key == "written" {
+            self.written = serde_json::from_value(value).map_err(unread)?;
+            return Ok(());
+        }
+        let [_, peer] = tables.parts(PASSING, key)?;
+        let half = serde_json::from_value(value).map_err(unread)?;
+        self.link_mut(&tables.parse(PASSING, key, peer)?).handshake = half;
         Ok(())
     }
 
@@ -211,7 +222,7 @@ impl Node {
     fn take_inbox(&mut self, tables: &mut Tables) -> Restored {
         let mut lone = tables.take::<Lone>(NODE)?;
         let (_, lone) = lone.pop().ok_or_else(|| fault(NODE, "node"))?;
-        (self.recorded, self.written) = (lone.recorded, lone.written);
+        self.recorded = lone.recorded;
         self.pausing = lone.pausing;
         for (key, value) in tables.take::<Value>(INBOX)? {
             let number = tables.parse(INBOX, &key, &key)?;
