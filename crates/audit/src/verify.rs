@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) use agreement::{contradictions, forged_member};
+pub(crate) use agreement::{contradictions, forged_member, prove_parties};
 pub(crate) use authority::{Authority, forgery};
 pub(crate) use examine::broken_chain;
 pub use report::{Fault, LogReport, Report, Witness};

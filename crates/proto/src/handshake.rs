@@ -214,14 +214,15 @@ impl Handshake {
         }
     }
 
-    /// Whether it lasted too long, looked at or not.
-    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+    /// The initiator's half, which every start drops, and the responder's, unless it is over. One of
+    /// the two is idle.
+    pub(crate) fn halves(&self, now: Timestamp) -> (Self, Self) {
         match self {
-            Self::Idle => true,
-            Self::Granting(_) => false,
-            Self::AwaitVerify(state) => state.retry.is_over(now),
-            Self::AwaitTrust(state) => state.retry.is_over(now),
-            Self::AwaitCapability(state) => now >= state.since.saturating_add(HALF_OPEN),
+            Self::AwaitVerify(_) | Self::AwaitTrust(_) => (self.clone(), Self::Idle),
+            Self::AwaitCapability(state) if now >= state.since.saturating_add(HALF_OPEN) => {
+                (Self::Idle, Self::Idle)
+            }
+            _ => (Self::Idle, self.clone()),
         }
     }
 

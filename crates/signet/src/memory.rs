@@ -75,9 +75,9 @@ impl Memory {
             Err(fault) => {
                 let keys = Keys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config)?;
-                // A log that has just begun has no state yet.
-                let lost = !matches!(fault, StateError::Missing) || past.1 > FIRST_LINES;
-                let cause = format!("{fault}; made again from {} lines of the log", past.1);
+                // An agent that has never run has no state yet.
+                let lost = !matches!(fault, StateError::Missing) || past.has_run;
+                let cause = format!("{fault}; made again from {} lines of the log", past.told);
                 if lost {
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt { cause })?;
@@ -86,7 +86,7 @@ impl Memory {
                 past
             }
         };
-        let (node, told) = past;
+        let Past { node, told, .. } = past;
         let store = Store::open(&path, &config.agent.agent);
         let store = store.or_else(|_| Store::create(&path, &config.agent.agent))?;
         Ok(Self {
@@ -106,7 +106,7 @@ impl Memory {
         let now = clock::now();
         let keys = Keys::settle(lock, &config.agent, now)?;
         let log = open_log(lock, config, &keys, now)?;
-        let (node, told) = recall_all(keys, config)?;
+        let Past { node, told, .. } = recall_all(keys, config)?;
         let rows = node.snapshot(now).rows();
         let count = rows.len();
         let mut store = Store::create(&lock.home().state_file(), &config.agent.agent)?;
@@ -122,11 +122,11 @@ impl Memory {
     pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
         let now = clock::now();
         let keys = || Keys::settle(lock, &config.agent, now);
-        let (kept, _) = recall_from(&lock.home().state_file(), keys()?, config)?;
-        let (told, _) = recall_all(keys()?, config)?;
+        let kept = recall_from(&lock.home().state_file(), keys()?, config)?;
+        let told = recall_all(keys()?, config)?;
         Ok(differences(
-            &kept.snapshot(now).rows(),
-            &told.snapshot(now).rows(),
+            &kept.node.snapshot(now).rows(),
+            &told.node.snapshot(now).rows(),
         ))
     }
 
@@ -165,8 +165,14 @@ fn open_log(
     Ok(log)
 }
 
-/// A node, and how many lines it was told.
-type Past = (Node, u64);
+/// A node that was told its past.
+struct Past {
+    node: Node,
+    /// How many lines it was told.
+    told: u64,
+    /// Whether one of them is a message.
+    has_run: bool,
+}
 
 fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
     let identity = keys.into_identity(config.agent.layers);
@@ -199,7 +205,7 @@ fn recall(
     lines: impl Iterator<Item = Result<Line, LogError>>,
     config: &Config,
 ) -> Result<Past, MemoryError> {
-    let mut told = 0;
+    let (mut told, mut has_run) = (0, false);
     for line in lines {
         let line = line?;
         if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -209,12 +215,14 @@ fn recall(
             return Err(MemoryError::OtherAgent { found, expected });
         }
         if let Some(entry) = &line.entry {
+            has_run |= matches!(entry, Entry::Message(_));
             node.recall(line.ts, entry);
         }
         told += 1;
     }
-    Ok((node, told))
+    Ok(Past {
+        node,
+        told,
+        has_run,
+    })
 }
-
-/// A log of so few lines has just begun: its agent has never run.
-const FIRST_LINES: u64 = 16;

@@ -57,9 +57,16 @@ impl Side {
         let certificate = request.sign(&key(&format!("{name}'s root"))).unwrap();
         let dir = home.join(name);
         let genesis = Entry::Genesis(certificate.clone());
-        let keys = CheckpointKeys::new(home.join(format!("{name}-keys")), || Ok(Zeroizing::new([5; 32])));
+        let keys = CheckpointKeys::new(home.join(format!("{name}-keys")), || {
+            Ok(Zeroizing::new([5; 32]))
+        });
         let log = Log::open_with(&dir, second(0), &genesis, keys).unwrap();
-        Self { name, dir, certificate, log }
+        Self {
+            name,
+            dir,
+            certificate,
+            log,
+        }
     }
 
     fn write(&mut self, number: u64, entry: &Entry) {
@@ -68,7 +75,10 @@ impl Side {
     }
 
     fn trust(&mut self, peer: &Self) {
-        self.write(0, &Entry::Trust(TrustChange::Bound, peer.certificate.clone()));
+        self.write(
+            0,
+            &Entry::Trust(TrustChange::Bound, peer.certificate.clone()),
+        );
     }
 
     fn message(&self, to: &Self, number: u64) -> Message {
@@ -142,7 +152,10 @@ fn verification_with_a_peer_says_by_whose_head_and_draws_no_bar_into_a_pipe() {
     assert_eq!(text(&done.stderr), "");
     assert!(said.contains("by its own checkpoints up to seq 12, and by the heads that agent-bob-001 logged up to seq 10"), "{said}");
     let links = text(&signet(&["audit", "verify", "--links", alice]).stdout);
-    assert!(links.contains("signatures not looked at; proven by its own checkpoints up to seq 12"), "{links}");
+    assert!(
+        links.contains("signatures not looked at; proven by its own checkpoints up to seq 12"),
+        "{links}"
+    );
 }
 
 #[test]
@@ -155,22 +168,48 @@ fn two_logs_that_agree_and_two_that_do_not() {
     };
     let done = reconcile(&[]);
     assert_eq!(done.status.code(), Some(0));
-    assert!(text(&done.stdout).contains("agree: 10 messages stand in both logs"), "{}", text(&done.stdout));
+    assert!(
+        text(&done.stdout).contains("agree: 10 messages stand in both logs"),
+        "{}",
+        text(&done.stdout)
+    );
     // Alice goes back to the state of her first lines.
     let file = alice.join("inter-agent-2026-02.jsonl");
-    let kept: String = std::fs::read_to_string(&file).unwrap().split_inclusive('\n').take(1).collect();
+    let kept: String = std::fs::read_to_string(&file)
+        .unwrap()
+        .split_inclusive('\n')
+        .take(1)
+        .collect();
     std::fs::write(&file, kept).unwrap();
     std::fs::remove_file(alice.join("inter-agent-2026-02.checkpoints")).unwrap();
     let done = reconcile(&["--json"]);
     assert_eq!(done.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(report["agrees"], false);
-    let kinds: Vec<&str> = report["contradictions"].as_array().unwrap().iter().map(|found| found["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds.iter().filter(|kind| **kind == "never-sent").count(), 5, "{kinds:?}");
+    let kinds: Vec<&str> = report["contradictions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == "never-sent").count(),
+        5,
+        "{kinds:?}"
+    );
     assert!(kinds.contains(&"unknown-head"));
-    let same = signet(&["audit", "reconcile", bob.to_str().unwrap(), bob.to_str().unwrap()]);
+    let same = signet(&[
+        "audit",
+        "reconcile",
+        bob.to_str().unwrap(),
+        bob.to_str().unwrap(),
+    ]);
     assert_eq!(same.status.code(), Some(3));
-    assert!(text(&same.stderr).contains("both are logs of agent-bob-001"), "{}", text(&same.stderr));
+    assert!(
+        text(&same.stderr).contains("both are logs of agent-bob-001"),
+        "{}",
+        text(&same.stderr)
+    );
 }
 
 #[test]
@@ -180,22 +219,44 @@ fn a_bundle_is_written_once_and_verified_without_the_log() {
     let bundle = home.path().join("bundle.jsonl");
     let export = |to: &str| {
         signet(&[
-            "audit", "export", "--peer", "agent-bob-001", "--from", "2026-02-08", "--to", to,
-            "--output", bundle.to_str().unwrap(), alice.to_str().unwrap(),
+            "audit",
+            "export",
+            "--peer",
+            "agent-bob-001",
+            "--from",
+            "2026-02-08",
+            "--to",
+            to,
+            "--output",
+            bundle.to_str().unwrap(),
+            alice.to_str().unwrap(),
         ])
     };
     let nothing = export("2026-02-07");
     assert_eq!(nothing.status.code(), Some(3));
     assert!(!bundle.exists(), "half a bundle is not left behind");
     let done = export("2026-02-08");
-    assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), "signet audit: 10 lines with agent-bob-001\n".into()));
-    assert_eq!(export("2026-02-08").status.code(), Some(3), "what is there is not overwritten");
+    assert_eq!(
+        (done.status.code(), text(&done.stderr)),
+        (
+            Some(0),
+            "signet audit: 10 lines with agent-bob-001\n".into()
+        )
+    );
+    assert_eq!(
+        export("2026-02-08").status.code(),
+        Some(3),
+        "what is there is not overwritten"
+    );
     std::fs::remove_dir_all(&alice).unwrap();
     let verify = || signet(&["audit", "verify", bundle.to_str().unwrap()]);
     let done = verify();
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stdout));
     assert!(text(&done.stdout).contains("10 lines stand in its log"));
-    let forged = std::fs::read_to_string(&bundle).unwrap().replacen("\"number\":3", "\"number\":4", 1);
+    let forged =
+        std::fs::read_to_string(&bundle)
+            .unwrap()
+            .replacen("\"number\":3", "\"number\":4", 1);
     std::fs::write(&bundle, forged).unwrap();
     assert_eq!(verify().status.code(), Some(1));
     let usage = export("yesterday");

@@ -18,10 +18,11 @@ use std::time::Duration;
 use house::bus::{Sender, Watch};
 use house::log::unfinished;
 use house::pen::{Pen, with};
-use house::traffic::{finish, nothing_without_a_line, settle};
+use house::traffic::{finish, nothing_without_a_line, receipts_hold, receipts_taken_hold, settle};
 use house::{Home, House};
 use serde_json::{Value, json};
 
+/// So many with one pair of homes: logs grow, and each kill reads them whole.
 const KILLS: u64 = 50;
 
 #[test]
@@ -29,15 +30,26 @@ fn killed_fifty_times_during_traffic() {
     let number =
         |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seed, kills) = (number("SIGNET_SEED", 1), number("SIGNET_KILLS", KILLS));
-    let mut dice = Dice(seed);
     println!("SIGNET_SEED={seed} SIGNET_KILLS={kills}");
-    let mut house = House::new();
-    let (alice, bob) = house.alice_and_bob();
+    let mut left = kills;
+    for round in 0..kills.div_ceil(KILLS) {
+        let now = left.min(KILLS);
+        left -= now;
+        kill_during_traffic(seed.wrapping_add(round), now);
+    }
+}
+
+/// Daemons and broker are killed in mid-traffic; then everything comes to its end.
+fn kill_during_traffic(seed: u64, kills: u64) {
+    let mut dice = Dice(seed);
+    let mut house = House::with_jetstream();
+    let (alice, bob) = house.alice_and_bob_with_mailboxes();
     alice.ping(&bob);
-    let mut broker_kills = 0;
+    let watch = Watch::at(&house, &["agent.*.inbox".to_owned()]);
     let pair = [RwLock::new(alice), RwLock::new(bob)];
     let over = AtomicBool::new(false);
     let sent = AtomicU64::new(0);
+    let mut broker_kills = 0;
     std::thread::scope(|scope| {
         let _stop = StopAtEnd(&over);
         for side in [0, 1] {
@@ -52,16 +64,7 @@ fn killed_fifty_times_during_traffic() {
                 broker_kills += 1;
                 continue;
             }
-            let victim = &pair[dice.below(2) as usize];
-            {
-                // Killed while others are calling it; only the start is left to ourselves.
-                let pid = victim.read().unwrap().pid();
-                house::kill(pid, rustix::process::Signal::KILL);
-            }
-            let mut home = victim.write().unwrap();
-            home.kill();
-            restart(&mut home);
-            drop(home);
+            kill_and_restart(&pair[dice.below(2) as usize]);
             nothing_without_a_line(&pair[0].read().unwrap(), &pair[1].read().unwrap());
         }
         over.store(true, Ordering::Relaxed);
@@ -69,18 +72,27 @@ fn killed_fifty_times_during_traffic() {
     let [alice, bob] = pair.map(|home| home.into_inner().unwrap());
     settle(&alice, &bob);
     for home in [&alice, &bob] {
-        home.done(&[
-            "audit",
-            "verify",
-            home.dir.join("audit").join(&home.agent).to_str().unwrap(),
-        ]);
+        let log = home.dir.join("audit").join(&home.agent);
+        home.done(&["audit", "verify", log.to_str().unwrap()]);
+        receipts_hold(&watch, home);
     }
+    let receipts = receipts_taken_hold(&alice, &bob) + receipts_taken_hold(&bob, &alice);
+    assert!(receipts > 0);
     println!(
-        "{kills} kills, {broker_kills} of them of the broker, {} messages sent, {} and {} lines",
+        "seed {seed}: {kills} kills, {broker_kills} of them of the broker, {receipts} receipts hold, {} messages sent, {} and {} lines",
         sent.load(Ordering::Relaxed),
         alice.walk().len(),
         bob.walk().len()
     );
+}
+
+/// Killed while others are calling it; only the start is left to ourselves.
+fn kill_and_restart(victim: &RwLock<Home>) {
+    let pid = victim.read().unwrap().pid();
+    house::kill(pid, rustix::process::Signal::KILL);
+    let mut home = victim.write().unwrap();
+    home.kill();
+    restart(&mut home);
 }
 
 /// A group of lines is one write; a crash can leave the first half of it.

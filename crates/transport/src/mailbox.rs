@@ -133,7 +133,12 @@ impl MailboxSession {
     }
 
     fn wants_more(&self) -> bool {
-        self.pulled.is_some() && self.asked <= BATCH / 2
+        self.pulled.is_some() && self.asked <= self.batch() / 2
+    }
+
+    fn batch(&self) -> usize {
+        let careful = self.live.store.is_careful(Instant::now());
+        if careful { 1 } else { BATCH }
     }
 
     fn waits_for_room(&self) -> bool {
@@ -146,8 +151,9 @@ impl MailboxSession {
         if !self.wants_more() || self.waits_for_room() || Instant::now() < self.next_pull {
             return Step::On;
         }
+        let batch = self.batch();
         let request = format!(
-            "{{\"batch\":{BATCH},\"max_bytes\":{BATCH_BYTES},\"expires\":{},\"idle_heartbeat\":{}}}",
+            "{{\"batch\":{batch},\"max_bytes\":{BATCH_BYTES},\"expires\":{},\"idle_heartbeat\":{}}}",
             EXPIRES.as_nanos(),
             HEARTBEAT.as_nanos()
         );
@@ -160,7 +166,7 @@ impl MailboxSession {
         if self.asked == 0 {
             self.heard = Instant::now();
         }
-        self.asked += BATCH;
+        self.asked += batch;
         Step::On
     }
 
@@ -260,6 +266,7 @@ impl MailboxSession {
 
     /// What had arrived before the connection went down is not lost with it.
     async fn salvage(&mut self) {
+        self.live.store.broke(Instant::now());
         self.signals.retire();
         self.outlet.link.send_replace(Link::Down(None));
         while let Some(Some(message)) = ready(&mut self.pulled) {

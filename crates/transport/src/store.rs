@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -12,11 +15,25 @@ pub(crate) struct Store {
     /// Counts the losses: a handle of one era must not settle a message of the next, whose numbers begin
     /// anew.
     era: AtomicU64,
+    /// Until when mail is read one by one.
+    careful: Mutex<Option<Instant>>,
 }
 
 impl Store {
     pub(crate) fn era(&self) -> u64 {
         self.era.load(Ordering::Acquire)
+    }
+
+    /// A connection broke while mail was read. Mail itself can do that, each time that it is delivered, and what
+    /// is delivered behind it is lost with the connection and counts as delivered: so that it does not go
+    /// under in the end, it is read one by one until what was lost has come again.
+    pub(crate) fn broke(&self, now: Instant) {
+        *self.careful.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + CAREFUL);
+    }
+
+    pub(crate) fn is_careful(&self, now: Instant) -> bool {
+        let careful = self.careful.lock().unwrap_or_else(PoisonError::into_inner);
+        careful.is_some_and(|until| now < until)
     }
 
     /// Whether the consumer is another one than before.
@@ -41,6 +58,9 @@ impl Store {
         lost
     }
 }
+
+/// The first redelivery comes after 30 s.
+const CAREFUL: Duration = Duration::from_secs(45);
 
 #[cfg(test)]
 mod tests {

@@ -357,6 +357,43 @@ async fn a_status_that_a_stranger_wrote_into_nats_headers_is_mail_and_not_the_se
     assert_eq!(message(next(&mut inbox).await).0, number(1));
 }
 
+/// The client library ends a connection whose NATS headers are not UTF-8, before anybody sees the message. What
+/// came behind it in the same batch comes again, until the mailbox gives the broken one up.
+#[tokio::test]
+async fn broken_nats_headers_in_a_mailbox_cost_connections_and_no_mail() {
+    let server = house(&["alpha"]).await;
+    hasten_redelivery(&server, "alpha", 4).await;
+    let (beta, _beta_inbox) = up(config(&server, "beta")).await;
+    let header = b"NATS/1.0\r\nname: \xff\xfe\r\n\r\n";
+    let mut hostile = format!("HPUB {ALPHA} {} {}\r\n", header.len(), header.len()).into_bytes();
+    hostile.extend_from_slice(header);
+    hostile.extend_from_slice(b"\r\n");
+    server.raw(&hostile);
+    for n in 0..20 {
+        let sent = beta.publish(ALPHA.into(), number(n)).await.unwrap();
+        assert!(matches!(sent.wait().await, Storage::Stored { .. }));
+    }
+    let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
+    let (mut came, mut lost) = (std::collections::BTreeSet::new(), 0);
+    while came.len() < 20 || lost < 4 {
+        match next(&mut inbox).await {
+            Arrival::Message {
+                bytes,
+                handle: Some(handle),
+                ..
+            } => {
+                came.insert(bytes);
+                let _ = alpha.settle(&handle, Settlement::Ack).await;
+            }
+            Arrival::Disconnected => lost += 1,
+            _ => {}
+        }
+    }
+    wait_for(&mut inbox, |arrival| *arrival == Arrival::Connected).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(alpha.connected(), "the broken message was given up");
+}
+
 /// The server can be made to write its confirmation into anybody's inbox: it is one more stranger's message.
 #[tokio::test]
 async fn a_confirmation_written_into_an_inbox_is_mail_and_no_confirmation() {
@@ -426,6 +463,22 @@ async fn delete_consumer(server: &Server, agent: &str) {
     let context = async_nats::jetstream::new(admin);
     context
         .delete_consumer_from_stream(agent, "AGENT_INBOX")
+        .await
+        .unwrap();
+}
+
+/// What is not settled comes again after a second, and so often at most.
+async fn hasten_redelivery(server: &Server, agent: &str, most: i64) {
+    use async_nats::jetstream::consumer::{FromConsumer as _, pull};
+    let admin = async_nats::connect(server.url()).await.unwrap();
+    let context = async_nats::jetstream::new(admin);
+    let found = context.get_consumer_from_stream::<pull::Config, _, _>(agent, "AGENT_INBOX");
+    let config = found.await.unwrap().cached_info().config.clone();
+    let mut config = pull::Config::try_from_consumer_config(config).unwrap();
+    config.backoff = vec![Duration::from_secs(1)];
+    config.max_deliver = most;
+    context
+        .create_consumer_on_stream(config, "AGENT_INBOX")
         .await
         .unwrap();
 }

@@ -21,7 +21,9 @@ use crate::merkle::{leaf, root_from};
 use crate::note::{Note, origin};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, MAX_LINE};
-use crate::verify::{Authority, broken_chain, contradictions, forged_member, forgery};
+use crate::verify::{
+    Authority, broken_chain, contradictions, forged_member, forgery, prove_parties,
+};
 
 /// Whether the file says of itself that it is a bundle.
 pub(crate) fn is_bundle(path: &Path) -> bool {
@@ -235,9 +237,9 @@ impl Reader {
             }
             Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
             Some(Entry::Message(verdict)) => return self.prove_verdict(&verdict, counts),
-            Some(Entry::Handoff(_)) => {
+            Some(Entry::Handoff(handoff)) => {
                 self.report.lines += u64::from(counts);
-                Ok(())
+                prove_parties(&handoff, self.report.agent.as_ref())
             }
             _ => Ok(()),
         };

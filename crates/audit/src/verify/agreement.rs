@@ -1,6 +1,6 @@
 //! Whether a line says the same as what is in it.
 
-use signet_proto::entry::{Direction, Evidence, Ruling, Verdict};
+use signet_proto::entry::{Direction, Evidence, HandoffLine, Ruling, TaskChange, Verdict};
 use signet_proto::envelope::{MAX_MESSAGE, Message};
 use signet_proto::ids::AgentId;
 use signet_proto::json::{Limits, Map, Value, parse};
@@ -61,6 +61,21 @@ pub(crate) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'s
         "a `copy` stands only beside a sealed message that was accepted or sent",
     );
     found
+}
+
+/// Whether the last mandate of an offer is between the line's two agents.
+pub(crate) fn prove_parties(line: &HandoffLine, me: Option<&AgentId>) -> Result<(), &'static str> {
+    let TaskChange::Offered(offered) = &line.change else {
+        return Ok(());
+    };
+    let last = offered.chain.last();
+    let (from, to, peer) = (Some(&last.from), Some(&last.to), Some(&line.peer));
+    let ours = match line.direction {
+        Direction::In => peer == from && (me.is_none() || me == to),
+        Direction::Out => peer == to && (me.is_none() || me == from),
+    };
+    ours.then_some(())
+        .ok_or("the last mandate is not between this agent and the line's peer")
 }
 
 fn may_have_copy(verdict: &Verdict) -> bool {

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::ids::Digest;
 
+use super::agreement::prove_parties;
 use super::authority::Authority;
 use super::examine::{Content, Examined, examine};
 use super::month::Month;
@@ -36,6 +37,8 @@ pub(super) struct Walk<'a, 'p> {
     /// The kind of the line before in this file.
     before: Option<String>,
     month: Month,
+    /// A day that lies in the file's month.
+    day: Option<i64>,
     recent: Recent,
     testimony: Option<Testimony>,
 }
@@ -66,6 +69,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             previous: None,
             before: None,
             month: Month::default(),
+            day: None,
             recent: Recent::default(),
             testimony: testifies.then(Testimony::default),
         };
@@ -82,7 +86,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         self.previous = Some(std::mem::replace(&mut self.file, file.to_owned()))
             .filter(|_| self.report.files > 0);
         self.report.files += 1;
-        self.before = None;
+        (self.before, self.day) = (None, None);
         loop {
             let (wave, end) = take_wave(&mut lines)?;
             self.prove(wave)?;
@@ -216,9 +220,23 @@ impl<'a, 'p> Walk<'a, 'p> {
         ))
     }
 
-    fn prove_place(&self, frame: &Frame, faults: &mut Vec<String>) {
+    /// Most lines are of the same day as the one before.
+    fn lies_in_month(&mut self, frame: &Frame) -> bool {
+        let day = frame.ts.as_millis().div_euclid(DAY);
+        if self.day != Some(day) {
+            let month = month_of(&self.file);
+            if month.is_some_and(|month| frame.ts.month() != month) {
+                return false;
+            }
+            self.day = Some(day);
+        }
+        true
+    }
+
+    fn prove_place(&mut self, frame: &Frame, faults: &mut Vec<String>) {
+        let in_month = self.lies_in_month(frame);
         let mut fault = |what: &str| faults.push(what.to_owned());
-        if month_of(&self.file).is_some_and(|month| frame.ts.month() != month) {
+        if !in_month {
             fault("`ts` lies in another month than the file name says");
         }
         let first = if frame.seq == 1 {
@@ -243,12 +261,15 @@ impl<'a, 'p> Walk<'a, 'p> {
         let done = match entry {
             Some(Entry::Genesis(own)) => {
                 self.authority.begin(&own);
+                if let Some(testimony) = &mut self.testimony {
+                    testimony.agent = Some(own.agent);
+                }
                 Ok(())
             }
             Some(Entry::Trust(change, certificate)) => self.authority.pin(change, &certificate),
             Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
             Some(Entry::Message(verdict)) => return self.follow_verdict(verdict, faults),
-            Some(Entry::Handoff(handoff)) => self.prove_parties(&handoff),
+            Some(Entry::Handoff(handoff)) => prove_parties(&handoff, self.authority.me()),
             _ => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
@@ -270,21 +291,6 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
         }
         Work::Verdict(Box::new(verdict), certificate, me)
-    }
-
-    fn prove_parties(&self, line: &HandoffLine) -> Result<(), &'static str> {
-        let signet_proto::entry::TaskChange::Offered(offered) = &line.change else {
-            return Ok(());
-        };
-        let last = offered.chain.last();
-        let (from, to) = (Some(&last.from), Some(&last.to));
-        let (me, peer) = (self.authority.me(), Some(&line.peer));
-        let ours = match line.direction {
-            Direction::In => peer == from && (me.is_none() || me == to),
-            Direction::Out => peer == to && (me.is_none() || me == from),
-        };
-        ours.then_some(())
-            .ok_or("the last mandate is not between this agent and the line's peer")
     }
 
     fn prove_mark(&mut self, frame: &Frame, mark: &Mark, faults: &mut Vec<String>) {
@@ -393,3 +399,6 @@ impl<'a, 'p> Walk<'a, 'p> {
         });
     }
 }
+
+/// In milliseconds.
+const DAY: i64 = 24 * 60 * 60 * 1000;

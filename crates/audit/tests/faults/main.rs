@@ -25,7 +25,7 @@ use signet_proto::entry::Entry;
 /// The numbers of the lines in the log, which must be the first ones, and at least `durable` of them.
 fn holds(dir: &Path, durable: u64, when: &str) -> u64 {
     let dir = &dir.join("log");
-    let report = verify(&[dir.clone()]);
+    let report = verify(std::slice::from_ref(dir));
     assert!(report.holds(), "{when}: {report}");
     let number = |entry: Entry| match entry {
         Entry::Gap { cause } => cause.split(' ').next().unwrap().parse::<u64>().ok(),

@@ -13,6 +13,7 @@ pub struct Retry {
     next: Timestamp,
     #[serde(skip, default = "at_once")]
     delay: Duration,
+    #[serde(skip, default = "long_ago")]
     until: Timestamp,
 }
 

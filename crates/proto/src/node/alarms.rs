@@ -204,7 +204,7 @@ impl Node {
 
     /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
     /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
-    /// and none waited for us, or when one after the other is late.
+    /// and none waited for us, or when three in a row are late.
     pub(super) fn suspect_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
         let signed_at = flight.headers.timestamp;
         if signed_at > at.now.saturating_add(CLOCK_TOLERANCE) {
@@ -212,11 +212,12 @@ impl Node {
         }
         let (age, drained) = (at.now.since(signed_at), self.drained);
         let link = self.link_mut(&flight.headers.agent_id);
+        let (last, times) = link.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {
             link.late = None;
-        } else if drained && link.late != Some(signed_at) {
-            let again = link.late.replace(signed_at).is_some();
-            if again || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
+        } else if drained && (times == 0 || last != signed_at) {
+            link.late = Some((signed_at, times.saturating_add(1)));
+            if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
                 self.note_clock(at, flight, outcome);
             }
         }

@@ -48,8 +48,8 @@ pub(super) struct Link {
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
-    /// When the peer's last flight 1 or 3 was signed, where it came late.
-    pub(super) late: Option<Timestamp>,
+    /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
+    pub(super) late: Option<(Timestamp, u8)>,
     pub(super) repeated: Option<Timestamp>,
     /// Whether our person approved the peer and it has not heard from us since.
     pub(super) greets: bool,

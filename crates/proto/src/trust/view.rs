@@ -38,17 +38,23 @@ pub(super) enum Standing<'a> {
     RootChanged,
 }
 
+/// Everything in a view.
+pub(crate) struct Parts<'a> {
+    pub(crate) principals: &'a BTreeMap<PrincipalId, Principal>,
+    pub(crate) peers: &'a BTreeMap<AgentId, Arc<Peer>>,
+    pub(crate) refused: &'a Refused,
+    pub(crate) revoked: &'a Revoked,
+}
+
 impl TrustView {
     /// Everything in it.
-    pub(crate) fn parts(
-        &self,
-    ) -> (
-        &BTreeMap<PrincipalId, Principal>,
-        &BTreeMap<AgentId, Arc<Peer>>,
-        &Refused,
-        &Revoked,
-    ) {
-        (&self.principals, &self.peers, &self.refused, &self.revoked)
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts {
+            principals: &self.principals,
+            peers: &self.peers,
+            refused: &self.refused,
+            revoked: &self.revoked,
+        }
     }
 
     /// Whose view it is.

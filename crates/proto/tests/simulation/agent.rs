@@ -10,10 +10,10 @@ use crate::cast;
 use crate::disk::{Disk, Line};
 use crate::household::START;
 use crate::household::net::Dice;
-use crate::household::people::same_rows;
 use crate::index::Index;
 use crate::restored::Past;
 use crate::sabotage::Sabotage;
+use crate::tale::same_rows;
 
 pub struct Agent {
     pub who: usize,

@@ -4,7 +4,6 @@ use signet_proto::node::{Outgoing, State};
 
 use crate::cast::NAMES;
 use crate::household::net::Dice;
-use crate::household::people::same_rows;
 use crate::mood::Mood;
 use crate::note;
 use crate::sabotage::Sabotage;
@@ -151,7 +150,7 @@ impl World {
         let agent = &self.agents[who];
         let Some(node) = &agent.node else { return };
         let again = agent.retold(None);
-        same_rows(node, &again, agent.at(self.now));
+        crate::tale::same_rows(node, &again, agent.at(self.now));
         let ours = self.sent.iter().filter(|(_, sent)| sent.from == who);
         for name in ours.map(|(name, _)| *name) {
             let [live, told] = [node, &again].map(|node| node.status(name).map(lasting));

@@ -251,17 +251,17 @@ impl World {
     /// When nothing has gone wrong for long, everything has come to its end, and what is said of it
     /// is so.
     pub fn watch_end(&mut self) {
-        for who in 0..self.agents.len() {
-            self.compare(who);
-            let now = self.agents[who].at(self.now).now;
-            let node = self.agents[who].node.as_ref().unwrap();
-            for other in self.agents.iter().filter(|other| other.who != who) {
+        for agent in &self.agents {
+            self.compare(agent.who);
+            let now = agent.at(self.now).now;
+            let node = agent.node.as_ref().unwrap();
+            for other in self.agents.iter().filter(|other| other.who != agent.who) {
                 let standing = node.standing(other.id(), now);
                 let left = (standing.drafts, standing.unconfirmed);
                 assert!(
                     self.mood.skewed || left == (0, 0),
                     "{} is not done with {}: {left:?}",
-                    NAMES[who],
+                    NAMES[agent.who],
                     NAMES[other.who]
                 );
             }

@@ -2,9 +2,16 @@
 
 use signet_proto::entry::{Direction, Entry, Verdict};
 use signet_proto::envelope::{Form, Method};
-use signet_proto::node::Effect;
+use signet_proto::node::{At, Effect, Node};
 
 use crate::household::START;
+
+/// Both know the same. How long a half-open handshake goes on is bent when a clock is set back.
+pub fn same_rows(live: &Node, again: &Node, now: At) {
+    let rows = |node: &Node| node.snapshot(now.now).rows();
+    let differ = signet_proto::node::differences(&rows(live), &rows(again));
+    assert!(differ.is_empty(), "rows differ: {differ:#?}");
+}
 
 pub fn line(entry: &Entry) -> String {
     match entry {

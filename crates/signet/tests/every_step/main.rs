@@ -105,7 +105,8 @@ fn play(what: &str, all: Vec<(String, String)>, only_log: bool) {
 
 /// Spread over the list, so that every kind of call is among them.
 fn sample(all: &[(String, String)], seed: usize) -> Vec<(String, String)> {
-    let step = all.len().div_ceil(SAMPLE).max(1);
+    // An odd one: the errors of a place stand in fours.
+    let step = all.len().div_ceil(SAMPLE) | 1;
     let from = seed.wrapping_mul(7) % step;
     all.iter().skip(from).step_by(step).cloned().collect()
 }

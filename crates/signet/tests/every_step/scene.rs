@@ -22,9 +22,10 @@ pub(crate) struct Scene {
 impl Scene {
     /// They know each other, have met, and Alice's daemon was killed.
     pub(crate) fn new() -> Self {
-        let house = House::new();
-        let watch = Watch::new(&house);
-        let (mut alice, bob) = house.alice_and_bob();
+        let house = House::with_jetstream();
+        // Whoever listened to everything would pass for the reader of a dead daemon's pulls.
+        let watch = Watch::at(&house, &["agent.*.inbox".to_owned()]);
+        let (mut alice, bob) = house.alice_and_bob_with_mailboxes();
         alice.ping(&bob);
         alice.kill();
         Self {

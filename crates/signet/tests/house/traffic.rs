@@ -100,9 +100,20 @@ pub fn nothing_without_a_line(one: &Home, other: &Home) {
     }
 }
 
-/// Whatever this agent ever said on the wire that it has, its log has: of every number up to a receipt's
-/// `through` there is a line, unless the receipt calls it missing. How many receipts there were.
+/// Whatever this agent ever said on the wire that it has, its log has. How many receipts there were.
 pub fn receipts_hold(watch: &Watch, receiver: &Home) -> usize {
+    every_receipt_holds(watch.since(0), receiver)
+}
+
+/// The same of the receipts that `peer` took, by its log: also while nobody could listen.
+pub fn receipts_taken_hold(receiver: &Home, peer: &Home) -> usize {
+    let log = peer.log();
+    let taken = messages(&log, "in", "accepted").map(|line| line["message"].clone());
+    every_receipt_holds(taken.collect(), receiver)
+}
+
+/// Of every number up to a receipt's `through` there is a line, unless the receipt calls it missing.
+fn every_receipt_holds(said: Vec<Value>, receiver: &Home) -> usize {
     let log = receiver.log();
     let mut has: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for line in log.iter().filter(|line| line["dir"] == "in") {
@@ -112,7 +123,7 @@ pub fn receipts_hold(watch: &Watch, receiver: &Home) -> usize {
                 .insert(number);
         }
     }
-    let receipts = watch.since(0).into_iter().filter(|message| {
+    let receipts = said.into_iter().filter(|message| {
         sender(message) == receiver.agent && message["method"] == "agent.receipt"
     });
     let mut count = 0;

@@ -125,13 +125,18 @@ impl Node {
             link.greets = row.greets;
             link.trail = row.trail;
         }
+        for (key, half) in tables.take::<Handshake>(HALVES)? {
+            let link = self.link_mut(&tables.parse(HALVES, &key, &key)?);
+            link.handshake = half;
+        }
         self.take_sessions(tables)?;
         let mut drafts = tables.take::<DraftRow>(DRAFTS)?;
         drafts.sort_by_key(|(_, row)| row.place);
         for (key, row) in drafts {
             let [peer, name] = tables.parts(DRAFTS, &key)?;
             let name = tables.parse(DRAFTS, &key, name)?;
-            let stored = Draft::parse(row.value.clone(), Duration::ZERO);
+            let life = Duration::from_secs(row.life);
+            let stored = Draft::parse(row.value.clone(), life);
             let stored = stored.map_err(|_| fault(DRAFTS, &key))?;
             let opened = stored.open(&self.identity);
             let link = self.link_mut(&tables.parse(DRAFTS, &key, peer)?);
