@@ -290,6 +290,7 @@ impl Node {
 
     /// The message first: a torn tail then leaves a word that goes out, and is said again at worst.
     fn say(&mut self, at: At, draft: Draft, change: Change) -> Result<Outcome, LocalError> {
+        self.may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
         let mut outcome = Outcome::default();
         self.dispatch(at, draft, &mut outcome)?;

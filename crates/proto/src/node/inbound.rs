@@ -261,10 +261,8 @@ impl Node {
             evidence,
             copy: None,
         };
-        let mut outcome = Outcome {
-            entries: vec![Entry::Message(verdict)],
-            effects: Vec::new(),
-        };
+        let mut outcome = Outcome::default();
+        self.write_entry(at, Entry::Message(verdict), None, &mut outcome);
         if let Refusal::Unproven(unproven) = refusal {
             self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }

@@ -84,18 +84,13 @@ impl Node {
             (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
                 return self.apply_sent(now, message);
             }
-            (
-                Direction::In,
-                Ruling::Rejected(reason),
-                Evidence::Whole(message) | Evidence::Headers(message),
-            ) => {
-                self.apply_refused(
-                    now,
-                    &message.headers,
-                    message.form.method(),
-                    verdict.hash,
-                    reason,
-                );
+            (Direction::In, Ruling::Rejected(reason), Evidence::Whole(message)) => {
+                let method = message.form.method();
+                self.apply_refused(now, &message.headers, method, verdict.hash, reason);
+            }
+            // Its line keeps no method, so none may count now either.
+            (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
+                self.apply_refused(now, &message.headers, None, verdict.hash, reason);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers)) => {
                 if let Ok(headers) = Headers::parse(headers) {

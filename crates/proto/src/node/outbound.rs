@@ -36,9 +36,7 @@ impl Node {
         peer: &AgentId,
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        if self.is_revoked() {
-            return Err(LocalError::Revoked);
-        }
+        self.may_speak()?;
         self.may_write_to(peer)?;
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
@@ -92,6 +90,7 @@ impl Node {
         request: MessageId,
         answer: Result<Content, String>,
     ) -> Result<(MessageId, Outcome), LocalError> {
+        self.may_speak()?;
         let waiting = self.inbox.named(request);
         let mut waiting = waiting
             .into_iter()

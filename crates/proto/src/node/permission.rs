@@ -183,6 +183,14 @@ impl Node {
         }
     }
 
+    /// Nobody listens to an agent whose own certificate was taken back.
+    pub(super) fn may_speak(&self) -> Result<(), LocalError> {
+        match self.is_revoked() {
+            true => Err(LocalError::Revoked),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a message of ours may go to a peer that we have a session with.
     ///
     /// # Errors

@@ -26,9 +26,9 @@ impl Node {
     /// Everything that is due at `at.now`.
     pub fn handle_timeout(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
-        outcome
-            .entries
-            .extend(self.strangers.overdue(at.now).map(Entry::Flood));
+        if let Some(flood) = self.strangers.overdue(at.now) {
+            self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
+        }
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
