@@ -159,6 +159,11 @@ impl Checkpoints {
             .map_or(0, |_| month.tree.size() - month.covered)
     }
 
+    /// How many lines no checkpoint covers, durable or not.
+    pub(crate) fn behind(&self) -> u64 {
+        self.uncovered() + self.month.waiting.len() as u64
+    }
+
     /// Whether the month names a key that is gone.
     pub(crate) fn lacks_key(&self) -> bool {
         self.month.is_promised && self.month.secret.is_none()

@@ -9,7 +9,7 @@ use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::chain::{Head, Position, Tip};
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints};
 use crate::disk::{Disk, Faults};
 use crate::error::LogError;
 use crate::file;
@@ -129,6 +129,7 @@ impl Log {
     /// [`LogError::TooLong`] and [`LogError::Full`] leave out this line and nothing else; after any
     /// other error the log is stopped.
     pub fn append(&mut self, now: Timestamp, entry: &Entry) -> Result<(), LogError> {
+        self.keep_up()?;
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         entry.write(&mut members);
@@ -286,6 +287,17 @@ impl Log {
                     hash,
                 },
             )?;
+        }
+        Ok(())
+    }
+
+    /// However many lines are appended before a commit, a crash never leaves more behind the last
+    /// checkpoint than an honest log has.
+    fn keep_up(&mut self) -> Result<(), LogError> {
+        let behind = self.checkpoints.as_ref().map_or(0, Checkpoints::behind);
+        if behind >= 2 * CHECKPOINT_LINES {
+            self.commit()?;
+            self.checkpoint()?;
         }
         Ok(())
     }

@@ -421,6 +421,15 @@ fn absent_checkpoints_are_found() {
     }
     side.log().commit().unwrap();
     side.crash();
+    holds(&prove(&side));
+    let all = fs::read_to_string(side.file(FEBRUARY_NOTES)).unwrap();
+    let first = tlog::split(&all).swap_remove(0);
+    assert!(all.starts_with(&first), "the first of them alone is left");
+    fs::write(
+        side.file(FEBRUARY_NOTES),
+        format!("{}\n\n", first.trim_end()),
+    )
+    .unwrap();
     finds(
         &prove(&side),
         "the checkpoints end with line 1, and the file has 1102",
@@ -471,4 +480,20 @@ fn a_month_between_that_is_missing_is_found() {
     let report = prove(&side);
     finds(&report, "is missing");
     finds(&report, "`seq` is not one more");
+}
+
+/// A day's expiries are one group: a kill between its write and its checkpoint leaves an honest log.
+#[test]
+fn a_group_of_thousands_of_lines_that_a_crash_parts_from_its_checkpoint_is_no_tampering() {
+    let mut side = Side::new(alice());
+    for number in 1..=4_000 {
+        let entry = gap(&format!("line {number}"));
+        side.log().append(second(number), &entry).unwrap();
+    }
+    side.log().commit().unwrap();
+    side.crash();
+    holds(&prove(&side));
+    side.start(second(4_001));
+    side.stop();
+    holds(&prove(&side));
 }

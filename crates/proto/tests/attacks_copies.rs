@@ -245,3 +245,47 @@ fn a_hole_is_told_to_the_person_after_a_week_and_a_day_and_only_once() {
     let now = net.at(0);
     household::people::same_rows(&net.agents[0].node, &net.agents[0].retold(), now);
 }
+
+/// It restarts and forgets, or only says so: what it begins is its own affair.
+#[test]
+fn a_peer_that_makes_session_after_session_silences_nobody() {
+    let mut net = talking();
+    for _ in 0..8 {
+        net.agents[1].log.truncate(1);
+        net.restart(1);
+        tell(&mut net, 1);
+        net.run_for(3 * MINUTE);
+    }
+    let rings = rings(&net, 0);
+    assert!(!rings.contains(&Alarm::SecondCopy), "{rings:?}");
+}
+
+#[test]
+fn after_a_clock_was_an_hour_ahead_receipts_go_out_again_at_once() {
+    let mut net = talking();
+    let start = net.now;
+    let ahead = |ms: i64| at(start + ms);
+    let first = call(&net, Method::Notification, 30, |_, _| {});
+    let now = ahead(3_600_000);
+    net.agents[0].hear(now, &first);
+    net.agents[0].tick(ahead(3_602_000));
+    let before = receipts(&net);
+    let second = call(&net, Method::Notification, 31, |_, _| {});
+    let now = ahead(10_000);
+    net.agents[0].hear(now, &second);
+    net.agents[0].tick(ahead(40_000));
+    net.agents[0].tick(ahead(42_000));
+    assert!(receipts(&net) > before);
+}
+
+fn receipts(net: &Net) -> usize {
+    let lines = net.agents[0].log.iter();
+    let sent = lines.filter(|(_, entry)| match entry {
+        Entry::Message(verdict) => {
+            let method = verdict.message().and_then(|message| message.form.method());
+            verdict.ruling == Ruling::Sent && method == Some(Method::Receipt)
+        }
+        _ => false,
+    });
+    sent.count()
+}

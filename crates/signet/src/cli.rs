@@ -153,6 +153,7 @@ EXIT CODES:
   1  refused, or tampered with
   2  the command line or the configuration is wrong
   3  not reachable: the daemon or the peer does not answer
+  4  the disk that holds the log failed, or is read-only
 
 Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.
 NO_COLOR=1 turns colours off.

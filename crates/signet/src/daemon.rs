@@ -38,7 +38,7 @@ use crate::lock::{HomeLock, LockError};
 use crate::memory::{Memory, MemoryError};
 use crate::private::{self, PrivateError};
 use crate::render;
-use crate::state::Keeper;
+use crate::state::{Keeper, StateError};
 
 use heart::Heart;
 use journal::Journal;
@@ -201,7 +201,10 @@ async fn open_when_there_is_room(lock: &HomeLock, config: &Config) -> Result<Mem
     let mut told = false;
     loop {
         match Memory::open(lock, config) {
-            Err(MemoryError::Log(error @ LogError::Full(_))) => {
+            Err(
+                error
+                @ (MemoryError::Log(LogError::Full(_)) | MemoryError::State(StateError::Full)),
+            ) => {
                 if !std::mem::replace(&mut told, true) {
                     error!(%error, "refusing to start before there is room; trying every second");
                 }

@@ -43,7 +43,13 @@ pub enum MemoryError {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(#[from] std::io::Error),
-    /// The state, where nothing but the state was asked for.
+    /// The log's first months are not there, and the state cannot be used without them.
+    #[error(
+        "the log begins with line {0}: its first months are missing, and the state needs them; put \
+         them back where they were"
+    )]
+    NoBeginning(u64),
+    /// The state: it cannot be read now, or nothing else was asked for.
     #[error(transparent)]
     State(#[from] StateError),
     /// The log in this directory is another agent's.
@@ -72,6 +78,7 @@ impl Memory {
         let path = lock.home().state_file();
         let past = match recall_from(&path, keys, config) {
             Ok(past) => past,
+            Err(error @ (StateError::Full | StateError::Refused(_))) => return Err(error.into()),
             Err(fault) => {
                 let keys = Keys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config)?;
@@ -177,17 +184,21 @@ struct Past {
 fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
     let identity = keys.into_identity(config.agent.layers);
     let node = Node::new(identity, config.policy.clone(), random::bytes()?);
-    recall(node, signet_audit::read(&config.audit_dir)?, config)
+    let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
+    // Whoever the missing months made known, revoked or receipted would be forgotten.
+    if let Some(Ok(first)) = lines.peek()
+        && first.seq != 1
+    {
+        return Err(MemoryError::NoBeginning(first.seq));
+    }
+    recall(node, lines, config)
 }
 
 /// The state, and the lines behind it.
 fn recall_from(path: &Path, keys: Keys, config: &Config) -> Result<Past, StateError> {
     let store = Store::open(path, &config.agent.agent)?;
     let position = store.position()?.ok_or(StateError::Missing)?;
-    let unread = |error: &dyn std::fmt::Display| StateError::Refused {
-        path: path.to_owned(),
-        what: error.to_string(),
-    };
+    let unread = |error: &dyn std::fmt::Display| StateError::Refused(error.to_string());
     let lines = signet_audit::read_from(&config.audit_dir, &position);
     let lines = lines.map_err(|error| unread(&error))?;
     let lines = lines.ok_or(StateError::Unfit)?;

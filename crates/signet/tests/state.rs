@@ -115,6 +115,43 @@ fn a_lost_or_damaged_state_is_made_again_by_itself_and_a_line_says_so() {
     }
 }
 
+/// Sound SQLite, sound JSON, and not what was kept.
+#[test]
+fn rows_that_were_changed_or_taken_out_are_not_believed() {
+    let (_house, _alice, mut bob) = talked();
+    bob.stop();
+    let changes = [
+        "DELETE FROM inbox",
+        "DELETE FROM sessions",
+        "UPDATE inbox SET value = replace(value, 'number', 'amount')",
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let db = rusqlite::Connection::open(state(&bob)).unwrap();
+        db.execute_batch(change).unwrap();
+        drop(db);
+        bob.start();
+        assert_eq!(inbox(&bob).len(), 5, "{change}");
+        assert_eq!(rebuilt(&bob).len(), number + 1, "{change}");
+        bob.stop();
+    }
+}
+
+#[test]
+fn without_its_first_lines_a_log_makes_no_state_and_the_kept_one_stays() {
+    let (_house, _alice, mut bob) = talked();
+    bob.stop();
+    let kept = fs::read(state(&bob)).unwrap();
+    let (path, bytes) = log_of(&bob)
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|end| end == "jsonl"))
+        .unwrap();
+    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let cut = String::from_utf8(bytes[first + 1..].to_vec()).unwrap();
+    fs::write(&path, cut).unwrap();
+    bob.fails(1, &["run"]);
+    assert_eq!(fs::read(state(&bob)).unwrap(), kept);
+}
+
 /// The rows of a longer log say of messages what this log does not know: they are not believed.
 #[test]
 fn the_state_of_a_log_that_was_put_back_is_not_believed() {

@@ -182,8 +182,15 @@ fn consumer_config(
     pull::Config::try_from_consumer_config(consumer.cached_info().config.clone()).ok()
 }
 
-/// The settings of `nats.md`: a full inbox refuses, and hurts no other; nobody removes mail but its reader.
+/// How many messages one inbox holds: its share of [`INBOX_BYTES`], each of the largest size and what the
+/// server keeps beside it.
+const INBOX_MESSAGES: i64 = 4_000;
+/// The share of one inbox.
+const INBOX_BYTES: i64 = 1 << 30;
+
+/// A full inbox refuses, and leaves every other its share; nobody removes mail but its reader.
 fn stream(name: &str, subjects: Vec<String>) -> Stream {
+    let inboxes = i64::try_from(subjects.len()).unwrap_or(i64::MAX);
     Stream {
         name: name.to_owned(),
         subjects,
@@ -191,10 +198,10 @@ fn stream(name: &str, subjects: Vec<String>) -> Stream {
         retention: RetentionPolicy::WorkQueue,
         discard: DiscardPolicy::New,
         discard_new_per_subject: true,
-        max_messages_per_subject: 10_000,
+        max_messages_per_subject: INBOX_MESSAGES,
         max_messages: -1,
         max_consumers: -1,
-        max_bytes: 1 << 30,
+        max_bytes: inboxes.saturating_mul(INBOX_BYTES),
         max_age: Duration::from_secs(30 * 24 * 3600),
         max_message_size: 256 * 1024,
         num_replicas: 1,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use crate::draft::FLIGHT_LIFE;
 use crate::entry::{Alarm, AlarmLine, Entry, HoleLine};
 use crate::envelope::{Message, Method};
+use crate::handshake::Role;
 use crate::ids::{AgentId, SessionId};
-use crate::session::{Misfit, WINDOW_LIFE};
+use crate::session::{Misfit, Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
@@ -163,9 +164,10 @@ impl Node {
 
     /// Session after session with one peer, and nothing changed between them.
     pub(super) fn suspect_copy_by_number(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let started = self.started;
         if self
             .link(peer)
-            .is_some_and(|link| link.meets_too_often(at.now))
+            .is_some_and(|link| link.meets_too_often(at.now, started))
         {
             self.ring(at, peer, Alarm::SecondCopy, outcome);
         }
@@ -249,8 +251,13 @@ impl Node {
 }
 
 impl Link {
-    fn meets_too_often(&self, now: Timestamp) -> bool {
-        let mut sessions = self.sessions.iter().rev();
+    /// Only what we began ourselves counts, since the start or since a person cleared the alarm: a peer
+    /// that announces often speaks for itself alone.
+    fn meets_too_often(&self, now: Timestamp, since: Option<Timestamp>) -> bool {
+        let ours = |session: &&Session| {
+            session.role == Role::Initiator && since.is_none_or(|since| session.began > since)
+        };
+        let mut sessions = self.sessions.iter().rev().filter(ours);
         let Some(newest) = sessions.next() else {
             return false;
         };

@@ -45,6 +45,8 @@ pub(super) struct Link {
     pub(super) next_announce: Option<Timestamp>,
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
+    /// When the last receipt went out, by the clock as it is now.
+    pub(super) paced: Option<Timestamp>,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,

@@ -222,6 +222,7 @@ impl Node {
             }
             Some(Method::Receipt) => {
                 link.receipted = Some(headers.timestamp);
+                link.paced = Some(now);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }

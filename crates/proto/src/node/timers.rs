@@ -133,6 +133,7 @@ impl Node {
         // After a clock was set back no timer lies further ahead than it ever would.
         let latest = at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
+        link.paced = link.paced.map(|last| last.min(at.now));
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
@@ -228,7 +229,7 @@ impl Link {
             .sessions
             .iter()
             .any(|session| session.window.unreported() > 0);
-        let earliest = self.receipted.map_or(Timestamp::from_millis(0), |last| {
+        let earliest = self.paced.map_or(Timestamp::from_millis(0), |last| {
             last.saturating_add(RECEIPT_PACE)
         });
         owed.then_some(earliest)

@@ -56,7 +56,10 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 fn failure(error: MemoryError) -> Failure {
     let next = match error {
-        MemoryError::State(StateError::Refused { .. }) => "see to the disk, then try again",
+        MemoryError::State(StateError::Refused(_) | StateError::Full) => {
+            "see to the disk, then try again"
+        }
+        MemoryError::NoBeginning(_) => "put the log's first months back, then try again",
         MemoryError::State(_) => "signet state rebuild",
         _ => "signet audit verify says where the log stops fitting",
     };

@@ -133,6 +133,7 @@ impl Heart {
         let waits_for = self.waits_for(message_id);
         let state = if outcome.effects.iter().any(super::heart::is_publish)
             && !waits_for_session(&outcome)
+            && self.nats.connected()
         {
             State::Published
         } else {

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, params};
+use sha2::{Digest as _, Sha256};
 use signet_audit::{Head, Position};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{ROWS_VERSION, Read, Row, TABLES};
@@ -32,20 +34,17 @@ pub enum StateError {
     /// A row cannot be read.
     #[error(transparent)]
     Row(#[from] signet_proto::node::RestoreError),
-    /// The database or the system.
-    #[error("the state in {path}: {what}")]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// What it said.
-        what: String,
-    },
+    /// There is no room to open it or to write it.
+    #[error("the disk is full where the state is")]
+    Full,
+    /// The database or the system, which may be sound another time.
+    #[error("the state cannot be read or written: {0}")]
+    Refused(String),
 }
 
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
     db: Connection,
 }
 
@@ -60,10 +59,7 @@ impl Store {
             return Err(StateError::Missing);
         }
         let db = Connection::open_with_flags(path, FLAGS).map_err(damaged)?;
-        let store = Self {
-            path: path.to_owned(),
-            db,
-        };
+        let store = Self { db };
         let sound: String = store.pragma("PRAGMA quick_check(1)")?;
         if sound != "ok" {
             return Err(StateError::Damaged(sound));
@@ -84,10 +80,7 @@ impl Store {
     /// # Errors
     /// When the system refuses.
     pub fn create(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
-        let refused = |what: &dyn std::fmt::Display| StateError::Refused {
-            path: path.to_owned(),
-            what: what.to_string(),
-        };
+        let refused = |what: &dyn std::fmt::Display| StateError::Refused(what.to_string());
         for end in ["", "-wal", "-shm"] {
             let mut name = path.as_os_str().to_owned();
             name.push(end);
@@ -102,10 +95,7 @@ impl Store {
         let options = options.write(true).create_new(true).mode(0o600);
         options.open(path).map_err(|error| refused(&error))?;
         let db = Connection::open_with_flags(path, FLAGS).map_err(|error| refused(&error))?;
-        let store = Self {
-            path: path.to_owned(),
-            db,
-        };
+        let store = Self { db };
         store.prepare()?;
         let mut schema = format!("PRAGMA user_version = {ROWS_VERSION};");
         for table in TABLES.into_iter().chain([META]) {
@@ -153,14 +143,23 @@ impl Store {
     /// [`StateError::Damaged`].
     pub fn rows(&self) -> Result<Vec<Read>, StateError> {
         let mut rows = Vec::new();
+        let mut hash = Sha256::new();
         for table in TABLES {
             let read = self.table(table)?;
+            let known = read
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()));
+            add(&mut hash, table, known);
             rows.extend(
                 read.into_iter()
                     .map(|(key, value)| (table.to_owned(), key, value)),
             );
         }
-        Ok(rows)
+        let hash = HEXLOWER.encode(&hash.finalize());
+        match self.meta("rows")? {
+            Some(kept) if kept == hash => Ok(rows),
+            _ => Err(StateError::Damaged("rows were changed or lost".to_owned())),
+        }
     }
 
     /// Makes the rows those of a snapshot that ends at `position`: what is the same stays untouched,
@@ -176,22 +175,29 @@ impl Store {
                 .or_default()
                 .insert(row.key, row.value);
         }
-        let path = self.path.clone();
+        let mut hash = Sha256::new();
+        for table in TABLES {
+            let rows = tables.get(table).into_iter().flatten();
+            let rows = rows.map(|(key, value)| (key.as_str(), value.as_str()));
+            add(&mut hash, table, rows);
+        }
+        let sum = HEXLOWER.encode(&hash.finalize());
         let changed = self.db.transaction().and_then(|deal| {
             let mut changed = 0;
             for table in TABLES {
                 changed += replace_table(&deal, table, tables.remove(table).unwrap_or_default())?;
             }
             let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
+            put(&deal, META, "rows", &sum)?;
             put(&deal, META, "file", &position.file)?;
             put(&deal, META, "offset", &position.offset.to_string())?;
             put(&deal, META, "seq", &seq)?;
             put(&deal, META, "sha256", &hash)?;
             deal.commit().map(|()| changed)
         });
-        changed.map_err(|error| StateError::Refused {
-            path,
-            what: error.to_string(),
+        changed.map_err(|error| match damaged(error) {
+            StateError::Damaged(what) => StateError::Refused(what),
+            other => other,
         })
     }
 
@@ -262,9 +268,41 @@ fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result
         .map(drop)
 }
 
-fn damaged(error: rusqlite::Error) -> StateError {
-    StateError::Damaged(error.to_string())
+/// Every row counts, in the order of its table and key.
+fn add<'r>(hash: &mut Sha256, table: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) {
+    for (key, value) in rows {
+        for part in [table, key, value] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    }
 }
+
+/// What the disk or the system refuses is no damage: the rows may be sound.
+fn damaged(error: rusqlite::Error) -> StateError {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied,
+        ReadOnly, SystemIoFailure,
+    };
+    match error.sqlite_error_code() {
+        Some(DiskFull) => StateError::Full,
+        Some(SystemIoFailure) if NO_ROOM.contains(&extended(&error)) => StateError::Full,
+        Some(
+            CannotOpen | DatabaseBusy | DatabaseLocked | OutOfMemory | PermissionDenied | ReadOnly
+            | SystemIoFailure,
+        ) => StateError::Refused(error.to_string()),
+        _ => StateError::Damaged(error.to_string()),
+    }
+}
+
+fn extended(error: &rusqlite::Error) -> i32 {
+    let error = error.sqlite_error();
+    error.map_or(0, |error| error.extended_code)
+}
+
+/// The shared memory beside the database could not be made or grown (SQLITE_IOERR_SHMOPEN,
+/// SQLITE_IOERR_SHMSIZE), or a write found no room (SQLITE_IOERR_WRITE).
+const NO_ROOM: [i32; 3] = [4618, 4874, 778];
 
 /// About the rows themselves.
 const META: &str = "meta";

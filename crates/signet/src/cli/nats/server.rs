@@ -92,6 +92,8 @@ fn configuration(args: &ServerArgs, admin: &str, users: &[User], system: Option<
         |nkey| format!("{{ users: [ {{ nkey: {nkey} }} ] }}"),
     );
     CONFIGURATION
+        // A share for each inbox, and one for what the server keeps beside them.
+        .replace("FILE", &(args.agents.len() + 1).to_string())
         .replace("LISTEN", &args.listen)
         .replace("STORE", &args.store)
         .replace("ADMIN", admin)
@@ -182,7 +184,7 @@ max_subscriptions: 64
 write_deadline: "5s"
 ping_interval: "30s"
 ping_max: 3
-jetstream { store_dir: "STORE", max_mem: 64M, max_file: 2G }
+jetstream { store_dir: "STORE", max_mem: 64M, max_file: FILEG }
 # Users stand in accounts only: no authorization block, no no_auth_user, allow-lists only, no deny rules.
 accounts {
   AGENTS: {
