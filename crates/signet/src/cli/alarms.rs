@@ -25,8 +25,10 @@ pub(super) struct AlarmsArgs {
 #[derive(Debug, Subcommand)]
 enum AlarmsCommand {
     /// What rings
+    #[command(after_help = "EXAMPLE:\n  signet alarms list --json")]
     List,
     /// You have seen to what rings: the agent goes on
+    #[command(after_help = "EXAMPLE:\n  signet alarms clear")]
     Clear,
 }
 

@@ -22,8 +22,10 @@ pub(super) struct StateArgs {
 #[derive(Debug, Subcommand)]
 enum StateCommand {
     /// Make the state again from the log alone
+    #[command(after_help = "EXAMPLE:\n  signet state rebuild")]
     Rebuild,
     /// Compare the state with what the log alone says, row by row
+    #[command(after_help = "EXAMPLE:\n  signet state compare --home alice")]
     Compare,
 }
 
