@@ -88,6 +88,14 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
+        // A key is destroyed once the next month has its first checkpoint: then that month was begun.
+        let is_over = self.month.is_promised && self.month.secret.is_none();
+        if is_over && self.keys.read(&self.disk, month)?.is_some() {
+            return Err(broken(
+                path,
+                "the month was begun before, and its lines are gone",
+            ));
+        }
         let secret = self.keys.make(&self.disk, month)?;
         let public = secret.public().clone();
         self.month = Month {

@@ -90,6 +90,7 @@ pub fn verify(paths: &[PathBuf]) -> Report {
 pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>) -> Report {
     let mut report = Report::default();
     let mut logs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    let mut whole = HashSet::new();
     for path in paths {
         if is_bundle(path) {
             match verify_bundle(path) {
@@ -100,6 +101,9 @@ pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>)
         }
         match log_files(path) {
             Ok(files) => files.into_iter().for_each(|file| {
+                if path.is_dir() {
+                    whole.insert(log_of(&file));
+                }
                 logs.entry(log_of(&file)).or_default().push(file);
             }),
             Err(error) => report.unreadable.push(error),
@@ -114,8 +118,12 @@ pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>)
     let several = logs.len() > 1;
     let mut testimonies = Vec::new();
     for (name, files) in logs {
+        let is_whole = whole.contains(&name);
         match Walk::over(name, &files, several, depth, progress) {
-            Ok((log, testimony)) => {
+            Ok((mut log, testimony)) => {
+                if is_whole {
+                    log.demand_beginning(&files);
+                }
                 report.logs.push(log);
                 testimonies.extend(testimony.map(|testimony| (testimony, files)));
             }

@@ -482,6 +482,30 @@ fn a_month_between_that_is_missing_is_found() {
     finds(&report, "`seq` is not one more");
 }
 
+/// Of files that are named one by one only what they hold can be asked for.
+#[test]
+fn a_first_month_that_is_missing_is_found() {
+    let mut side = log(3);
+    side.write(march(), &gap("march"));
+    side.stop();
+    fs::remove_file(side.file(FEBRUARY)).unwrap();
+    fs::remove_file(side.file(FEBRUARY_NOTES)).unwrap();
+    finds(&prove(&side), "first months are missing");
+    let report = verify(&[side.file(MARCH)]);
+    assert!(report.holds(), "{report}");
+}
+
+#[test]
+fn a_last_month_taken_away_whole_is_not_begun_anew() {
+    let mut side = log(3);
+    side.write(march(), &gap("march"));
+    side.stop();
+    fs::remove_file(side.file(MARCH)).unwrap();
+    fs::remove_file(side.file(MARCH_NOTES)).unwrap();
+    let refused = side.try_start(march()).unwrap_err().to_string();
+    assert!(refused.contains("its lines are gone"), "{refused}");
+}
+
 /// A day's expiries are one group: a kill between its write and its checkpoint leaves an honest log.
 #[test]
 fn a_group_of_thousands_of_lines_that_a_crash_parts_from_its_checkpoint_is_no_tampering() {

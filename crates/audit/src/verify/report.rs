@@ -261,6 +261,20 @@ impl LogReport {
         self.first.is_some_and(|first| first != 1)
     }
 
+    /// A directory holds a log from its first line on: what is not there is missing.
+    pub(super) fn demand_beginning(&mut self, files: &[PathBuf]) {
+        if let (true, Some(file)) = (self.is_partial(), files.first()) {
+            let what = "the log's first months are missing; name the files that are there one by one to \
+                        prove them without";
+            self.add(Fault {
+                file: file.clone(),
+                line: 1,
+                seq: self.first,
+                what: what.to_owned(),
+            });
+        }
+    }
+
     pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.len() < FAULTS {
             self.faults.push(fault);
