@@ -7,6 +7,7 @@
 mod alarm;
 mod handoff;
 mod line;
+mod outcome;
 mod standing;
 mod verdict;
 
@@ -24,6 +25,7 @@ use crate::statement::{PauseStatement, Revocation};
 pub use alarm::{Alarm, AlarmLine, HoleLine};
 pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
+pub use outcome::{Did, OutcomeLine};
 pub use standing::ApprovalLine;
 
 /// How much of unproven input is kept, in bytes.
@@ -181,48 +183,6 @@ impl DraftLine {
     }
 }
 
-/// What became of something.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutcomeLine {
-    /// Who sent it, or for whom it waited.
-    pub peer: AgentId,
-    /// Which message.
-    pub message_id: MessageId,
-    /// What was tried or done.
-    pub what: Did,
-    /// The number of the try, from 1.
-    pub tries: u8,
-    /// Why, by a stable name, where there is a why.
-    pub reason: Option<String>,
-}
-
-/// The things that become of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
-    /// The agent took it from the inbox.
-    Acknowledged,
-    /// A daemon's own answer was tried and could not be made.
-    AnswerFailed,
-    /// A draft's life ended before there was a session.
-    DraftExpired,
-    /// A draft will not be sent: the peer refused the handshake that it waited for, or our own side did.
-    DraftRefused,
-    /// A message of ours was given up: no receipt came two minutes after its life had ended.
-    Expired,
-    /// Our agent began to handle a message.
-    Started,
-    /// Our agent could not handle it; after the fifth time it goes to the quarantine.
-    Failed,
-    /// It goes to the quarantine: five tries began, and none came to an end.
-    SetAside,
-    /// Our agent has handled it and keeps it, to answer later: its tries count anew.
-    Kept,
-    /// A person took it out of the quarantine, to be tried again.
-    Retried,
-    /// A person gave it up.
-    Dropped,
-}
-
 /// Unproven input that shares a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flood {
@@ -285,15 +245,7 @@ impl Entry {
                 line.value("message", &draft.message);
                 line.copy(draft.copy.as_ref());
             }
-            Self::Outcome(outcome) => {
-                line.text("peer", outcome.peer.as_str());
-                line.text("message-id", &outcome.message_id.to_string());
-                line.text("what", outcome.what.as_str());
-                line.number("try", u64::from(outcome.tries));
-                if let Some(reason) = &outcome.reason {
-                    line.text("reason", reason);
-                }
-            }
+            Self::Outcome(outcome) => outcome.write(&mut line),
             Self::Handoff(handoff) => handoff.write(&mut line),
             Self::Alarm(alarm) => alarm.write(&mut line),
             Self::Hole(hole) => hole.write(&mut line),
@@ -339,16 +291,7 @@ impl Entry {
                 copy: members.copy()?,
                 message: line.remove("message").ok_or(EntryError("message"))?,
             }),
-            "outcome" => Self::Outcome(OutcomeLine {
-                peer: members.parsed("peer")?,
-                message_id: members.parsed("message-id")?,
-                what: Did::parse(members.text("what")?)?,
-                tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
-                reason: match line.contains_key("reason") {
-                    true => Some(members.text("reason")?.to_owned()),
-                    false => None,
-                },
-            }),
+            "outcome" => Self::Outcome(OutcomeLine::parse(members, &line)?),
             "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
             "alarm" => Self::Alarm(AlarmLine::parse(members)?),
             "hole" => Self::Hole(HoleLine::parse(members)?),
@@ -397,43 +340,5 @@ impl Ruling {
             }
             _ => Err(EntryError("verdict")),
         }
-    }
-}
-
-impl Did {
-    /// As the line's `what` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Acknowledged => "acknowledged",
-            Self::AnswerFailed => "answer-failed",
-            Self::DraftExpired => "draft-expired",
-            Self::DraftRefused => "draft-refused",
-            Self::Expired => "expired",
-            Self::Started => "started",
-            Self::Failed => "failed",
-            Self::SetAside => "set-aside",
-            Self::Kept => "kept",
-            Self::Retried => "retried",
-            Self::Dropped => "dropped",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, EntryError> {
-        let all = [
-            Self::Acknowledged,
-            Self::AnswerFailed,
-            Self::DraftExpired,
-            Self::DraftRefused,
-            Self::Expired,
-            Self::Started,
-            Self::Failed,
-            Self::SetAside,
-            Self::Kept,
-            Self::Retried,
-            Self::Dropped,
-        ];
-        all.into_iter()
-            .find(|known| known.as_str() == text)
-            .ok_or(EntryError("what"))
     }
 }

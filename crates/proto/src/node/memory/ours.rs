@@ -1,0 +1,189 @@
+//! What lines say of our own messages: sent, receipted, waiting, ended.
+
+use std::sync::Arc;
+
+use super::{Changed, Fate, OPEN_AFTER, PING_AFTER, confirm};
+use crate::draft::Draft;
+use crate::entry::{Did, DraftLine, OutcomeLine};
+use crate::envelope::{Form, Message, Method};
+use crate::headers::Headers;
+use crate::ids::{AgentId, MessageId};
+use crate::node::link::{Approving, Waiting};
+use crate::node::{Lost, Node, OpenRequest, State};
+use crate::policy::PING;
+use crate::receipt::Receipt;
+use crate::time::Timestamp;
+
+impl Node {
+    pub(super) fn apply_sent(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+        let headers = &message.headers;
+        let peer = headers.recipient_id.clone();
+        let link = self.link_mut(&peer);
+        match message.form.method() {
+            Some(method) if method.is_handshake() => {
+                if method == Method::Announce {
+                    link.announced = Some(headers.timestamp);
+                    link.greets = false;
+                }
+                let established = link.handshake.sent(message, now);
+                return self.establish(&peer, established, now);
+            }
+            Some(Method::Receipt) => {
+                link.receipted = Some(headers.timestamp);
+                link.paced = Some(now);
+                if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
+                    session.window.reported();
+                }
+                return Changed::default();
+            }
+            _ => {}
+        }
+        link.drop_draft(headers.message_id);
+        if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
+            session.ledger.record(
+                headers.sequence.unwrap_or_default(),
+                Arc::clone(message),
+                now,
+            );
+        }
+        self.note_request_or_answer(now, &message.form, headers);
+        Changed::default()
+    }
+
+    fn note_request_or_answer(&mut self, now: Timestamp, form: &Form, headers: &Headers) {
+        if form.method().is_some_and(Method::is_call) {
+            let ping = headers
+                .capability
+                .as_ref()
+                .is_some_and(|name| name.as_str() == PING);
+            let patience = if ping { PING_AFTER } else { OPEN_AFTER };
+            let closes = headers.expires_at.saturating_add(patience);
+            let open = OpenRequest {
+                peer: headers.recipient_id.clone(),
+                tier: headers.data_tier,
+                closes,
+            };
+            self.open.insert(headers.message_id, open);
+        }
+        if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
+            let answer = (headers.message_id, *form == Form::Success);
+            self.forget_request(now, &headers.recipient_id, request, answer);
+        }
+    }
+
+    /// A request of the peer's is answered, by the message of that name: with a result, or not.
+    fn forget_request(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        request: MessageId,
+        answer: (MessageId, bool),
+    ) {
+        self.inbox.remove(peer, request);
+        self.pings.remove(&(peer.clone(), request));
+        self.tasks.answered(now, peer, request, answer);
+    }
+
+    pub(super) fn apply_receipt(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        message: &Message,
+    ) -> Changed {
+        let signed_at = message.headers.timestamp;
+        let receipt = message.body.as_ref().and_then(Receipt::parse);
+        let session = message
+            .headers
+            .session
+            .and_then(|id| self.link_mut(peer).session_mut(id));
+        let (Some(receipt), Some(session)) = (receipt, session) else {
+            return Changed::default();
+        };
+        confirm(session);
+        // What the peer says of its own numbers holds, whatever it says of ours.
+        if session.ledger.is_news(signed_at) {
+            let floor = receipt.floor;
+            session.window.take_floor(floor, &receipt.given_up);
+        }
+        if let Some(misfit) = session.ledger.misfit(&receipt, signed_at) {
+            let closed = std::mem::replace(&mut session.closed, true);
+            let misfit = (!closed).then_some(misfit);
+            let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
+            return Changed {
+                misfit,
+                ..self.note_fates(now, lost)
+            };
+        }
+        let settled = session.ledger.settle(&receipt, signed_at).into_iter();
+        let settled = settled.map(|settled| {
+            let state = settled.refused.map_or(State::Received, State::Refused);
+            (peer.clone(), settled.message_id, state)
+        });
+        self.note_fates(now, settled.collect())
+    }
+
+    pub(super) fn apply_draft(&mut self, now: Timestamp, line: &DraftLine) {
+        let life = std::time::Duration::from_secs(line.life);
+        let Ok(stored) = Draft::parse(line.message.clone(), life) else {
+            return;
+        };
+        let message = stored.message();
+        // What waits for its person may be refused: then the request still wants an answer.
+        if let Some(request) = message.headers.in_reply_to
+            && message.form.method().is_none()
+            && line.approve.is_none()
+        {
+            let recipient = message.headers.recipient_id.clone();
+            let answer = (message.headers.message_id, message.form == Form::Success);
+            self.forget_request(now, &recipient, request, answer);
+        }
+        let until = now.saturating_add(life);
+        let approval = line.approve.map(|root| Approving {
+            root,
+            granted: false,
+        });
+        let opened = stored.open(&self.identity);
+        let link = self.link_mut(&line.peer);
+        match opened {
+            Ok(draft) => link.drafts.push_back(Waiting {
+                draft,
+                until,
+                value: Arc::new(line.message.clone()),
+                approval,
+            }),
+            // It has perhaps been sent: a later line says so, or it ends when the log has been told.
+            Err(reason) => link.lost.push((line.message_id, reason)),
+        }
+    }
+
+    pub(super) fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) -> Changed {
+        let (peer, name) = (&line.peer, line.message_id);
+        let state = match line.what {
+            Did::DraftExpired | Did::Expired => State::Expired,
+            Did::DraftRefused => State::Refused(line.reason.clone().unwrap_or_default()),
+            Did::AnswerFailed => {
+                self.pings.remove(&(peer.clone(), name));
+                return Changed::default();
+            }
+            _ => {
+                self.inbox.apply(now, line);
+                return Changed::default();
+            }
+        };
+        let link = self.link_mut(peer);
+        if line.what == Did::Expired {
+            for session in &mut link.sessions {
+                session.ledger.give_up(name);
+            }
+        } else {
+            link.drop_draft(name);
+            self.tasks.never_left(now, peer, name);
+        }
+        self.note_fates(now, vec![(peer.clone(), name, state)])
+    }
+}
+
+pub(in crate::node) fn unknown(peer: &AgentId, names: Vec<MessageId>, why: Lost) -> Vec<Fate> {
+    let unknown = |name| (peer.clone(), name, State::Unknown(why));
+    names.into_iter().map(unknown).collect()
+}
