@@ -106,7 +106,7 @@ enum Command {
         after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
     )]
     Resume(person::PauseArgs),
-    /// What is wrong and only a person can judge: second copies, backups put back
+    /// What is wrong and only a person can judge
     Alarms(alarms::AlarmsArgs),
     /// Who may get what from us and send what to us, and why
     Policy(policy::PolicyArgs),
@@ -128,7 +128,7 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
-    /// What the agent remembers beside its log: compare it, make it again
+    /// What the agent remembers beside its log
     State(state::StateArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),
