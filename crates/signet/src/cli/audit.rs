@@ -34,7 +34,7 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Prove chain, months, checkpoints, contents and every signature of logs, from their files alone.
+    /// Prove chain, months, checkpoints and every signature of logs, from their files.
     ///
     /// Exit status: 0 everything holds, 1 changed, damaged or evidence missing, 2 usage, 3 cannot be read.
     /// When the logs of several agents are given, each is a witness of the others: only that shows an
