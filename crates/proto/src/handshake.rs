@@ -17,9 +17,10 @@ mod established;
 mod retry;
 mod states;
 
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::envelope::{Message, Method};
 use crate::headers::CapabilityName;

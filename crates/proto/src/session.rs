@@ -3,9 +3,10 @@
 mod ledger;
 mod window;
 
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::envelope::Message;
 use crate::handshake::{Grant, Offer, Retry, Role};

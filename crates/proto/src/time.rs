@@ -1,9 +1,10 @@
 //! Points in time: RFC 3339 in UTC. There is no clock here; the present is an argument.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
 

@@ -4,9 +4,10 @@
 mod error;
 mod view;
 
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::ids::{AgentId, Digest, KeyId, PrincipalId, Version};

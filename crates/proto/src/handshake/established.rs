@@ -1,7 +1,8 @@
 //! What a finished handshake gives: all that a session needs.
 
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::states::Transcript;

@@ -1,7 +1,8 @@
 //! When a flight goes out again.
 
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::{HALF_OPEN, START_AGAIN};
 use crate::time::Timestamp;

@@ -1,7 +1,8 @@
 //! One struct a state, named by what it awaits.
 
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::established::{Established, Last, Opening, established};

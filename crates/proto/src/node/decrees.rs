@@ -1,7 +1,8 @@
 //! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
 
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::certificate::{Certificate, ControlCertificate};
 use crate::draft::{Draft, LONGEST_LIFE, Stamp};

@@ -1,8 +1,9 @@
 //! What our agent could not handle: five tries, then a person decides, and the next message goes on.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Did, Entry, OutcomeLine};
 use crate::envelope::{Form, Message, Method};

@@ -1,4 +1,5 @@
 //! Where a message of ours is: one word, and why.
+
 use serde::{Deserialize, Serialize};
 
 /// Where a message of ours is. It moves only forward: from the network's doubt to the peer's word.

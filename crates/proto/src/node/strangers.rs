@@ -1,8 +1,9 @@
 //! Strangers: who waits for our person's decision, and what the person decides about trust.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::entry::{Entry, TrustChange};

@@ -1,8 +1,9 @@
 //! The tasks that were given to us and that we gave: what their lines in the log say, and no more.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Direction, HandoffLine, Offered, TaskChange};
 use crate::handoff::{Chain, TaskId, TaskState};

@@ -1,8 +1,9 @@
 //! Where a conversation has been: so that an agent cannot forget to count its hops.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::envelope::Message;
 use crate::headers::ConversationId;

@@ -2,10 +2,11 @@
 
 mod timing;
 
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::envelope::Message;
 use crate::ids::{Digest, MessageId};

@@ -1,7 +1,8 @@
 //! The replay window: what a receiver remembers of one session's sequence numbers (check V10).
 
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
 
 use super::EXCEPTIONS;
 use crate::ids::Digest;
