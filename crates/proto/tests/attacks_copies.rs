@@ -17,7 +17,7 @@ use household::people::{notices, remembered};
 use household::{alice_and_bob, at};
 use signet_proto::entry::{Alarm, Entry, Ruling};
 use signet_proto::envelope::Method;
-use signet_proto::node::{Content, Effect, Lost, Notice, Sending, State};
+use signet_proto::node::{Content, Effect, Lost, Notice, Sending, State, WaitsFor};
 use signet_proto::receipt::Receipt;
 
 const MINUTE: i64 = 60_000;
@@ -101,6 +101,8 @@ fn while_a_second_copy_rings_no_announce_goes_out_until_a_person_clears_it() {
     let waiting = tell(&mut net, 0);
     net.run_for(30 * MINUTE);
     assert_eq!(announces(&net), 0);
+    let waits_for = net.agents[0].node.status(waiting).unwrap().waits_for;
+    assert_eq!(waits_for, Some(WaitsFor::Alarm));
     let now = net.at(0);
     let outcome = net.agents[0].node.handle_clear(now);
     assert_eq!(outcome.entries.len(), 1);

@@ -42,6 +42,8 @@ pub enum WaitsFor {
     Introduction,
     /// That our person lets their agents go on.
     Resume,
+    /// That our person sees to an alarm: another copy of us seems to run.
+    Alarm,
     /// A session, or room in it.
     Session,
 }
@@ -53,6 +55,7 @@ impl WaitsFor {
             Self::Approval => "approval",
             Self::Introduction => "introduction",
             Self::Resume => "resume",
+            Self::Alarm => "alarm",
             Self::Session => "session",
         }
     }
@@ -185,6 +188,8 @@ impl Node {
             WaitsFor::Introduction
         } else if self.pausing.is_paused() {
             WaitsFor::Resume
+        } else if self.is_doubled() && !self.link(peer).is_some_and(Link::has_open_session) {
+            WaitsFor::Alarm
         } else {
             WaitsFor::Session
         }

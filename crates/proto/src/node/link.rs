@@ -1,9 +1,10 @@
 //! All that lies between us and one peer.
 
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
 use crate::handshake::{Handshake, Role};
@@ -116,6 +117,12 @@ impl Link {
             .iter()
             .rev()
             .find(|session| session.is_open_for_sending(now))
+    }
+
+    /// Whether a session stands that was not closed, whether or not it has ended.
+    pub(super) fn has_open_session(&self) -> bool {
+        let mut sessions = self.sessions.iter();
+        sessions.any(|session| session.confirmed && !session.closed && !session.retired)
     }
 
     /// Whether anything asks for a session: mail that needs nothing else, or a greeting.

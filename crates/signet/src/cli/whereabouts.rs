@@ -68,6 +68,7 @@ impl<'a> Whereabouts<'a> {
                 "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
             ),
             ("queued", "resume") => "signet resume, when your agents may go on".to_owned(),
+            ("queued", "alarm") => "signet alarms, then signet alarms clear".to_owned(),
             ("queued", "connection") => {
                 "start the NATS server, or correct [nats] in config.toml".to_owned()
             }
@@ -93,6 +94,9 @@ impl<'a> Whereabouts<'a> {
                 format!("it waits until your person and {peer}'s have approved each other")
             }
             "resume" => "it waits because your person's agents pause".to_owned(),
+            "alarm" => {
+                "it waits for a session, and an alarm rings that lets none begin".to_owned()
+            }
             "connection" => {
                 "it waits for the connection to the NATS server, and leaves by itself".to_owned()
             }
@@ -194,7 +198,7 @@ mod tests {
         let draft = json!({"state": "queued", "waits-for": "approval", "message-id": "0192"});
         let next = said(&draft).1.unwrap();
         assert!(next.starts_with("signet approve 0192, or "), "{next}");
-        for waits in ["introduction", "resume", "connection"] {
+        for waits in ["introduction", "resume", "alarm", "connection"] {
             assert!(
                 said(&json!({"state": "queued", "waits-for": waits}))
                     .1
