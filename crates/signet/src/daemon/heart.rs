@@ -42,6 +42,7 @@ pub(super) struct Heart {
     since: u64,
     /// How many rows it had: a large state is written more rarely.
     rows: Arc<AtomicU64>,
+    connected: bool,
     stopped: bool,
 }
 
@@ -66,6 +67,7 @@ impl Heart {
             lock,
             since,
             rows,
+            connected: false,
             stopped: false,
         }
     }
@@ -179,11 +181,15 @@ impl Heart {
         let outcome = match event {
             Arrival::Connected => {
                 info!("connected");
+                self.connected = true;
                 self.node.handle_connected(at)
             }
             Arrival::Disconnected => {
                 self.node.handle_disconnected();
-                warn!("disconnected; trying again");
+                // At the start there is nothing to lose yet.
+                if std::mem::take(&mut self.connected) {
+                    warn!("disconnected; trying again");
+                }
                 return;
             }
             Arrival::Drained => self.node.handle_drained(at),
