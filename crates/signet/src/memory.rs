@@ -26,7 +26,7 @@ pub struct Memory {
     pub log: Log,
     /// Where its state is kept.
     pub store: Store,
-    /// How many lines it was told.
+    /// How many lines the state lacks; all there can be when it has just been made and is empty.
     pub told: u64,
 }
 
@@ -76,32 +76,31 @@ impl Memory {
         let keys = Keys::settle(lock, &config.agent, now)?;
         let mut log = open_log(lock, config, &keys, now)?;
         let path = lock.home().state_file();
-        let past = match recall_from(&path, keys, config) {
-            Ok(past) => past,
-            Err(error @ (StateError::Full | StateError::Refused(_))) => return Err(error.into()),
-            Err(fault) => {
-                let keys = Keys::settle(lock, &config.agent, now)?;
-                let past = recall_all(keys, config)?;
+        match recall_from(&path, keys, config) {
+            Ok((past, store)) => Ok(Self {
+                node: past.node,
+                log,
+                store,
+                told: past.told,
+            }),
+            Err(MemoryError::State(fault)) if fault.is_lost() => {
+                let past = recall_all(Keys::settle(lock, &config.agent, now)?, config)?;
                 // An agent that has never run has no state yet.
-                let lost = !matches!(fault, StateError::Missing) || past.has_run;
-                let cause = format!("{fault}; made again from {} lines of the log", past.told);
-                if lost {
+                if !matches!(fault, StateError::Missing) || past.has_run {
+                    let cause = format!("{fault}; made again from {} lines of the log", past.told);
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt { cause })?;
                     log.commit()?;
                 }
-                past
+                Ok(Self {
+                    node: past.node,
+                    log,
+                    store: Store::create(&path, &config.agent.agent)?,
+                    told: u64::MAX,
+                })
             }
-        };
-        let Past { node, told, .. } = past;
-        let store = Store::open(&path, &config.agent.agent);
-        let store = store.or_else(|_| Store::create(&path, &config.agent.agent))?;
-        Ok(Self {
-            node,
-            log,
-            store,
-            told,
-        })
+            Err(error) => Err(error),
+        }
     }
 
     /// Makes the rows of a locked home again from the whole log. Returns the lines read and the rows
@@ -129,7 +128,7 @@ impl Memory {
     pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
         let now = clock::now();
         let keys = || Keys::settle(lock, &config.agent, now);
-        let kept = recall_from(&lock.home().state_file(), keys()?, config)?;
+        let (kept, _) = recall_from(&lock.home().state_file(), keys()?, config)?;
         let told = recall_all(keys()?, config)?;
         Ok(differences(
             &kept.node.snapshot(now).rows(),
@@ -195,20 +194,15 @@ fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
 }
 
 /// The state, and the lines behind it.
-fn recall_from(path: &Path, keys: Keys, config: &Config) -> Result<Past, StateError> {
+fn recall_from(path: &Path, keys: Keys, config: &Config) -> Result<(Past, Store), MemoryError> {
     let store = Store::open(path, &config.agent.agent)?;
     let position = store.position()?.ok_or(StateError::Missing)?;
-    let unread = |error: &dyn std::fmt::Display| StateError::Refused(error.to_string());
-    let lines = signet_audit::read_from(&config.audit_dir, &position);
-    let lines = lines.map_err(|error| unread(&error))?;
+    let lines = signet_audit::read_from(&config.audit_dir, &position)?;
     let lines = lines.ok_or(StateError::Unfit)?;
-    let seed = random::bytes().map_err(|error| unread(&error))?;
-    let (identity, policy) = (
-        keys.into_identity(config.agent.layers),
-        config.policy.clone(),
-    );
-    let node = Node::restore(identity, policy, seed, store.rows()?)?;
-    recall(node, lines, config).map_err(|error| unread(&error))
+    let identity = keys.into_identity(config.agent.layers);
+    let (policy, seed) = (config.policy.clone(), random::bytes()?);
+    let node = Node::restore(identity, policy, seed, store.rows()?).map_err(StateError::Row)?;
+    Ok((recall(node, lines, config)?, store))
 }
 
 fn recall(

@@ -115,6 +115,19 @@ fn a_lost_or_damaged_state_is_made_again_by_itself_and_a_line_says_so() {
     }
 }
 
+/// Its first stop is a kill: nothing was lost, and no line says so.
+#[test]
+fn an_agent_that_was_never_stopped_cleanly_has_a_state_all_the_same() {
+    let (_house, alice, mut bob) = talked();
+    for number in 5..8 {
+        bob.kill();
+        bob.start();
+        tell(&alice, &bob, number);
+    }
+    assert_eq!(rebuilt(&bob), Vec::<String>::new());
+    assert_eq!(inbox(&bob).len(), 8);
+}
+
 /// Sound SQLite, sound JSON, and not what was kept.
 #[test]
 fn rows_that_were_changed_or_taken_out_are_not_believed() {

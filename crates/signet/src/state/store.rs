@@ -42,6 +42,13 @@ pub enum StateError {
     Refused(String),
 }
 
+impl StateError {
+    /// Whether the rows are of no use, so that they are made again; else they may be sound another time.
+    pub const fn is_lost(&self) -> bool {
+        !matches!(self, Self::Full | Self::Refused(_))
+    }
+}
+
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
@@ -309,3 +316,30 @@ const META: &str = "meta";
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn said(extended: i32) -> StateError {
+        damaged(rusqlite::Error::SqliteFailure(
+            ffi::Error::new(extended),
+            None,
+        ))
+    }
+
+    #[test]
+    fn a_full_or_refusing_disk_is_no_damage_and_costs_no_rows() {
+        for full in [ffi::SQLITE_FULL, 4618, 4874, 778] {
+            assert!(matches!(said(full), StateError::Full), "{full}");
+        }
+        for refused in [ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_BUSY] {
+            assert!(matches!(said(refused), StateError::Refused(_)), "{refused}");
+        }
+        for lost in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_ERROR] {
+            assert!(said(lost).is_lost(), "{lost}");
+        }
+    }
+}
