@@ -312,3 +312,18 @@ fn failed(what: &str, reason: &str) -> Error {
 }
 
 const LIMIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_inbox_leaves_every_other_its_share() {
+        let inboxes = ["agent.alpha.inbox", "agent.beta.inbox", "agent.gamma.inbox"];
+        let stream = stream("AGENT_INBOX", inboxes.map(str::to_owned).to_vec());
+        let largest = i64::from(stream.max_message_size);
+        assert!(stream.discard_new_per_subject);
+        assert!(stream.max_messages_per_subject * largest < INBOX_BYTES);
+        assert_eq!(stream.max_bytes, 3 * INBOX_BYTES);
+    }
+}
