@@ -242,7 +242,7 @@ impl Home {
         child.is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
-    fn spawn(&mut self, mut command: Command) {
+    pub fn spawn(&mut self, mut command: Command) {
         assert!(self.child.is_none(), "{} runs already", self.agent);
         let kept = |name: &str| {
             let mut file = File::options();

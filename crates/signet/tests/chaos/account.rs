@@ -1,0 +1,127 @@
+//! The count at the end: where each message is, held against both logs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use signet_proto::time::Timestamp;
+
+use super::house::Home;
+use super::house::log::{header, messages};
+
+/// A peer that fell silent is tried again after five minutes, and once more after ten.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(16 * 60);
+
+/// A message that a daemon said it had taken.
+pub(crate) struct Sent {
+    pub(crate) side: usize,
+    pub(crate) id: String,
+    pub(crate) number: u64,
+}
+
+/// Whether nothing of `home` for `peer` is under way.
+pub(crate) fn is_quiet(home: &Home, peer: &Home) -> bool {
+    let shown = shown(home, peer);
+    shown["waiting"] == 0 && shown["unconfirmed"] == 0 && home.inbox().is_empty()
+}
+
+pub(crate) fn shown(home: &Home, peer: &Home) -> Value {
+    let shown = home.call("peer.show", &json!({"peer": peer.agent}));
+    shown.unwrap_or_default()
+}
+
+/// Every message in one word that is true; logs that hold, alone and together; no line signed outside its
+/// certificate; few resends.
+pub(crate) fn account(alice: &Home, bob: &Home, sent: &[Sent]) {
+    let logs = [alice.walk(), bob.walk()];
+    let homes = [alice, bob];
+    let mut words: BTreeMap<String, usize> = BTreeMap::new();
+    for message in sent {
+        let (home, own, theirs) = (
+            homes[message.side],
+            &logs[message.side],
+            &logs[1 - message.side],
+        );
+        let peer = &homes[1 - message.side].agent;
+        let told = home
+            .call("message.status", &json!({"message-id": message.id}))
+            .unwrap_or_else(|error| panic!("{} is lost: {error}", message.id));
+        let word = told["state"].as_str().unwrap().to_owned();
+        let taken = at(theirs, "in", "accepted", &message.id);
+        let refused = at(theirs, "in", "rejected", &message.id);
+        let answered = own
+            .iter()
+            .any(|line| line["dir"] == "in" && header(line, "in-reply-to") == message.id);
+        let is_true = match word.as_str() {
+            "received" => taken == 1,
+            "answered" => taken == 1 && answered,
+            "refused" => taken == 0 || answered,
+            // Nobody promised more than that it may have come.
+            "expired" | "unknown" => taken <= 1,
+            _ => false,
+        };
+        assert!(
+            is_true,
+            "message {} ({}) to {peer} is {told}, and there {taken} times accepted, {refused} times refused",
+            message.number, message.id
+        );
+        *words.entry(word).or_default() += 1;
+    }
+    println!("{} messages: {words:?}", sent.len());
+    assert!(
+        sent.len() > 20,
+        "a test in which nobody talked proves nothing"
+    );
+    for (home, log) in homes.iter().zip(&logs) {
+        nothing_twice(home, log);
+        within_certificate(home, log);
+        few_resends(home, log);
+        let folder = home.dir.join("audit").join(&home.agent);
+        home.done(&["audit", "verify", folder.to_str().unwrap()]);
+    }
+    let folders = homes.map(|home| home.dir.join("audit").join(&home.agent));
+    let [one, other] = folders.each_ref().map(|folder| folder.to_str().unwrap());
+    alice.done(&["audit", "verify", one, other]);
+}
+
+fn at(log: &[Value], dir: &str, verdict: &str, id: &str) -> usize {
+    messages(log, dir, verdict)
+        .filter(|line| header(line, "message-id") == id)
+        .count()
+}
+
+fn nothing_twice(home: &Home, log: &[Value]) {
+    let mut seen = BTreeSet::new();
+    for line in messages(log, "in", "accepted") {
+        let id = (header(line, "agent-id"), header(line, "message-id"));
+        assert!(seen.insert(id), "{} took it twice: {line}", home.agent);
+    }
+}
+
+fn within_certificate(home: &Home, log: &[Value]) {
+    let certificate = &log[0]["certificate"];
+    let time = |text: &Value| text.as_str().unwrap().parse::<Timestamp>().unwrap();
+    let (from, until) = (
+        time(&certificate["not-before"]),
+        time(&certificate["not-after"]),
+    );
+    for line in messages(log, "out", "sent") {
+        let signed: Timestamp = header(line, "timestamp").parse().unwrap();
+        assert!(
+            from <= signed && signed <= until,
+            "{} signed outside its certificate: {line}",
+            home.agent
+        );
+    }
+}
+
+fn few_resends(home: &Home, log: &[Value]) {
+    let resends = log.iter().filter(|line| line["reason"] == "duplicate");
+    let (resends, all) = (resends.count(), log.len());
+    println!("{}: {resends} resends in {all} lines", home.agent);
+    assert!(
+        resends * 10 < all || all < 200,
+        "{}: {resends} of {all} lines are resends",
+        home.agent
+    );
+}
