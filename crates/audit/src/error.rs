@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use signet_proto::ids::AgentId;
 
+use crate::plain::NotPlain;
 use crate::record::RecordError;
 
 /// The log cannot be opened, written or read.
@@ -64,6 +65,26 @@ pub enum LogError {
         "{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it: move it away, or chmod 600 it when you know that nobody did"
     )]
     OpenKey(PathBuf),
+    /// Where a file of the log belongs stands something that has no end, or leads elsewhere.
+    #[error(
+        "{path}: it is {what}, and a log is made of plain files; move it away, or name the file itself"
+    )]
+    NotPlain {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Others than the owner may write in the folder of the log, or of its keys.
+    #[error(
+        "{path}: others may write in this folder (mode {mode:04o}), and so change the log; `chmod 700 {path}`, and look at what lies in it"
+    )]
+    OpenFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// Two logs of one agent were given where those of two are held against each other.
     #[error("both are logs of {0}; name the log of the other agent, or use `signet audit verify`")]
     SameAgent(AgentId),
@@ -102,12 +123,19 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
 /// The same for what is never tried again, not even when the disk says that it is full: an fsync tells
 /// of an error once, and what is on the disk nobody knows.
 pub(crate) fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
-    |source| match source.kind() {
-        ErrorKind::ReadOnlyFilesystem => LogError::ReadOnly(path.to_owned()),
-        _ => LogError::Io {
-            path: path.to_owned(),
-            source,
-        },
+    |source| {
+        let inner = source.get_ref().and_then(|inner| inner.downcast_ref());
+        match (source.kind(), inner) {
+            (_, Some(NotPlain(what))) => LogError::NotPlain {
+                path: path.to_owned(),
+                what,
+            },
+            (ErrorKind::ReadOnlyFilesystem, _) => LogError::ReadOnly(path.to_owned()),
+            _ => LogError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod mend;
 mod merkle;
 mod note;
 mod open;
+mod plain;
 mod read;
 mod reconcile;
 mod record;
@@ -48,5 +49,5 @@ pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
 pub use verify::{
-    Depth, Fault, LogReport, Progress, Report, Witness, log_files, verify, verify_with,
+    Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,
 };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::chain::{Position, Tip};
 use crate::error::{LogError, at, broken};
 use crate::file::months;
+use crate::plain;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
 use crate::tail::line_before;
 
@@ -188,7 +189,7 @@ impl RawLines {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(at(path))?;
+        let file = plain::read(path).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             number: 0,
@@ -244,7 +245,7 @@ impl RawLines {
         if (named.dev(), named.ino()) == (open.dev(), open.ino()) || named.len() <= self.offset {
             return Ok(RawLine::End);
         }
-        let mut file = File::open(&self.path).map_err(at(&self.path))?;
+        let mut file = plain::read(&self.path).map_err(at(&self.path))?;
         file.seek(SeekFrom::Start(self.offset))
             .map_err(at(&self.path))?;
         self.input = BufReader::with_capacity(BUFFER, file);
