@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
@@ -381,7 +381,13 @@ impl Log {
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
         let start = self.group.len();
-        write_line(&self.tip, ts, members, &mut self.group);
+        write_line(
+            LineVersion::CURRENT,
+            &self.tip,
+            ts,
+            members,
+            &mut self.group,
+        );
         let line = self.group.get(start..).unwrap_or_default();
         if line.len() > MAX_LINE {
             let len = line.len();
@@ -389,6 +395,7 @@ impl Log {
             return Err(LogError::TooLong(len));
         }
         self.tip = Tip {
+            version: LineVersion::CURRENT,
             seq: self.tip.seq + 1,
             hash: Digest::of(&[line]),
             ts,
