@@ -94,9 +94,7 @@ impl<'a> Whereabouts<'a> {
                 format!("it waits until your person and {peer}'s have approved each other")
             }
             "resume" => "it waits because your person's agents pause".to_owned(),
-            "alarm" => {
-                "it waits for a session, and an alarm rings that lets none begin".to_owned()
-            }
+            "alarm" => "it waits for a session, and an alarm rings that lets none begin".to_owned(),
             "connection" => {
                 "it waits for the connection to the NATS server, and leaves by itself".to_owned()
             }
