@@ -51,6 +51,16 @@ pub enum LogError {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// A line of a later version: the log was written by a newer release.
+    #[error(
+        "{file}: a line of version {version}, from a newer signet; this one reads versions 1 and 2: use that release"
+    )]
+    Newer {
+        /// Which file.
+        file: PathBuf,
+        /// The version.
+        version: u64,
+    },
     /// The line would exceed [`MAX_LINE`](crate::MAX_LINE). Nothing was added, and the log goes on.
     #[error("the line would have {0} bytes, over 2 MiB; refuse the message as too-large")]
     TooLong(usize),
@@ -109,6 +119,15 @@ impl LogError {
             self,
             Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Stopped
         )
+    }
+}
+
+/// The error for a line of `file` that cannot be read.
+pub(crate) fn unread(file: &Path, line: u64, source: RecordError) -> LogError {
+    let file = file.to_owned();
+    match source {
+        RecordError::Newer(version) => LogError::Newer { file, version },
+        source => LogError::Record { file, line, source },
     }
 }
 

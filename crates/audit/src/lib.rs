@@ -29,6 +29,7 @@ mod plain;
 mod read;
 mod reconcile;
 mod record;
+mod reserved;
 mod show;
 mod tail;
 mod tape;
@@ -47,6 +48,7 @@ pub use open::Sight;
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
+pub use reserved::{Carrier, Reserved};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
 pub use verify::{
     Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
-use crate::error::{LogError, at, broken};
+use crate::error::{LogError, at, broken, unread};
 use crate::file::months;
 use crate::plain;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
@@ -133,6 +133,7 @@ impl Chained {
 
     fn follow(&mut self, line: Line) -> Result<Line, LogError> {
         let frame = Frame {
+            version: line.version,
             seq: line.seq,
             ts: line.ts,
             prev: line.prev,
@@ -146,6 +147,7 @@ impl Chained {
             return Err(broken(&lines.raw.path, &what));
         }
         self.tip = Some(Tip {
+            version: line.version,
             seq: line.seq,
             hash: line.hash,
             ts: line.ts,
@@ -253,11 +255,7 @@ impl RawLines {
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {
-        LogError::Record {
-            file: self.path.clone(),
-            line: self.number,
-            source,
-        }
+        unread(&self.path, self.number, source)
     }
 
     fn too_long(&self) -> LogError {

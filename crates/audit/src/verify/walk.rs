@@ -10,7 +10,7 @@ use signet_proto::ids::Digest;
 use super::agreement::prove_parties;
 use super::authority::Authority;
 use super::decisions::Decisions;
-use super::examine::{Content, Examined, examine};
+use super::examine::{Content, Examined, Unread, examine};
 use super::month::Month;
 use super::parallel;
 use super::prove::{Followed, Proof, Work, prove};
@@ -20,10 +20,10 @@ use super::wave::{Raw, take_wave};
 use super::witness::{Recent, Seen, Testimony};
 use super::{Depth, Progress, Settings};
 use crate::chain::{Head, Tip};
-use crate::error::LogError;
+use crate::error::{LogError, unread};
 use crate::file::{measure, month_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Mark};
+use crate::record::{Frame, Mark, RecordError};
 
 pub(super) struct Walk<'a, 'p> {
     depth: Depth,
@@ -81,7 +81,15 @@ impl<'a, 'p> Walk<'a, 'p> {
             testimony: testifies.then(Testimony::default),
         };
         for (index, file) in files.iter().enumerate() {
-            walk.read(file, index + 1 == files.len())?;
+            match walk.read(file, index + 1 == files.len()) {
+                // What was found before stays found: a forged `v` must not hide it.
+                Err(newer @ LogError::Newer { .. }) if !walk.report.faults.is_empty() => {
+                    let place = walk.report.lines;
+                    walk.fault(place, None, &format!("behind this line, {newer}"));
+                    break;
+                }
+                done => done?,
+            }
         }
         walk.report.agent = walk.authority.me().cloned();
         walk.report.take_decisions(&walk.decisions);
@@ -147,13 +155,20 @@ impl<'a, 'p> Walk<'a, 'p> {
         let depth = self.depth;
         let examined = parallel::map(wave, |raw| examine(raw, depth));
         let mut followed = Vec::with_capacity(examined.len());
+        let mut ended = Ok(());
         for line in examined {
-            followed.push(self.follow(line)?);
+            match self.follow(line) {
+                Ok(line) => followed.push(line),
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
         }
         for (line, proof) in parallel::map(followed, prove) {
             self.conclude(line, proof);
         }
-        Ok(())
+        ended
     }
 
     fn follow(&mut self, line: Examined) -> Result<Followed, LogError> {
@@ -167,11 +182,20 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         match line.read {
             Ok(content) => self.follow_content(content, &mut followed),
+            Err(Unread::Record(newer @ RecordError::Newer(_))) => {
+                return Err(unread(&self.file, line.place, newer));
+            }
             // A line that cannot be read still has a hash, and a place in the order.
-            Err(what) => {
-                followed.faults.push(what);
+            Err(why) => {
+                followed.faults.push(match why {
+                    Unread::TooLong => {
+                        "the line is over 2 MiB, longer than a log writes".to_owned()
+                    }
+                    Unread::Record(error) => error.to_string(),
+                });
                 self.before = Some(String::new());
                 self.tip = self.tip.map(|tip| Tip {
+                    version: tip.version,
                     seq: tip.seq + 1,
                     hash: line.hash,
                     ts: tip.ts,
@@ -221,6 +245,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         let month = || content.frame.ts.month();
         self.report.span.get_or_insert_with(|| (month(), month()));
         self.tip = Some(Tip {
+            version: content.frame.version,
             seq: content.frame.seq,
             hash: followed.hash,
             ts: content.frame.ts,
