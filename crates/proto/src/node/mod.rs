@@ -20,6 +20,7 @@ mod inbox;
 mod judged;
 mod link;
 mod memory;
+mod names;
 mod outbound;
 mod outbox;
 mod permission;
