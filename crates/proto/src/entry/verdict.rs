@@ -70,12 +70,14 @@ impl Verdict {
         match &self.evidence {
             Evidence::Whole(message) | Evidence::Headers(message) => {
                 let headers = &message.headers;
+                let is_whole = matches!(self.evidence, Evidence::Whole(_));
                 let peer = if self.direction == Direction::In {
                     &headers.agent_id
                 } else {
                     &headers.recipient_id
                 };
-                let summary = message.summary.as_deref().filter(|_| headers.data_tier < 3);
+                let summary = message.summary.as_deref();
+                let summary = summary.filter(|_| is_whole && headers.data_tier < 3);
                 (
                     Some(peer.clone()),
                     Some(headers.message_type),
