@@ -38,7 +38,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 1;
+pub const ROWS_VERSION: u32 = 2;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +107,7 @@ pub struct Snapshot {
     now: Timestamp,
     written: Timestamp,
     recorded: Option<Certificate>,
+    rekeyed: Option<Timestamp>,
     trust: TrustView,
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
@@ -123,6 +124,7 @@ pub struct Snapshot {
 struct Lone {
     #[serde(with = "crate::stored")]
     recorded: Option<Certificate>,
+    rekeyed: Option<Timestamp>,
     arrivals: u64,
     pausing: Pausing,
 }
@@ -169,6 +171,7 @@ impl Node {
             now,
             written: self.written,
             recorded: self.recorded.clone(),
+            rekeyed: self.rekeyed,
             trust: self.trust().clone(),
             links: self.links.clone(),
             inbox: self.inbox.clone(),
@@ -211,6 +214,7 @@ impl Snapshot {
     fn lone(&self) -> Lone {
         Lone {
             recorded: self.recorded.clone(),
+            rekeyed: self.rekeyed,
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
         }

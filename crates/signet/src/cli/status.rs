@@ -63,6 +63,9 @@ fn page(status: &Value) -> String {
             "  state  refusing: the disk is full, since {since}; free some space where the log is"
         );
     }
+    for note in alarm_notes(status) {
+        let _ = writeln!(page, "  note   {note}");
+    }
     let notes = [
         (
             "revoked",
@@ -70,10 +73,6 @@ fn page(status: &Value) -> String {
         ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
-        (
-            "alarms",
-            "ALARM: a second copy, or a backup put back; signet alarms",
-        ),
         (
             "root-alarms",
             "ALARM: a known person with another root key; signet trust pending",
@@ -108,6 +107,24 @@ fn page(status: &Value) -> String {
     }
     page
 }
+
+/// What rings and who rang it, the first few by name.
+fn alarm_notes(status: &Value) -> Vec<String> {
+    let ringing = status.get("ringing").and_then(Value::as_array);
+    let ringing = ringing.map(Vec::as_slice).unwrap_or_default();
+    let note = |alarm: &Value| {
+        let (what, peer) = (text(alarm, "alarm"), text(alarm, "peer"));
+        visible(&format!("ALARM: {what}, with {peer}; signet alarms")).into_owned()
+    };
+    let mut notes: Vec<_> = ringing.iter().take(ALARMS).map(note).collect();
+    if let Some(more) = ringing.len().checked_sub(ALARMS).filter(|more| *more > 0) {
+        notes.push(format!("ALARM: {more} more; signet alarms"));
+    }
+    notes
+}
+
+/// How many alarms are shown by name.
+const ALARMS: usize = 8;
 
 fn is(status: &Value, name: &str) -> bool {
     let flag = status.get(name).and_then(Value::as_bool);
