@@ -166,3 +166,23 @@ refused, expired (no receipt came in its life), unknown (nobody can say).
 EXAMPLE:
   signet status --json | jq .log.head
   signet status 0192f0c1-0000-7000-8000-000000000000";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alarm_is_a_note_that_names_it_and_the_peer_that_rang_it() {
+        let alarm = |n: usize| json!({"alarm": "second-copy", "peer": format!("agent-{n}")});
+        let ringing: Vec<_> = (0..11).map(alarm).collect();
+        let page = page(&json!({"alarms": 11, "ringing": ringing}));
+        assert!(
+            page.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
+            "{page}"
+        );
+        assert!(page.contains("ALARM: 3 more"), "{page}");
+        assert_eq!(page.matches("ALARM").count(), 9);
+        let quiet = super::page(&json!({"alarms": 0, "ringing": []}));
+        assert!(!quiet.contains("ALARM"), "{quiet}");
+    }
+}
