@@ -211,7 +211,7 @@ impl Month {
 
 fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {
     let path = checkpoints_of(file);
-    if !path.exists() {
+    if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let mut notes = Notes::open(&path)?;

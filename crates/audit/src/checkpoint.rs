@@ -98,6 +98,7 @@ impl Checkpoints {
         }
         let secret = self.keys.make(&self.disk, month)?;
         let public = secret.public().clone();
+        self.give_back()?;
         self.month = Month {
             origin: origin(&self.agent, month),
             path: checkpoints,
@@ -140,6 +141,14 @@ impl Checkpoints {
             true => self.keys.destroy_all_but(&self.disk, month),
             false => Ok(()),
         }
+    }
+
+    /// Gives back the room that is reserved for more checkpoints of this month.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(crate) fn give_back(&mut self) -> Result<(), LogError> {
+        self.month.tape.as_mut().map_or(Ok(()), Tape::give_back)
     }
 
     /// Takes a line that is not durable yet.
@@ -214,7 +223,7 @@ impl Month {
         let mut lines = RawLines::open(path)?;
         let (mut last, mut beginning) = (None, 0);
         while let RawLine::Whole(raw) = lines.next_line()? {
-            let kind = Frame::scan(&raw).map(|frame| frame.kind);
+            let kind = Frame::scan(&raw).ok().map(|frame| frame.kind);
             if beginning == self.tree.size() && kind.is_some_and(|kind| is_beginning(&kind)) {
                 beginning += 1;
             }

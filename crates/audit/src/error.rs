@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use signet_proto::ids::AgentId;
 
+use crate::plain::NotPlain;
 use crate::record::RecordError;
 
 /// The log cannot be opened, written or read.
@@ -50,6 +51,16 @@ pub enum LogError {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// A line of a later version: the log was written by a newer release.
+    #[error(
+        "{file}: a line of version {version}, from a newer signet; this one reads versions 1 and 2: use that release"
+    )]
+    Newer {
+        /// Which file.
+        file: PathBuf,
+        /// The version.
+        version: u64,
+    },
     /// The line would exceed [`MAX_LINE`](crate::MAX_LINE). Nothing was added, and the log goes on.
     #[error("the line would have {0} bytes, over 2 MiB; refuse the message as too-large")]
     TooLong(usize),
@@ -64,6 +75,26 @@ pub enum LogError {
         "{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it: move it away, or chmod 600 it when you know that nobody did"
     )]
     OpenKey(PathBuf),
+    /// Where a file of the log belongs stands something that has no end, or leads elsewhere.
+    #[error(
+        "{path}: it is {what}, and a log is made of plain files; move it away, or name the file itself"
+    )]
+    NotPlain {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Others than the owner may write in the folder of the log, or of its keys.
+    #[error(
+        "{path}: others may write in this folder (mode {mode:04o}), and so change the log; `chmod 700 {path}`, and look at what lies in it"
+    )]
+    OpenFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// Two logs of one agent were given where those of two are held against each other.
     #[error("both are logs of {0}; name the log of the other agent, or use `signet audit verify`")]
     SameAgent(AgentId),
@@ -91,6 +122,15 @@ impl LogError {
     }
 }
 
+/// The error for a line of `file` that cannot be read.
+pub(crate) fn unread(file: &Path, line: u64, source: RecordError) -> LogError {
+    let file = file.to_owned();
+    match source {
+        RecordError::Newer(version) => LogError::Newer { file, version },
+        source => LogError::Record { file, line, source },
+    }
+}
+
 /// Puts the path to a system's answer.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
     |source| match source.kind() {
@@ -102,12 +142,19 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
 /// The same for what is never tried again, not even when the disk says that it is full: an fsync tells
 /// of an error once, and what is on the disk nobody knows.
 pub(crate) fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
-    |source| match source.kind() {
-        ErrorKind::ReadOnlyFilesystem => LogError::ReadOnly(path.to_owned()),
-        _ => LogError::Io {
-            path: path.to_owned(),
-            source,
-        },
+    |source| {
+        let inner = source.get_ref().and_then(|inner| inner.downcast_ref());
+        match (source.kind(), inner) {
+            (_, Some(NotPlain(what))) => LogError::NotPlain {
+                path: path.to_owned(),
+                what,
+            },
+            (ErrorKind::ReadOnlyFilesystem, _) => LogError::ReadOnly(path.to_owned()),
+            _ => LogError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
     }
 }
 

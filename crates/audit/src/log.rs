@@ -4,19 +4,19 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::chain::{Head, Position, Tip};
-use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints};
+use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints, checkpoints_of};
 use crate::disk::{Disk, Faults};
 use crate::error::LogError;
 use crate::file;
 use crate::keys::CheckpointKeys;
 use crate::mend::{End, Found, Trace, rewrite};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
-use crate::tape::Tape;
+use crate::tape::{Tape, give_back_old};
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
@@ -117,6 +117,7 @@ impl Log {
         log.trace = Some(trace);
         log.lock = Some(lock);
         log.prove_month()?;
+        log.give_back_old()?;
         Ok(log)
     }
 
@@ -347,6 +348,8 @@ impl Log {
             let key = checkpoints.begin(&month, &path);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
+        let given_back = self.tape.give_back();
+        self.stop_unless_full(given_back)?;
         let tape = Tape::create(&self.disk, path);
         self.tape = self.stop_unless_full(tape)?;
         self.month_end = first_of_next(&month);
@@ -373,6 +376,15 @@ impl Log {
         Ok(())
     }
 
+    /// The months that are over need no room beyond their ends.
+    fn give_back_old(&self) -> Result<(), LogError> {
+        let mut files = file::months(&self.dir)?;
+        files.retain(|month| *month != self.tape.path);
+        let notes: Vec<_> = files.iter().map(|month| checkpoints_of(month)).collect();
+        give_back_old(&self.disk, files.iter().chain(&notes).map(PathBuf::as_path));
+        Ok(())
+    }
+
     /// What a full disk leaves as it was may be tried again, and nothing else.
     fn stop_unless_full<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
         self.stopped = !matches!(done, Ok(_) | Err(LogError::Full(_)));
@@ -381,7 +393,13 @@ impl Log {
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
         let start = self.group.len();
-        write_line(&self.tip, ts, members, &mut self.group);
+        write_line(
+            LineVersion::CURRENT,
+            &self.tip,
+            ts,
+            members,
+            &mut self.group,
+        );
         let line = self.group.get(start..).unwrap_or_default();
         if line.len() > MAX_LINE {
             let len = line.len();
@@ -389,6 +407,7 @@ impl Log {
             return Err(LogError::TooLong(len));
         }
         self.tip = Tip {
+            version: LineVersion::CURRENT,
             seq: self.tip.seq + 1,
             hash: Digest::of(&[line]),
             ts,
@@ -408,7 +427,12 @@ impl Log {
 /// Whatever was written is durable, unless a write failed: then the next start has to know.
 impl Drop for Log {
     fn drop(&mut self) {
-        if let (false, Some(trace)) = (self.stopped, self.trace.take()) {
+        let Some(trace) = self.trace.take().filter(|_| !self.stopped) else {
+            return;
+        };
+        let checkpoints = self.checkpoints.as_mut();
+        let given_back = checkpoints.map_or(Ok(()), Checkpoints::give_back);
+        if given_back.and(self.tape.give_back()).is_ok() {
             trace.wipe(&self.disk);
         }
     }

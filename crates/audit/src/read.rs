@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
-use crate::error::{LogError, at, broken};
+use crate::error::{LogError, at, broken, unread};
 use crate::file::months;
+use crate::plain;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
 use crate::tail::line_before;
 
@@ -132,6 +133,7 @@ impl Chained {
 
     fn follow(&mut self, line: Line) -> Result<Line, LogError> {
         let frame = Frame {
+            version: line.version,
             seq: line.seq,
             ts: line.ts,
             prev: line.prev,
@@ -145,6 +147,7 @@ impl Chained {
             return Err(broken(&lines.raw.path, &what));
         }
         self.tip = Some(Tip {
+            version: line.version,
             seq: line.seq,
             hash: line.hash,
             ts: line.ts,
@@ -188,7 +191,7 @@ impl RawLines {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(at(path))?;
+        let file = plain::read(path).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             number: 0,
@@ -244,7 +247,7 @@ impl RawLines {
         if (named.dev(), named.ino()) == (open.dev(), open.ino()) || named.len() <= self.offset {
             return Ok(RawLine::End);
         }
-        let mut file = File::open(&self.path).map_err(at(&self.path))?;
+        let mut file = plain::read(&self.path).map_err(at(&self.path))?;
         file.seek(SeekFrom::Start(self.offset))
             .map_err(at(&self.path))?;
         self.input = BufReader::with_capacity(BUFFER, file);
@@ -252,11 +255,7 @@ impl RawLines {
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {
-        LogError::Record {
-            file: self.path.clone(),
-            line: self.number,
-            source,
-        }
+        unread(&self.path, self.number, source)
     }
 
     fn too_long(&self) -> LogError {

@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
@@ -74,6 +77,18 @@ impl Tape {
         Ok(())
     }
 
+    /// Gives back the room that is reserved beyond the end: nothing more is written here. Of a file
+    /// that is longer than what was written nothing is cut off.
+    ///
+    /// # Errors
+    /// What the disk says. The room is then given back by a later start.
+    pub(crate) fn give_back(&mut self) -> Result<(), LogError> {
+        if std::mem::take(&mut self.reserved) > self.len {
+            give_back(&self.disk, &self.file, &self.path, self.len)?;
+        }
+        Ok(())
+    }
+
     /// Where the file system knows no reservation, or has no answer, the write will tell.
     fn reserve(&mut self, more: u64) -> Result<(), LogError> {
         let needed = self.len.saturating_add(more);
@@ -107,6 +122,35 @@ impl Tape {
     }
 }
 
+/// Gives back what a crash or an older release left reserved behind files that are no longer written.
+/// What cannot be given back harms nothing but the disk's room.
+pub(crate) fn give_back_old<'p>(disk: &Disk, files: impl Iterator<Item = &'p Path>) {
+    for path in files {
+        let facts = path.symlink_metadata().ok();
+        let facts =
+            facts.filter(|facts| facts.is_file() && facts.blocks() * 512 > facts.len() + SLACK);
+        let file = facts.and_then(|_| {
+            let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
+            let flags = i32::try_from(flags.bits()).unwrap_or_default();
+            let mut options = File::options();
+            disk.open(path, options.append(true).custom_flags(flags))
+                .ok()
+        });
+        let facts = file.as_ref().and_then(|file| file.metadata().ok());
+        if let Some((file, facts)) = file.zip(facts).filter(|(_, facts)| facts.is_file()) {
+            let _ = give_back(disk, &file, path, facts.len());
+        }
+    }
+}
+
+/// Cutting a file to the length that it has frees what is reserved behind it.
+fn give_back(disk: &Disk, file: &File, path: &Path, len: u64) -> Result<(), LogError> {
+    if file.metadata().map_err(at(path))?.len() == len {
+        disk.truncate(file, path, len).map_err(at(path))?;
+    }
+    Ok(())
+}
+
 /// EIO: the disk itself, where other answers mean a file system that knows no reservation.
 fn is_broken(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
@@ -114,3 +158,6 @@ fn is_broken(error: &io::Error) -> bool {
 
 /// Reserved beyond the end, so that a full disk shows before it tears a line.
 const RESERVED: u64 = 4 * 1024 * 1024;
+/// A file may take so much more than its bytes without anything being reserved: blocks, and what the
+/// file system knows about them.
+const SLACK: u64 = RESERVED / 4;

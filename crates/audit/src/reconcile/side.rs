@@ -41,6 +41,7 @@ pub(super) struct Side {
     pub(super) count: u64,
     /// When the first line was written, when it is not the first of the log.
     pub(super) begins: Option<Timestamp>,
+    departed: HashSet<Digest>,
     receipts: HashMap<SessionId, Receipted>,
     answered: HashSet<MessageId>,
     expired: HashSet<MessageId>,
@@ -149,7 +150,9 @@ impl Side {
             is_receipt: message.form.method() == Some(Method::Receipt),
         };
         match verdict.direction {
-            Direction::Out => self.sent.push(claim),
+            // The second line of one message is a copy: verification tells of it.
+            Direction::Out if self.departed.insert(claim.hash) => self.sent.push(claim),
+            Direction::Out => {}
             Direction::In => {
                 if verdict.ruling == Ruling::Accepted {
                     self.learn(message);

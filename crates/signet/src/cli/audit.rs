@@ -15,8 +15,8 @@ use clap::{Args, Subcommand};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use signet_audit::{
-    Depth, Filter, Line, Lines, LogError, Progress, VerdictName, describe, log_files, read_file,
-    reconcile, verify_with,
+    Depth, Filter, Line, Lines, LogError, Progress, Settings, VerdictName, describe, log_files,
+    read_file, reconcile, verify_with,
 };
 use signet_proto::headers::MessageType;
 use signet_proto::ids::AgentId;
@@ -36,6 +36,7 @@ pub(crate) struct AuditArgs {
 enum AuditCommand {
     /// Prove chain, months, checkpoints and every signature of logs, from their files.
     ///
+    /// The first line says OK or NOT OK, what is proven, and what is not; findings and details follow.
     /// Exit status: 0 everything holds, 1 changed, damaged or evidence missing, 2 usage, 3 cannot be read.
     /// When the logs of several agents are given, each is a witness of the others: only that shows an
     /// older copy, another version, or a log written anew by whoever has its keys.
@@ -82,6 +83,9 @@ struct VerifyArgs {
     /// Prove chain, months and checkpoints alone, without contents and signatures: much faster.
     #[arg(long)]
     links: bool,
+    /// Tell every finding; without it the first 20 of each log, and how many more there are.
+    #[arg(long)]
+    all: bool,
     /// Print the report as one JSON object.
     #[arg(long)]
     json: bool,
@@ -144,9 +148,13 @@ fn verify_logs(args: &VerifyArgs) -> ExitCode {
     } else {
         Depth::Signatures
     };
+    let settings = Settings {
+        depth,
+        findings: if args.all { usize::MAX } else { FINDINGS },
+    };
     let mut bar = Bar::new();
     let mut progress = Progress::new(|done, total| bar.draw(done, total));
-    let report = verify_with(&args.paths, depth, &mut progress);
+    let report = verify_with(&args.paths, settings, &mut progress);
     drop(progress);
     bar.clear();
     print(args.json, &report.to_json(), &report);
@@ -347,6 +355,8 @@ fn tell(text: &str) {
     let _ = writeln!(anstream::stderr(), "signet audit: {text}");
 }
 
+/// Of each log, unless all are asked for.
+const FINDINGS: usize = 20;
 const TAMPERED: u8 = 1;
 const UNREADABLE: u8 = 3;
 const POLL: Timespec = Timespec {
