@@ -18,7 +18,7 @@ use signet_audit::{
     Depth, Filter, Line, Lines, LogError, Progress, VerdictName, describe, log_files, read_file,
     reconcile, verify_with,
 };
-use signet_proto::headers::MessageType;
+use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
@@ -60,8 +60,11 @@ enum AuditCommand {
     )]
     Export(export::ExportArgs),
     /// Show a log, one readable line a message.
+    ///
+    /// Handshakes, receipts and the messages that carry orders are left out unless --plumbing is given; refused
+    /// ones never are.
     #[command(
-        after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
+        after_help = "EXAMPLE:\n  signet audit show --peer agent-bob-001 --body\n  signet audit show --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
     )]
     Show(ShowArgs),
     /// Read the sealed messages of a log, with the person's audit key.
@@ -100,8 +103,8 @@ struct ReconcileArgs {
 
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// Log directories, or single files.
-    #[arg(required = true, value_name = "PATH")]
+    /// Log directories, or single files [default: the log of this home]
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Go on with what is written from now on, also in new months.
     #[arg(long, short)]
@@ -109,6 +112,15 @@ struct ShowArgs {
     /// Only what is about this agent.
     #[arg(long, value_name = "AGENT-ID")]
     peer: Option<AgentId>,
+    /// Only what was said in this conversation, or for this task.
+    #[arg(long, value_name = "ID", value_parser = conversation_id)]
+    conversation: Option<ConversationId>,
+    /// Show what messages carry, under each: one line of JSON. What is sealed needs `signet audit open`.
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
+    /// Show handshakes, receipts and the messages that carry orders too.
+    #[arg(long, visible_alias = "all")]
+    plumbing: bool,
     /// Only messages of this type: request, response, notification or handoff.
     #[arg(long = "type", value_name = "TYPE", value_parser = message_type)]
     message_type: Option<MessageType>,
@@ -133,7 +145,7 @@ pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> ExitCode {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
         AuditCommand::Export(args) => export::run(args, home),
-        AuditCommand::Show(args) => show_logs(args),
+        AuditCommand::Show(args) => show_logs(args, home),
         AuditCommand::Open(args) => open::run(args),
     }
 }
@@ -180,27 +192,39 @@ fn print(is_json: bool, json: &Value, text: &impl Display) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn show_logs(args: ShowArgs) -> ExitCode {
+fn show_logs(args: ShowArgs, home: Option<PathBuf>) -> ExitCode {
     let ShowArgs {
-        paths,
+        mut paths,
         follow,
         peer,
+        conversation,
+        body,
+        plumbing,
         message_type,
         verdict,
         since,
         until,
         json,
     } = args;
+    if paths.is_empty() {
+        match export::log_of(home) {
+            Ok(log) => paths.push(log),
+            Err(error) => return complain(&error, UNREADABLE),
+        }
+    }
     let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
     let mut show = Show {
         filter: Filter {
             peer,
+            conversation,
+            without_control: !plumbing,
             message_type,
             verdict,
             since,
             until,
         },
         json,
+        body,
         status: 0,
     };
     loop {
@@ -231,6 +255,7 @@ fn is_closed_within(time: &Timespec) -> bool {
 struct Show {
     filter: Filter,
     json: bool,
+    body: bool,
     status: u8,
 }
 
@@ -277,7 +302,11 @@ impl Show {
         } else {
             Style::new()
         };
-        writeln!(out, "{style}{}{style:#}", describe(line))
+        writeln!(out, "{style}{}{style:#}", describe(line))?;
+        match signet_audit::body(line).filter(|_| self.body) {
+            Some(body) => writeln!(out, "    {body}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -318,7 +347,7 @@ impl Cursor {
 
     fn next_in_file(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
         match self.current.as_mut().and_then(|(_, lines)| lines.next()) {
-            Some(Err(error @ LogError::Io { .. })) => Err(error),
+            Some(Err(error @ (LogError::Io { .. } | LogError::Newer { .. }))) => Err(error),
             next => Ok(next),
         }
     }
@@ -329,6 +358,11 @@ impl Cursor {
         let is_new = |path: &Path| current != Some(path) && !self.finished.contains(path);
         Ok(log_files(&self.path)?.into_iter().find(|path| is_new(path)))
     }
+}
+
+fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
+    text.parse()
+        .map_err(|_| "not a conversation-id: 1 to 128 of letters, digits and . _ : -")
 }
 
 fn message_type(text: &str) -> Result<MessageType, &'static str> {

@@ -67,7 +67,8 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> ExitCode {
     }
 }
 
-fn log_of(home: Option<PathBuf>) -> Result<PathBuf, String> {
+/// The log of the home's agent.
+pub(super) fn log_of(home: Option<PathBuf>) -> Result<PathBuf, String> {
     let home = Home::find(home).map_err(|error| error.to_string())?;
     let config = Config::load(&home).map_err(|error| error.to_string())?;
     Ok(config.audit_dir)
