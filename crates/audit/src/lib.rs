@@ -26,6 +26,7 @@ mod mend;
 mod merkle;
 mod note;
 mod open;
+mod plain;
 mod read;
 mod reconcile;
 mod record;
@@ -52,5 +53,5 @@ pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use reserved::{Carrier, Reserved};
 pub use show::{body, describe};
 pub use verify::{
-    Depth, Fault, LogReport, Progress, Report, Witness, log_files, verify, verify_with,
+    Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,
 };

@@ -1,7 +1,6 @@
 //! Proving a bundle from itself alone.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -19,6 +18,7 @@ use crate::error::LogError;
 use crate::file::is_month;
 use crate::merkle::{leaf, root_from};
 use crate::note::{Note, origin};
+use crate::plain;
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, MAX_LINE};
 use crate::verify::{
@@ -28,7 +28,7 @@ use crate::verify::{
 /// Whether the file says of itself that it is a bundle.
 pub(crate) fn is_bundle(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
+    let read = plain::read(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
     let first = start
         .split(|byte| *byte == b'\n')
         .next()
@@ -40,11 +40,11 @@ pub(crate) fn is_bundle(path: &Path) -> bool {
             .and_then(Value::as_str)
             .map(str::to_owned)
     });
-    path.is_file() && read.is_ok() && kind.as_deref() == Some(BUNDLE)
+    read.is_ok() && kind.as_deref() == Some(BUNDLE)
 }
 
 /// Proves a bundle.
-pub(crate) fn verify_bundle(path: &Path) -> Result<BundleReport, LogError> {
+pub(crate) fn verify_bundle(path: &Path, most: usize) -> Result<BundleReport, LogError> {
     let mut lines = RawLines::open(path)?;
     let mut reader = Reader {
         report: BundleReport {
@@ -57,6 +57,7 @@ pub(crate) fn verify_bundle(path: &Path) -> Result<BundleReport, LogError> {
         next: None,
         seq: 0,
         place: 0,
+        most,
     };
     loop {
         let raw = match lines.next_line()? {
@@ -86,6 +87,8 @@ struct Reader {
     next: Option<Proof>,
     seq: u64,
     place: u64,
+    /// So many faults are told one by one.
+    most: usize,
 }
 
 struct Proof {
@@ -293,10 +296,11 @@ impl Reader {
     }
 
     fn fault(&mut self, what: &str) {
-        if self.report.faults.len() < FAULTS {
-            self.report
-                .faults
-                .push(format!("line {}: {what}", self.place));
+        let report = &mut self.report;
+        if report.faults.len() < self.most {
+            report.faults.push(format!("line {}: {what}", self.place));
+        } else {
+            report.more_faults += 1;
         }
     }
 }
@@ -330,5 +334,4 @@ fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
 
 /// More than the first line of a bundle needs.
 const HEADER: u64 = 4096;
-const FAULTS: usize = 100;
 const _: () = assert!(HEADER < MAX_LINE as u64);

@@ -3,20 +3,22 @@
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Direction, Entry, Evidence, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::ids::Digest;
 
 use super::agreement::prove_parties;
 use super::authority::Authority;
+use super::decisions::Decisions;
 use super::examine::{Content, Examined, Unread, examine};
 use super::month::Month;
 use super::parallel;
 use super::prove::{Followed, Proof, Work, prove};
+use super::repeats::Repeats;
 use super::report::{Fault, LogReport};
 use super::wave::{Raw, take_wave};
 use super::witness::{Recent, Seen, Testimony};
-use super::{Depth, Progress};
+use super::{Depth, Progress, Settings};
 use crate::chain::{Head, Tip};
 use crate::error::{LogError, unread};
 use crate::file::{measure, month_of};
@@ -40,6 +42,8 @@ pub(super) struct Walk<'a, 'p> {
     /// A day that lies in the file's month.
     day: Option<i64>,
     recent: Recent,
+    repeats: Repeats,
+    decisions: Decisions,
     testimony: Option<Testimony>,
 }
 
@@ -50,15 +54,16 @@ impl<'a, 'p> Walk<'a, 'p> {
         name: PathBuf,
         files: &[PathBuf],
         testifies: bool,
-        depth: Depth,
+        settings: Settings,
         progress: &'a mut Progress<'p>,
     ) -> Result<(LogReport, Option<Testimony>), LogError> {
         let mut walk = Self {
-            depth,
+            depth: settings.depth,
             progress,
             report: LogReport {
                 name,
-                links_only: depth == Depth::Links,
+                links_only: settings.depth == Depth::Links,
+                most: settings.findings,
                 ..LogReport::default()
             },
             authority: Authority::default(),
@@ -71,6 +76,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             month: Month::default(),
             day: None,
             recent: Recent::default(),
+            repeats: Repeats::default(),
+            decisions: Decisions::default(),
             testimony: testifies.then(Testimony::default),
         };
         for (index, file) in files.iter().enumerate() {
@@ -85,6 +92,14 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
         }
         walk.report.agent = walk.authority.me().cloned();
+        walk.report.take_decisions(&walk.decisions);
+        if walk.before.as_deref() == Some(Mark::CLOSE) {
+            // A crash or a full disk may have come between the two.
+            walk.report.note(format!(
+                "{}: it ends with `close`, and the next month's file is not there: not begun yet, or taken away",
+                walk.file.display()
+            ));
+        }
         Ok((walk.report, walk.testimony))
     }
 
@@ -129,6 +144,9 @@ impl<'a, 'p> Walk<'a, 'p> {
     fn conclude_month(&mut self, place: u64, is_last: bool) -> Result<(), LogError> {
         if let Some(what) = self.month.conclude(is_last)? {
             self.fault(place, None, &what);
+        }
+        if let (Some((_, to)), Some(tip)) = (&mut self.report.span, &self.tip) {
+            *to = tip.ts.month();
         }
         self.report.checkpoints += self.month.count;
         self.report.proven = self.month.proven.or(self.report.proven);
@@ -215,7 +233,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         if self.before.is_none() {
             self.month.promise(content.checkpoint_key);
         }
-        self.first.get_or_insert(frame.seq);
+        if *self.first.get_or_insert(frame.seq) != 1 {
+            self.decisions.begin_within();
+        }
         if let Some(testimony) = &mut self.testimony {
             if testimony.lines.is_empty() {
                 testimony.first = frame.seq;
@@ -229,6 +249,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         }
         self.recent.push(followed.hash);
         self.before = Some(content.frame.kind);
+        let month = || content.frame.ts.month();
+        self.report.span.get_or_insert_with(|| (month(), month()));
         self.tip = Some(Tip {
             version: content.frame.version,
             seq: content.frame.seq,
@@ -295,6 +317,13 @@ impl<'a, 'p> Walk<'a, 'p> {
             Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
             Some(Entry::Message(verdict)) => return self.follow_verdict(verdict, faults),
             Some(Entry::Handoff(handoff)) => prove_parties(&handoff, self.authority.me()),
+            Some(Entry::Draft(draft)) => self.decisions.take_draft(&draft),
+            Some(Entry::Approval(line)) => self.decisions.take_approval(&line, &self.authority),
+            Some(Entry::Pause(said)) => self.decisions.take_pause(&said, &self.authority),
+            Some(Entry::Outcome(outcome)) => {
+                self.decisions.take_outcome(&outcome);
+                Ok(())
+            }
             _ => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
@@ -314,6 +343,13 @@ impl<'a, 'p> Walk<'a, 'p> {
             if head.is_some_and(|head| self.recent.refutes(&head, is_partial)) {
                 faults.push("the message names as head of this log a line that is not there before it: the log was written anew, or this is not the only copy of it".to_owned());
             }
+            let head = head.and_then(|head| self.recent.place(&head));
+            let repeated = self.repeats.follow(&verdict, message, head);
+            let is_sent = verdict.ruling == Ruling::Sent;
+            let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
+            // Of a copy, what its draft says is no news.
+            let found = repeated.or(undecided.flatten());
+            faults.extend(found.map(str::to_owned));
         }
         Work::Verdict(Box::new(verdict), certificate, me)
     }
