@@ -143,7 +143,7 @@ impl Chained {
         let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
         if let (Some(what), Some(lines)) = (before.and_then(|tip| tip.misfit(&frame)), &self.lines)
         {
-            let what = format!("line {}: {what}", lines.raw.number);
+            let what = format!("line {}: {what}", lines.raw.line_number());
             return Err(broken(&lines.raw.path, &what));
         }
         self.tip = Some(Tip {
@@ -160,8 +160,10 @@ impl Chained {
 #[derive(Debug)]
 pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
-    /// Of the line read last, from 1.
+    /// Of the line read last, from 1 where the reading began.
     pub(crate) number: u64,
+    /// Where the reading began.
+    begin: u64,
     /// Behind that line.
     offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
@@ -182,9 +184,10 @@ pub(crate) enum RawLine {
 }
 
 impl RawLines {
-    /// From `offset` on, where a line begins; it is counted as the first.
+    /// From `offset` on, where a line begins.
     fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
         let mut lines = Self::open(path)?;
+        lines.begin = offset;
         let moved = lines.input.seek(SeekFrom::Start(offset));
         moved.map_err(at(path))?;
         Ok(lines)
@@ -195,6 +198,7 @@ impl RawLines {
         Ok(Self {
             path: path.to_owned(),
             number: 0,
+            begin: 0,
             offset: 0,
             read: 0,
             input: BufReader::with_capacity(BUFFER, file),
@@ -255,7 +259,20 @@ impl RawLines {
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {
-        unread(&self.path, self.number, source)
+        unread(&self.path, self.line_number(), source)
+    }
+
+    /// The line read last as an editor counts it. Only a fault needs that, so the lines before the reading
+    /// began are counted then.
+    fn line_number(&self) -> u64 {
+        let before = File::open(&self.path).map(|file| {
+            let before = BufReader::with_capacity(BUFFER, file.take(self.begin));
+            before.split(b'\n').map_while(Result::ok).count()
+        });
+        // Without them the number is too small by what cannot be read any more.
+        let before = before.unwrap_or_default();
+        self.number
+            .saturating_add(u64::try_from(before).unwrap_or_default())
     }
 
     fn too_long(&self) -> LogError {

@@ -199,7 +199,7 @@ pub struct Flood {
 
 /// A line of a log does not say what its kind must.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the line's `{0}` is absent or malformed; run `signet audit verify` on the log")]
+#[error("the line's `{0}` is absent or malformed")]
 pub struct EntryError(pub &'static str);
 
 impl Entry {

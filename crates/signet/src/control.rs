@@ -9,12 +9,14 @@
 
 pub mod client;
 mod connection;
+mod places;
 pub mod rpc;
 pub mod server;
 #[cfg(test)]
 mod tests;
 
 pub use client::{Client, ClientError};
+pub(crate) use connection::PLACE_NEEDED;
 pub use connection::{Call, Notifier};
 pub use rpc::RpcError;
 pub use server::{Server, ServerError};

@@ -157,7 +157,7 @@ fn what_cannot_be_done_ends_with_its_code_and_name() {
             unknown.status.code(),
             String::from_utf8_lossy(&unknown.stdout).contains("waits for introduction")
         ),
-        (Some(0), true),
+        (Some(5), true),
         "{}",
         says(&unknown)
     );

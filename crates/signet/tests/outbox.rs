@@ -29,6 +29,14 @@ fn tells(home: &Home, peer: &str, more: &[&str]) -> String {
     sent["message-id"].as_str().unwrap().to_owned()
 }
 
+/// The same for what people have to decide about.
+fn asks(home: &Home, peer: &str, more: &[&str]) -> String {
+    let args = ["send", peer, "--notify", "{}", "--wait", "0", "--json"];
+    let sent = home.waits(&[&args[..], more].concat());
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    sent["message-id"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_message_to_a_peer_that_is_down_is_queued_then_received_and_that_is_remembered() {
     let house = House::new();
@@ -85,7 +93,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();
     alice.ping(&bob);
-    let id = tells(&alice, &bob.agent, &["--tier", "4"]);
+    let id = asks(&alice, &bob.agent, &["--tier", "4"]);
     let said = becomes(&alice, &id, "queued");
     let next = format!("\n  next: signet approve {id}, or ");
     assert!(
@@ -99,7 +107,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
         "{said}"
     );
 
-    let id = tells(&alice, "agent-carol", &[]);
+    let id = asks(&alice, "agent-carol", &[]);
     let said = becomes(&alice, &id, "queued");
     assert!(
         said.contains("have approved each other\n  next: "),
@@ -107,7 +115,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
     );
 
     alice.done(&["pause"]);
-    let id = tells(&alice, &bob.agent, &[]);
+    let id = asks(&alice, &bob.agent, &[]);
     let said = becomes(&alice, &id, "queued");
     assert!(said.contains("pause\n  next: signet resume"), "{said}");
     alice.done(&["resume"]);

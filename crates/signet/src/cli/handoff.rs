@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::ask::{acknowledge, ask, connect, parse_json, print_json, text};
-use super::{Exit, Failure, print};
+use super::ask::{acknowledge, ask, connect, items, parse_json, print_each, print_json, text};
+use super::{Exit, Failure, exit, print};
 
 /// See `signet handoff --help`.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(super) struct HandoffArgs {
 #[derive(Debug, Subcommand)]
 enum HandoffCommand {
     /// Hand work to a peer, within limits
-    #[command(after_help = SEND_EXAMPLE)]
+    #[command(after_help = send_help())]
     Send(SendArgs),
     /// Take a task that was offered
     #[command(
@@ -48,7 +48,7 @@ enum HandoffCommand {
     /// The tasks given to this agent and by it, the newest first
     #[command(after_help = "EXAMPLE:\n  signet handoff list")]
     List {
-        /// Print them as one line of JSON
+        /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
@@ -144,7 +144,7 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
         HandoffCommand::List { json } => {
             let tasks = ask(home, "handoff.list", &json!({}))?;
             if json {
-                print_json(&tasks)
+                print_each(items(&tasks, "tasks"))
             } else {
                 print(&show::list(&tasks))
             }
@@ -225,6 +225,16 @@ fn tell(args: &SendArgs, sent: &Value) -> Result<(), Failure> {
         (None, state @ ("expired" | "unknown")) => {
             format!("{state}: {} has no word of it", args.peer)
         }
+        (None, "queued") if !["session", "-"].contains(&text(sent, "waits-for")) => {
+            let next = format!("signet handoff show {task}");
+            if !args.json {
+                let waits_for = text(sent, "waits-for");
+                print(&format!(
+                    "task {task}: it waits for {waits_for}\n  next: {next}\n"
+                ))?;
+            }
+            return Err(Failure::Ended(Exit::Waiting));
+        }
         _ if args.json => return Ok(()),
         (None, state) => {
             let how = match state {
@@ -264,11 +274,19 @@ EXAMPLE:
   signet handoff send agent-bob-001 --goal 'Find an evening for dinner' --capability calendar.read
   signet handoff list";
 
-const SEND_EXAMPLE: &str = "\
-EXIT CODES:
-  0  the peer has it, or it waits for a session
-  1  refused or declined, by the reason that is printed
+fn send_help() -> String {
+    let codes = exit::section([
+        (Exit::Done, "the peer has it, or it waits for a session"),
+        (
+            Exit::Refused,
+            "refused or declined, by the reason that is printed",
+        ),
+        (Exit::Waiting, "queued until people have decided"),
+    ]);
+    format!("{codes}\n{SEND_EXAMPLE}")
+}
 
+const SEND_EXAMPLE: &str = "\
 EXAMPLE:
   signet handoff send agent-bob-001 --goal 'Find an evening for dinner' \\
     --capability calendar.read --tier 2 --depth 1 --for 12h

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
 use super::whereabouts::Whereabouts;
-use super::{Exit, Failure, print};
+use super::{Exit, Failure, exit, print};
 
 /// See `signet send --help`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = after_help())]
 #[command(group(ArgGroup::new("what").required(true).args(["request", "notify"])))]
 pub(super) struct SendArgs {
     /// The peer's agent-id
@@ -124,7 +124,8 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
             done(format!(
                 "queued: {id} waits for {}\n  next: {next}\n",
                 place.waits_for
-            ))
+            ))?;
+            Err(Failure::Ended(Exit::Waiting))
         }
         ("queued" | "published", _) if args.wait == 0.0 => {
             done(format!("{word}: {id}\n  {sentence}\n"))
@@ -191,12 +192,20 @@ fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Fa
     ))
 }
 
-const EXAMPLE: &str = "\
-EXIT CODES:
-  0  answered, or received for a notification; or queued until people have decided
-  1  refused, by the reason that is printed
-  3  no answer or receipt in time; a late answer comes into the inbox
+fn after_help() -> String {
+    let codes = exit::section([
+        (Exit::Done, "answered, or received for a notification"),
+        (Exit::Refused, "refused, by the reason that is printed"),
+        (
+            Exit::NotReachable,
+            "no answer or receipt in time; a late answer comes into the inbox",
+        ),
+        (Exit::Waiting, "queued until people have decided"),
+    ]);
+    format!("{codes}\n{EXAMPLE}")
+}
 
+const EXAMPLE: &str = "\
 EXAMPLE:
   signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary 'Asks for free evenings'
   signet send agent-bob-001 --notify '{\"dinner\": \"19:30\"}' --wait 10";

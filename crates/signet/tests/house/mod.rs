@@ -181,6 +181,13 @@ impl Home {
         said
     }
 
+    /// A command after which people have to decide: code 5; what it printed.
+    pub fn waits(&self, args: &[&str]) -> String {
+        let output = self.cli(args);
+        assert_eq!(output.status.code(), Some(5), "{args:?}: {}", says(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// The same with `--json`, parsed: one document a line.
     pub fn json(&self, args: &[&str]) -> Vec<Value> {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();

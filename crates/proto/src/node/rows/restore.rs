@@ -17,9 +17,7 @@ use crate::session::Slot;
 
 /// A row does not say what its table must. The log has it all: the state is made again from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the row {key:?} of the table {table} cannot be read; `signet state rebuild` makes all rows again"
-)]
+#[error("the row {key:?} of the table {table} cannot be read")]
 pub struct RestoreError {
     /// The table.
     pub table: String,
