@@ -153,6 +153,7 @@ impl Log {
             let written = self.tape.write_durably(&self.group);
             self.stop_unless_full(written)?;
             self.group.clear();
+            self.group.shrink_to(GROUP_KEPT);
             self.durable = self.tip.head();
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
@@ -437,6 +438,9 @@ impl Drop for Log {
         }
     }
 }
+
+/// One group of large lines does not keep its room in memory for ever.
+const GROUP_KEPT: usize = 1024 * 1024;
 
 /// A line is written with milliseconds, and its month follows from what is written.
 fn whole_millis(time: Timestamp) -> Timestamp {

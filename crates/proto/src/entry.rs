@@ -67,7 +67,7 @@ pub enum Entry {
         /// The peer's minus ours, in milliseconds.
         difference_ms: i64,
     },
-    /// Unproven input over the budget, counted instead of written.
+    /// Input over a budget, counted instead of written.
     Flood(Flood),
     /// The state beside the log was missing or damaged, and was made again from the log.
     Rebuilt {
@@ -123,7 +123,7 @@ pub struct Verdict {
 pub enum Evidence {
     /// All of it: its signature holds.
     Whole(Arc<Message>),
-    /// Its headers only: tier 3 or 4 came in clear.
+    /// Its headers only: tier 3 or 4 came in clear, or its sender was over the budget of what is refused.
     Headers(Arc<Message>),
     /// Its headers only, read back from a log, and the method that the line names.
     Withheld(Map<String, Value>, Option<Method>),
@@ -186,7 +186,7 @@ impl DraftLine {
     }
 }
 
-/// Unproven input that shares a line.
+/// Input over a budget that shares a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flood {
     /// How many.

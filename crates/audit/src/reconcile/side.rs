@@ -36,6 +36,9 @@ pub(super) struct Side {
     pub(super) files: Vec<PathBuf>,
     pub(super) sent: Vec<Claim>,
     pub(super) came: Vec<Claim>,
+    /// Hashes of what was refused and of which the log keeps the headers alone: its own word that it came,
+    /// and no proof that anybody signed it.
+    pub(super) withheld: HashSet<Digest>,
     /// Every line and its number, for the heads that the peer logged.
     pub(super) lines: HashMap<Digest, u64>,
     pub(super) count: u64,
@@ -127,6 +130,9 @@ impl Side {
     }
 
     fn take_verdict(&mut self, seq: u64, ts: Timestamp, verdict: &Verdict, peer: &AgentId) {
+        if matches!(verdict.evidence, Evidence::Withheld(..)) {
+            self.withheld.insert(verdict.hash);
+        }
         let Evidence::Whole(message) = &verdict.evidence else {
             return;
         };

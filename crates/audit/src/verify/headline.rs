@@ -115,7 +115,7 @@ fn bundle_clause(bundle: &BundleReport) -> String {
     if !bundle.faults.is_empty() {
         return format!(
             "{} in the bundle of {agent} about {peer}: it proves nothing",
-            counted(bundle.faults.len() as u64, "finding")
+            counted(bundle.faults.len() as u64 + bundle.more_faults, "finding")
         );
     }
     format!(

@@ -224,14 +224,26 @@ impl Node {
         id: SessionId,
         outcome: &mut Outcome,
     ) {
-        let Some(link) = self.link(peer) else { return };
+        let link = self.link_mut(peer);
+        if !link.budgets.bytes.may_tell(at.now) {
+            // It waits until there is room for one more.
+            if let Some(session) = link.session_mut(id) {
+                session.window.owe();
+            }
+            return;
+        }
         let Some(session) = link.session(id) else {
             return;
         };
-        let own_key = session.own_key;
+        let (own_key, version) = (session.own_key, session.version);
         let stamp_now = after(at.now, link.receipted);
         // Of an earlier key's certificate we know that it lasts as long as the sessions of that key.
-        if session.retired && stamp_now > session.ends {
+        let over = session.retired && stamp_now > session.ends;
+        let mut receipt = session.window.receipt();
+        let (floor, given_up) = session.ledger.word();
+        receipt.floor = Some(floor);
+        receipt.given_up = given_up;
+        if over {
             return self.forgive_receipt(peer, id);
         }
         if !self.may_sign(stamp_now) {
@@ -241,16 +253,12 @@ impl Node {
                 false => self.owe_receipt(peer, id),
             };
         }
-        let mut receipt = session.window.receipt();
-        let (floor, given_up) = session.ledger.word();
-        receipt.floor = Some(floor);
-        receipt.given_up = given_up;
         let stamp = Stamp {
             now: stamp_now,
             session: Some(id),
             sequence: None,
             audit_head: at.head,
-            version: session.version,
+            version,
         };
         let exceptions = receipt.except.len();
         let message_id = self.fresh_id(at.now);

@@ -145,6 +145,7 @@ impl Node {
         // After a clock was set back no timer lies further ahead than it ever would.
         let latest = at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
+        link.budgets.bytes.may_tell(at.now);
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
@@ -240,7 +241,9 @@ impl Link {
         let sessions = self.sessions.iter();
         let due = sessions.filter_map(|session| self.pace.due_of(&session.window));
         let wait = due.min()?.saturating_sub(at.elapsed);
-        Some(at.now.saturating_add(wait))
+        let due = at.now.saturating_add(wait);
+        let room = self.budgets.bytes.tells_at();
+        Some(room.map_or(due, |room| room.max(due)))
     }
 }
 
