@@ -44,7 +44,7 @@ pub enum WaitsFor {
     Resume,
     /// That our clock stands within the dates of our certificate: outside of them nothing is signed.
     Clock,
-    /// That our person sees to an alarm: another copy of us seems to run.
+    /// That our person sees to an alarm: another copy of us seems to run ([`Node::held_by`]).
     Alarm,
     /// A session, or room in it.
     Session,
@@ -193,11 +193,19 @@ impl Node {
             WaitsFor::Resume
         } else if !self.may_sign(self.clock) {
             WaitsFor::Clock
-        } else if self.is_doubled() && !self.link(peer).is_some_and(Link::has_open_session) {
+        } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm
         } else {
             WaitsFor::Session
         }
+    }
+}
+
+impl Node {
+    /// Whether a session stood when the last line was written: what waits all the same waits for room.
+    fn had_session(&self, peer: &AgentId) -> bool {
+        let link = self.link(peer);
+        link.is_some_and(|link| link.sendable(self.written).is_some())
     }
 }
 

@@ -50,9 +50,12 @@ impl Node {
         if self.was_put_back(at.now) {
             return Some(at.now);
         }
+        let own_until = self.identity.until();
         let speaks = self.may_sign(at.now);
         let links = self.links.values();
-        let links = links.filter_map(|link| link.due(at, speaks)).min();
+        let links = links
+            .filter_map(|link| link.due(at, speaks, own_until))
+            .min();
         let others = [
             self.strangers.due(),
             self.decrees_due(at.now),
@@ -210,7 +213,8 @@ impl Node {
 
     fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(link) = self.link(peer) else { return };
-        if link.seeks_session_at().is_some_and(|due| due <= at.now) {
+        let due = link.seeks_session_at(self.identity.until());
+        if due.is_some_and(|due| due <= at.now) {
             self.announce(at, peer, outcome);
         }
     }
@@ -218,7 +222,7 @@ impl Node {
 
 impl Link {
     /// When time asks something of it. Receipts are due only while we may sign.
-    fn due(&self, at: At, speaks: bool) -> Option<Timestamp> {
+    fn due(&self, at: At, speaks: bool, own_until: Timestamp) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {
             [session.retry.map(|retry| retry.due()), session.ledger.due()]
                 .into_iter()
@@ -229,7 +233,7 @@ impl Link {
             self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(at).filter(|_| speaks),
-            self.seeks_session_at(),
+            self.seeks_session_at(own_until),
         ];
         sessions
             .chain(drafts)
