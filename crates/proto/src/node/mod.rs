@@ -9,6 +9,7 @@ mod alarms;
 mod answers;
 mod budget;
 mod bytes;
+mod clock;
 mod decrees;
 mod drafts;
 mod fates;
@@ -24,6 +25,7 @@ mod memory;
 mod names;
 mod outbound;
 mod outbox;
+mod pace;
 mod permission;
 mod quarantine;
 mod release;
@@ -39,6 +41,7 @@ mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,8 +83,10 @@ pub use tasks::{Task, Tasks};
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The time.
+    /// The time by the clock, which may be set, forwards and back.
     pub now: Timestamp,
+    /// How long the node has run, by a clock that nobody sets: whatever only paces runs on it.
+    pub elapsed: Duration,
     /// SHA-256 of our last durable audit line.
     pub head: Option<Digest>,
 }
@@ -202,6 +207,8 @@ pub struct Node {
     recorded: Option<Certificate>,
     /// The time of the last line.
     written: Timestamp,
+    /// The clock as it was last read: behind the last line's time after it was put back.
+    clock: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -241,6 +248,7 @@ impl Node {
             identity,
             recorded: None,
             written: Timestamp::from_millis(0),
+            clock: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
