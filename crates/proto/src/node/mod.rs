@@ -9,6 +9,7 @@ mod alarms;
 mod answers;
 mod budget;
 mod bytes;
+mod clock;
 mod decrees;
 mod drafts;
 mod fates;
@@ -24,6 +25,7 @@ mod memory;
 mod names;
 mod outbound;
 mod outbox;
+mod pace;
 mod permission;
 mod quarantine;
 mod release;
@@ -39,6 +41,7 @@ mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,8 +83,10 @@ pub use tasks::{Task, Tasks};
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The time.
+    /// The time by the clock, which may be set, forwards and back.
     pub now: Timestamp,
+    /// How long the node has run, by a clock that nobody sets: whatever only paces runs on it.
+    pub elapsed: Duration,
     /// SHA-256 of our last durable audit line.
     pub head: Option<Digest>,
 }
@@ -156,6 +161,8 @@ pub enum Notice {
     },
     /// Something is wrong that only a person can judge.
     Alarm(AlarmLine),
+    /// Agents of several people, or one of our own person's, show another copy of us: in words.
+    Doubled(String),
     /// Messages of a peer's never came, and it did not give them up.
     Hole(HoleLine),
     /// A peer's clock and ours differ by more than a minute: what one of them signs, the other refuses.
@@ -200,6 +207,8 @@ pub struct Node {
     recorded: Option<Certificate>,
     /// The time of the last line.
     written: Timestamp,
+    /// The clock as it was last read: behind the last line's time after it was put back.
+    clock: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -212,6 +221,8 @@ pub struct Node {
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
+    /// When our signing key last changed.
+    rekeyed: Option<Timestamp>,
     /// When the log was told again, or a person last cleared the alarms.
     started: Option<Timestamp>,
     /// When holes were last looked for.
@@ -237,6 +248,7 @@ impl Node {
             identity,
             recorded: None,
             written: Timestamp::from_millis(0),
+            clock: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
@@ -249,6 +261,7 @@ impl Node {
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
             alarms: Alarms::new(),
+            rekeyed: None,
             started: None,
             looked: None,
             disconnected: false,

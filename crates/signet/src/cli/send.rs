@@ -119,6 +119,10 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
         ("answered", Some(answer)) => tell_answer(args, answer, took),
         ("refused", _) => Err(refused(&place)),
         ("received", _) => done(format!("received by {}, durably: {id}\n", args.peer)),
+        ("queued", _) if place.waits_for == "alarm" => {
+            let next = place.next().unwrap_or_default();
+            done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))
+        }
         ("queued", _) if !["session", "-"].contains(&place.waits_for) => {
             let next = place.next().unwrap_or_default();
             done(format!(

@@ -18,7 +18,7 @@ use crate::render;
 use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::outbox::{Told, waits_for_session};
+use super::outbox::{Told, held_by, waits_for_session};
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, SkipParams, named,
     parse, parse_given, parse_question, parse_send,
@@ -124,9 +124,9 @@ impl Heart {
             let for_answer = matches!(sending, Sending::Request(_) | Sending::Ping);
             let (message_id, outcome) =
                 self.node.handle_send(at, &peer, sending).map_err(refused)?;
-            Ok((message_id, outcome, wait, for_answer))
+            Ok((peer, message_id, outcome, wait, for_answer))
         });
-        let (message_id, outcome, wait, for_answer) = match sent {
+        let (peer, message_id, outcome, wait, for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return drop(reply.send(Err(error))),
         };
@@ -144,6 +144,7 @@ impl Heart {
             message_id,
             task,
             waits_for,
+            held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
@@ -321,6 +322,15 @@ impl Heart {
             .ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))
     }
 
+    /// What the clock says, where it stands outside the dates of our certificate.
+    fn clock_outside(&self) -> Option<Value> {
+        let now = self.at().now;
+        let (from, to) = self.node.outside_certificate(now)?;
+        Some(json!({
+            "now": now.to_string(), "not-before": from.to_string(), "not-after": to.to_string(),
+        }))
+    }
+
     fn status(&self) -> Value {
         let certificate = &self.node.identity().certificate;
         let head = *self.head.borrow();
@@ -339,9 +349,11 @@ impl Heart {
             "set-aside": self.node.inbox().aside().count(),
             "quarantine": self.node.inbox().quarantine().iter().count(),
             "revoked": self.node.is_revoked(),
+            "clock": self.clock_outside(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
             "alarms": self.node.alarms().len(),
+            "ringing": super::people::ringing(&self.node),
             "root-alarms": self.node.root_alarms(self.at().now).count(),
             "drafts": self.node.drafts().count(),
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Outcome, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
 
 use crate::control::RpcError;
 
@@ -81,6 +81,8 @@ impl Heart {
         };
         put("reason", out.state.why().map(Into::into));
         put("waits-for", self.obstacle(out).map(Into::into));
+        let held_by = |waits_for| held_by(&self.node, &out.peer, waits_for);
+        put("held-by", out.waits_for.and_then(held_by));
         put("expires", out.expires.map(|time| time.to_string().into()));
         put("type", out.message_type.map(|kind| kind.as_str().into()));
         put(
@@ -109,11 +111,12 @@ impl Heart {
 }
 
 /// What a caller hears of a message of ours.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Told {
     pub(super) message_id: MessageId,
     pub(super) task: Option<TaskId>,
     pub(super) waits_for: Option<WaitsFor>,
+    pub(super) held_by: Option<Value>,
 }
 
 impl Told {
@@ -139,9 +142,18 @@ impl Told {
         let mut value = self.since(state);
         if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
             members.insert("waits-for".into(), waits_for.as_str().into());
+            let held_by = self.held_by.clone();
+            members.extend(held_by.map(|agents| ("held-by".to_owned(), agents)));
         }
         value
     }
+}
+
+/// Whose alarm holds back what is for `peer`, where it waits for that.
+pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Value> {
+    let agents = node.held_by(peer);
+    let agents = agents.into_iter().map(AgentId::as_str);
+    (waits_for == WaitsFor::Alarm).then(|| agents.collect())
 }
 
 /// A message that had to wait left a draft line.

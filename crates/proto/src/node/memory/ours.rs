@@ -15,7 +15,11 @@ use crate::receipt::Receipt;
 use crate::time::Timestamp;
 
 impl Node {
-    pub(super) fn apply_sent(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+    pub(super) fn apply_sent(
+        &mut self,
+        (now, clock): (Timestamp, Timestamp),
+        message: &Arc<Message>,
+    ) -> Changed {
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
         let link = self.link_mut(&peer);
@@ -25,12 +29,11 @@ impl Node {
                     link.announced = Some(headers.timestamp);
                     link.greets = false;
                 }
-                let established = link.handshake.sent(message, now);
-                return self.establish(&peer, established, now);
+                let established = link.handshake.sent(message, clock);
+                return self.establish(&peer, established, (now, clock));
             }
             Some(Method::Receipt) => {
                 link.receipted = Some(headers.timestamp);
-                link.paced = Some(now);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }
@@ -39,11 +42,14 @@ impl Node {
             _ => {}
         }
         link.drop_draft(headers.message_id);
+        if message.form.method().is_some() {
+            link.trail.note_own(now, message);
+        }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
                 Arc::clone(message),
-                now,
+                clock,
             );
         }
         self.note_request_or_answer(now, &message.form, headers);
