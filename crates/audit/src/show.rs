@@ -183,6 +183,10 @@ fn describe_entry(entry: &Entry) -> String {
             "{} inputs of strangers, {} bytes, counted only",
             flood.count, flood.bytes
         ),
+        Entry::Loss { line, hash } => format!(
+            "line {line} ({}) was lost, and that was accepted",
+            hash.to_hex()
+        ),
         Entry::Gap { cause } | Entry::Rebuilt { cause } => format!("\"{}\"", printable(cause)),
         // A kind that a later proto adds has at least its name.
         _ => String::new(),

@@ -74,6 +74,13 @@ pub enum Entry {
         /// Why, for a person.
         cause: String,
     },
+    /// The log went back behind a line that was written, and a person accepted that.
+    Loss {
+        /// The newest line that is known to be lost.
+        line: u64,
+        /// SHA-256 of that line.
+        hash: Digest,
+    },
     /// Messages were lost before they could be judged.
     Gap {
         /// Why, for a person.
@@ -219,6 +226,7 @@ impl Entry {
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
             Self::Rebuilt { .. } => "rebuilt",
+            Self::Loss { .. } => "loss",
             Self::Gap { .. } => "gap",
         }
     }
@@ -272,6 +280,10 @@ impl Entry {
                 line.number("bytes", flood.bytes);
                 line.text("sha256", &flood.hash.to_hex());
             }
+            Self::Loss { line: number, hash } => {
+                line.number("line", *number);
+                line.text("sha256", &hash.to_hex());
+            }
             Self::Gap { cause } | Self::Rebuilt { cause } => line.text("cause", cause),
         }
     }
@@ -320,6 +332,10 @@ impl Entry {
             }),
             "rebuilt" => Self::Rebuilt {
                 cause: members.text("cause")?.to_owned(),
+            },
+            "loss" => Self::Loss {
+                line: members.number("line")?,
+                hash: members.digest("sha256")?,
             },
             "gap" => Self::Gap {
                 cause: members.text("cause")?.to_owned(),

@@ -269,6 +269,10 @@ fn every_line_of_a_log_fits_its_schema() {
         Entry::Rebuilt {
             cause: "the state is damaged".into(),
         },
+        Entry::Loss {
+            line: 7,
+            hash: Digest([3; 32]),
+        },
         Entry::Hole(HoleLine {
             peer: alice.id(),
             session: SessionId(Digest([2; 32])),
@@ -288,6 +292,8 @@ fn every_line_of_a_log_fits_its_schema() {
         Alarm::Restored,
         Alarm::PeerRestored,
         Alarm::SequenceReuse,
+        Alarm::LogLost,
+        Alarm::LogChanged,
     ];
     let alarms = alarms.map(|what| {
         Entry::Alarm(AlarmLine {

@@ -77,7 +77,11 @@ impl Node {
                 peer,
                 difference_ms,
             } if peer == self.identity.agent() => self.apply_put_back(now, *difference_ms),
-            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } | Entry::Rebuilt { .. } => {}
+            Entry::Clock { .. }
+            | Entry::Flood(_)
+            | Entry::Gap { .. }
+            | Entry::Rebuilt { .. }
+            | Entry::Loss { .. } => {}
         }
         Changed::default()
     }

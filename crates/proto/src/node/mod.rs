@@ -27,6 +27,7 @@ mod outbound;
 mod outbox;
 mod pace;
 mod permission;
+mod proof;
 mod quarantine;
 mod release;
 mod request;

@@ -49,6 +49,11 @@ impl Failure {
         }
     }
 
+    /// Whether nobody answered.
+    pub(super) fn is_not_reachable(&self) -> bool {
+        matches!(self, Self::Told { exit, .. } if *exit == Exit::NotReachable)
+    }
+
     /// The same failure with its stable name.
     #[must_use]
     pub(super) fn named(mut self, name: &str) -> Self {

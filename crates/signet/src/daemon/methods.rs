@@ -356,6 +356,7 @@ impl Heart {
             "ringing": super::people::ringing(&self.node),
             "root-alarms": self.node.root_alarms(self.at().now).count(),
             "drafts": self.node.drafts().count(),
+            "log-fault": self.log_fault,
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),
             "peers": self.peers(),
         })
