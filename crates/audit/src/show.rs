@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use signet_proto::entry::{Direction, Entry, Evidence, HandoffLine, Ruling, TaskChange, Verdict};
+use signet_proto::entry::{
+    AttemptLine, Direction, Entry, Evidence, HandoffLine, Ruling, TaskChange, Verdict,
+};
 use signet_proto::envelope::Message;
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
@@ -136,6 +138,7 @@ pub(crate) fn peer(line: &Line) -> Option<AgentId> {
         Entry::Clock { peer, .. } => Some(peer.clone()),
         Entry::Alarm(alarm) => Some(alarm.peer.clone()),
         Entry::Hole(hole) => Some(hole.peer.clone()),
+        Entry::Attempt(attempt) => attempt.peer.clone(),
         _ => None,
     }
 }
@@ -318,6 +321,7 @@ fn describe_entry(entry: &Entry) -> String {
             "{:<12}  {:<14}  {} to {} never came",
             "missing", hole.peer, hole.from, hole.to
         ),
+        Entry::Attempt(attempt) => describe_attempt(attempt),
         Entry::Flood(flood) => format!(
             "{} inputs of strangers, {} bytes, counted only",
             flood.count, flood.bytes
@@ -326,6 +330,20 @@ fn describe_entry(entry: &Entry) -> String {
         // A kind that a later proto adds has at least its name.
         _ => String::new(),
     }
+}
+
+fn describe_attempt(line: &AttemptLine) -> String {
+    let peer = line.peer.as_ref().map_or("several agents", AgentId::as_str);
+    let what = match &line.tried {
+        Some(tried) => {
+            let asked = tried.capability.as_ref().map(|name| format!(", {name}"));
+            let (kind, tier) = (tried.message_type.as_str(), tried.tier);
+            format!("{kind}, tier {tier}{}", asked.unwrap_or_default())
+        }
+        None => format!("{} attempts, counted only", line.count),
+    };
+    let why = printable(&line.reason);
+    format!("{:<12}  {peer:<14}  {what}  {why}", "not sent")
 }
 
 fn describe_handoff(line: &HandoffLine) -> String {

@@ -38,7 +38,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 1;
+pub const ROWS_VERSION: u32 = 2;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -29,6 +29,7 @@ impl Node {
         if let Some(flood) = self.strangers.overdue(at.now) {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
+        self.write_attempts(at, &mut outcome);
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
@@ -46,7 +47,11 @@ impl Node {
     /// The next time at which [`Node::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let links = self.links.values().filter_map(Link::due).min();
-        let others = [self.strangers.due(), self.decrees_due()];
+        let others = [
+            self.strangers.due(),
+            self.attempts.due(),
+            self.decrees_due(),
+        ];
         links.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -110,13 +115,10 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
+        let flood = self.strangers.flush().map(Entry::Flood);
+        let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
-            entries: self
-                .strangers
-                .flush()
-                .map(Entry::Flood)
-                .into_iter()
-                .collect(),
+            entries: flood.into_iter().chain(attempts).collect(),
             effects: Vec::new(),
         }
     }
