@@ -9,6 +9,7 @@ mod failure;
 mod handoff;
 mod inbox;
 mod init;
+mod input;
 mod key;
 mod nats;
 mod outbox;
@@ -17,6 +18,7 @@ mod person;
 mod ping;
 mod policy;
 mod quarantine;
+mod refusal;
 mod reply;
 mod run;
 mod schema;
@@ -52,7 +54,7 @@ pub fn main() -> ExitCode {
         Command::Outbox(args) => outbox::run(args, home),
         Command::Quarantine(args) => quarantine::run(args, home),
         Command::Trust(args) => trust::run(args, home),
-        Command::Drafts(args) => drafts::drafts(&args, home),
+        Command::Drafts(args) => drafts::drafts(args, home),
         Command::Approve(args) => drafts::approve(&args, home),
         Command::Pause(args) => person::pause(&args, home, true),
         Command::Resume(args) => person::pause(&args, home, false),
@@ -154,6 +156,7 @@ EXIT CODES:
   2  the command line or the configuration is wrong
   3  not reachable: the daemon or the peer does not answer
   4  the disk that holds the log failed, or is read-only
+  5  queued, and waits until people have introduced the two agents to each other
 
 Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.
 NO_COLOR=1 turns colours off.

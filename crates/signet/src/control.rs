@@ -9,6 +9,7 @@
 
 pub mod client;
 mod connection;
+mod reply;
 pub mod rpc;
 pub mod server;
 #[cfg(test)]
@@ -16,5 +17,6 @@ mod tests;
 
 pub use client::{Client, ClientError};
 pub use connection::{Call, Notifier};
+pub use reply::{OUTCOME_UNKNOWN, Reply};
 pub use rpc::RpcError;
 pub use server::{Server, ServerError};

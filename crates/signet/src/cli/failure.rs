@@ -27,6 +27,8 @@ pub enum Exit {
     NotReachable = 3,
     /// 4: the disk with the log takes nothing. No restart mends that, people have to look.
     Disk = 4,
+    /// 5: done as far as this agent can: a message waits until people have introduced the two agents.
+    Introduction = 5,
 }
 
 /// Why a command did not do what it was asked.
@@ -41,6 +43,8 @@ pub enum Failure {
         /// One line: what to do.
         next: String,
     },
+    /// All is said on standard output already.
+    Said(Exit),
     /// Nobody reads the output any more.
     Unread,
 }
@@ -69,8 +73,10 @@ impl Failure {
 
     /// Prints the failure and gives the exit code.
     pub fn report(self) -> ExitCode {
-        let Self::Told { exit, what, next } = self else {
-            return ExitCode::SUCCESS;
+        let (exit, what, next) = match self {
+            Self::Told { exit, what, next } => (exit, what, next),
+            Self::Said(exit) => return ExitCode::from(exit as u8),
+            Self::Unread => return ExitCode::SUCCESS,
         };
         let (error, hint) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
         let (what, next) = (visible(&what), visible(&next));
@@ -126,7 +132,8 @@ impl From<ClientError> for Failure {
                 let what = what.unwrap_or(&refusal.message).to_owned();
                 Self::new(Exit::Usage, what, "--help shows the form of each argument")
             }
-            ClientError::Refused(refusal) => refused_by(refusal),
+            ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
+            ClientError::Stopped(stopped) => refused_by(Exit::NotReachable, stopped),
             ClientError::NotReachable { .. } => Self::new(
                 Exit::NotReachable,
                 &error,
@@ -154,7 +161,7 @@ impl From<MemoryError> for Failure {
 refused!(KeystoreError, LockError, PrivateError, ServerError);
 
 /// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
-fn refused_by(refusal: &RpcError) -> Failure {
+fn refused_by(exit: Exit, refusal: &RpcError) -> Failure {
     let member = |name: &str| refusal.data.as_ref()?.get(name)?.as_str();
     // The texts of refusals have the form `what is wrong; what to do`.
     let text = refusal.message.trim_end_matches('.');
@@ -164,7 +171,7 @@ fn refused_by(refusal: &RpcError) -> Failure {
         (None, None) => (text, "signet status shows peers and sessions"),
     };
     let what = member("reason").map_or(what.to_owned(), |reason| format!("{reason}: {what}"));
-    Failure::new(Exit::Refused, what, next)
+    Failure::new(exit, what, next)
 }
 
 /// JSON-RPC's code for it.

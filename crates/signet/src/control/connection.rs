@@ -15,6 +15,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use super::reply::Reply;
 use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
 
 /// What a client asks of the daemon.
@@ -24,7 +25,7 @@ pub struct Call {
     /// An array or an object; `null` when the client sent none.
     pub params: Value,
     /// Takes the answer. It may come late; the client may be gone by then.
-    pub reply: oneshot::Sender<Result<Value, RpcError>>,
+    pub reply: Reply,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
 }
@@ -95,8 +96,6 @@ pub(super) enum Ended {
     Silent,
     #[error("the client does not read")]
     NotReading,
-    #[error("the daemon takes no calls")]
-    NoDaemon,
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -156,7 +155,7 @@ impl Connection {
                 line = lines.next(), if listening && answers.len() < self.limits.in_flight => match line {
                     Ok(Some(line)) => {
                         heard = true;
-                        answers.push(self.submit(&line).await?);
+                        answers.push(self.submit(&line).await);
                     }
                     Ok(None) if self.is_hung_up().await => return Ok(()),
                     Ok(None) => listening = false,
@@ -173,10 +172,7 @@ impl Connection {
     }
 
     /// Hands the calls of one line over, in their order; the future gives the answer.
-    async fn submit(
-        &self,
-        line: &[u8],
-    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+    async fn submit(&self, line: &[u8]) -> impl Future<Output = Option<String>> + use<> {
         let (items, is_batch) = match rpc::parse(line) {
             Ok(Incoming::One(item)) => (vec![item], false),
             Ok(Incoming::Batch(items)) => (items, true),
@@ -184,48 +180,46 @@ impl Connection {
         };
         let mut pending = Vec::with_capacity(items.len());
         for item in items {
-            pending.push(self.submit_item(item).await?);
+            pending.push(self.submit_item(item).await);
         }
-        Ok(async move {
+        async move {
             let answers: Vec<String> = join_all(pending).await.into_iter().flatten().collect();
             if is_batch {
                 rpc::batch(&answers)
             } else {
                 answers.into_iter().next()
             }
-        })
+        }
     }
 
-    async fn submit_item(
-        &self,
-        item: Item,
-    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+    async fn submit_item(&self, item: Item) -> impl Future<Output = Option<String>> + use<> {
         let (id, pending) = match item {
             Item::Ignored => (None, Pending::Known(RpcError::invalid_request())),
             Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
             Item::Request(Request { method, params, id }) => {
-                let (reply, answer) = oneshot::channel();
+                let (reply, answer) = Reply::new();
                 let call = Call {
                     method,
                     params,
                     reply,
                     notifier: self.notifier.clone(),
                 };
-                self.calls.send(call).await.map_err(|_| Ended::NoDaemon)?;
+                // A daemon that takes no more calls drops it, and so its reply answers.
+                drop(self.calls.send(call).await);
                 (id, Pending::Called(answer))
             }
         };
-        Ok(async move {
+        async move {
             // A notification is not waited for.
             let id = id?;
             let result = match pending {
                 Pending::Known(error) => Err(error),
-                Pending::Called(answer) => {
-                    answer.await.unwrap_or_else(|_| Err(RpcError::internal()))
-                }
+                Pending::Called(answer) => answer
+                    .await
+                    .unwrap_or_else(|_| Err(RpcError::outcome_unknown(None))),
             };
             Some(rpc::answer(&id, &result))
-        })
+        }
     }
 
     async fn write_some(&mut self, line: Option<String>) -> Result<(), Ended> {

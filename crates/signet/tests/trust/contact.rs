@@ -15,7 +15,7 @@ fn strangers(house: &House) -> (Home, Home) {
 }
 
 fn writes_to(alice: &Home, bob: &Home) {
-    let said = alice.done(&["send", &bob.agent, "--notify", HELLO]);
+    let said = alice.waits_for_introduction(&["send", &bob.agent, "--notify", HELLO]);
     assert!(said.contains("waits for introduction"), "{said}");
     assert!(
         said.contains("\n  next: agent-bob's person approves you"),
