@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use common::*;
-use signet_audit::{CheckpointKeys, Depth, Log, Progress, verify_with};
+use signet_audit::{CheckpointKeys, Depth, Log, Progress, Settings, verify_with};
 use zeroize::Zeroizing;
 
 fn main() {
@@ -82,7 +82,11 @@ fn write(dir: &Path, lines: u64) {
 
 fn seconds(dir: &Path, depth: Depth) -> f64 {
     let start = Instant::now();
-    let report = verify_with(&[dir.join("log")], depth, &mut Progress::new(|_, _| {}));
+    let settings = Settings {
+        depth,
+        ..Settings::default()
+    };
+    let report = verify_with(&[dir.join("log")], settings, &mut Progress::new(|_, _| {}));
     let seconds = start.elapsed().as_secs_f64();
     assert!(report.holds(), "{report}");
     seconds

@@ -64,18 +64,16 @@ pub enum ExportError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// The log does not hold, and so proves nothing.
-    #[error("the log does not hold; run `signet audit verify` on it")]
+    #[error("the log does not hold")]
     DoesNotHold,
     /// The first line of all, with the agent's own certificate, is missing.
-    #[error("the log does not begin with `genesis`; give all of its months")]
+    #[error("the log does not begin with `genesis`")]
     Partial,
     /// There is nothing to prove, or nothing to prove it with.
-    #[error(
-        "no line about {0} in that time has a checkpoint ({1} have none); widen --from and --to, or wait a minute for the next checkpoint"
-    )]
+    #[error("no line about {0} in that time has a checkpoint ({1} have none)")]
     Nothing(AgentId, u64),
     /// The bundle cannot be written.
-    #[error("the bundle cannot be written: {0}; see to its disk and name another --output")]
+    #[error("the bundle cannot be written: {0}")]
     Write(#[from] io::Error),
 }
 
@@ -87,10 +85,10 @@ pub enum ExportError {
 /// # Errors
 /// When the log cannot be read, does not hold, or has nothing to prove.
 pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported, ExportError> {
+    let files = log_files(path)?;
     if !verify(&[path.to_owned()]).holds() {
         return Err(ExportError::DoesNotHold);
     }
-    let files = log_files(path)?;
     let mut selection = Selection::new(span);
     let mut months = Vec::new();
     for file in &files {
@@ -211,7 +209,7 @@ impl Month {
 
 fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {
     let path = checkpoints_of(file);
-    if !path.exists() {
+    if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let mut notes = Notes::open(&path)?;

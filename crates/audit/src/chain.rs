@@ -1,5 +1,6 @@
 //! The chain: each line carries the hash of the line before.
 
+use signet_proto::entry::LineVersion;
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
@@ -28,6 +29,7 @@ pub struct Position {
 /// The end of a chain: all that the next line depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tip {
+    pub(crate) version: LineVersion,
     pub(crate) seq: u64,
     pub(crate) hash: Digest,
     pub(crate) ts: Timestamp,
@@ -36,6 +38,7 @@ pub(crate) struct Tip {
 impl Tip {
     /// Before the first line: its `seq` is 1 and its `prev` 64 zeros.
     pub(crate) const NONE: Self = Self {
+        version: LineVersion::V1,
         seq: 0,
         hash: Digest([0; 32]),
         ts: Timestamp::from_millis(0),
@@ -44,6 +47,7 @@ impl Tip {
     /// The end that a line makes.
     pub(crate) fn of(frame: &Frame, raw: &[u8]) -> Self {
         Self {
+            version: frame.version,
             seq: frame.seq,
             hash: Digest::of(&[raw]),
             ts: frame.ts,
@@ -58,6 +62,8 @@ impl Tip {
             Some("`prev` is not the SHA-256 of the line before")
         } else if frame.ts < self.ts {
             Some("`ts` is earlier than the line before has")
+        } else if frame.version < self.version {
+            Some("`v` is lower than the line before has")
         } else {
             None
         }

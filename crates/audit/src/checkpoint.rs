@@ -223,7 +223,7 @@ impl Month {
         let mut lines = RawLines::open(path)?;
         let (mut last, mut beginning) = (None, 0);
         while let RawLine::Whole(raw) = lines.next_line()? {
-            let kind = Frame::scan(&raw).map(|frame| frame.kind);
+            let kind = Frame::scan(&raw).ok().map(|frame| frame.kind);
             if beginning == self.tree.size() && kind.is_some_and(|kind| is_beginning(&kind)) {
                 beginning += 1;
             }

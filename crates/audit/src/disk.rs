@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
 
+use crate::plain;
+
 /// Decides before each operation whether it reaches the disk.
 #[doc(hidden)]
 pub trait Faults: fmt::Debug + Send + Sync {
@@ -72,10 +74,16 @@ impl Disk {
         }
     }
 
-    /// Opens a file that exists, for reading, or for whatever `options` say besides.
+    /// Opens a plain file that exists, for reading, or for whatever `options` say besides.
     pub(crate) fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<File> {
         self.before(Operation::Open(path))?;
-        options.open(path)
+        plain::open(path, options)
+    }
+
+    /// Opens a directory, which a link may lead to: people put logs on other disks.
+    pub(crate) fn open_dir(&self, dir: &Path) -> io::Result<File> {
+        self.before(Operation::Open(dir))?;
+        File::open(dir)
     }
 
     /// Makes a file that must not exist yet, for its owner alone and for appending.
@@ -123,7 +131,7 @@ impl Disk {
 
     /// Waits until the disk has the names in a directory.
     pub(crate) fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let opened = self.open(dir, OpenOptions::new().read(true))?;
+        let opened = self.open_dir(dir)?;
         self.before(Operation::SyncDir(dir))?;
         opened.sync_all()
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use signet_proto::ids::AgentId;
 
+use crate::plain::NotPlain;
 use crate::record::RecordError;
 
 /// The log cannot be opened, written or read.
@@ -12,9 +13,7 @@ use crate::record::RecordError;
 #[non_exhaustive]
 pub enum LogError {
     /// The system refused.
-    #[error(
-        "{path}: {source}; see to the disk and the owner of the audit directory, then start again"
-    )]
+    #[error("{path}: {source}")]
     Io {
         /// What was touched.
         path: PathBuf,
@@ -23,17 +22,13 @@ pub enum LogError {
     },
     /// There is no room. A log that is open stays as it was: [`commit`](crate::Log::commit) again when
     /// there is.
-    #[error("{0}: the disk is full, or the quota used up; free some space there")]
+    #[error("{0}: the disk is full, or the quota used up")]
     Full(PathBuf),
     /// The file system takes no writes; the system makes it so when it finds its disk at fault.
-    #[error(
-        "{0}: the file system is read-only; `dmesg` says why, then mount it writable and start again"
-    )]
+    #[error("{0}: the file system is read-only")]
     ReadOnly(PathBuf),
     /// A line before the last does not fit the chain. This is never repaired.
-    #[error(
-        "{file}: {what}; the log was changed after it was written: run `signet audit verify {file}`"
-    )]
+    #[error("{file}: {what}; the log was changed after it was written")]
     Broken {
         /// Which file.
         file: PathBuf,
@@ -41,7 +36,7 @@ pub enum LogError {
         what: String,
     },
     /// A line is not one of this log.
-    #[error("{file}, line {line}: {source}; run `signet audit verify {file}`")]
+    #[error("{file}, line {line}: {source}")]
     Record {
         /// Which file.
         file: PathBuf,
@@ -50,6 +45,16 @@ pub enum LogError {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// A line of a later version: the log was written by a newer release.
+    #[error(
+        "{file}: a line of version {version}, from a newer signet; this one reads versions 1 and 2"
+    )]
+    Newer {
+        /// Which file.
+        file: PathBuf,
+        /// The version.
+        version: u64,
+    },
     /// The line would exceed [`MAX_LINE`](crate::MAX_LINE). Nothing was added, and the log goes on.
     #[error("the line would have {0} bytes, over 2 MiB; refuse the message as too-large")]
     TooLong(usize),
@@ -57,30 +62,93 @@ pub enum LogError {
     #[error("a log starts with `genesis`, not with `{0}`; pass this agent's certificate")]
     NotGenesis(&'static str),
     /// There are no log files in the directory, nor in those in it.
-    #[error("{0}: no inter-agent-YYYY-MM.jsonl in it; name the directory of a log")]
+    #[error("{0}: no inter-agent-YYYY-MM.jsonl in it")]
     NoLog(PathBuf),
     /// A checkpoint key that others may use could have signed anything.
-    #[error(
-        "{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it: move it away, or chmod 600 it when you know that nobody did"
-    )]
+    #[error("{0}: a checkpoint key that is no plain file of mode 0600; nobody else may read it")]
     OpenKey(PathBuf),
+    /// Where a file of the log belongs stands something that has no end, or leads elsewhere.
+    #[error("{path}: it is {what}, and a log is made of plain files")]
+    NotPlain {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Others than the owner may write in the folder of the log, or of its keys.
+    #[error("{path}: others may write in this folder (mode {mode:04o}), and so change the log")]
+    OpenFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// Two logs of one agent were given where those of two are held against each other.
-    #[error("both are logs of {0}; name the log of the other agent, or use `signet audit verify`")]
+    #[error("both are logs of {0}")]
     SameAgent(AgentId),
     /// Nothing in the log says whose it is.
-    #[error("{0}: neither `genesis` nor a message says whose log it is; give its first file too")]
+    #[error("{0}: neither `genesis` nor a message says whose log it is")]
     NoOwner(PathBuf),
     /// Another process writes this log.
     #[error("{0}: another signet writes the log in it; one agent, one log")]
     Held(PathBuf),
     /// An earlier write or fdatasync failed, and what the disk holds is unknown until a new start.
-    #[error(
-        "an earlier write to the log failed, so nothing more is written; see to the disk and start again"
-    )]
+    #[error("an earlier write to the log failed, so nothing more is written")]
     Stopped,
 }
 
 impl LogError {
+    /// What to do about it.
+    #[must_use]
+    pub fn next(&self) -> String {
+        match self {
+            Self::Io { path, source } => match source.kind() {
+                ErrorKind::NotFound => {
+                    "name the directory of a log; that of a home is HOME/audit/AGENT-ID".to_owned()
+                }
+                ErrorKind::PermissionDenied => {
+                    format!("only its owner may read it: ls -ld {}", path.display())
+                }
+                _ => "see to the disk, `dmesg` says what is wrong with it".to_owned(),
+            },
+            Self::Full(_) => "free some space there".to_owned(),
+            Self::ReadOnly(_) => {
+                "`dmesg` says why it is; mount it writable, then start again".to_owned()
+            }
+            Self::Broken { file, .. } | Self::Record { file, .. } => {
+                let log = file.parent().unwrap_or(file);
+                format!(
+                    "see which lines hold and which do not: signet audit verify {}",
+                    log.display()
+                )
+            }
+            Self::NoLog(_) => {
+                "name the directory of a log; that of a home is HOME/audit/AGENT-ID".to_owned()
+            }
+            Self::OpenKey(path) => format!(
+                "move it away, or, when you know that nobody else read it: chmod 600 {}",
+                path.display()
+            ),
+            Self::SameAgent(_) => {
+                "name the log of the other agent; versions of one log: signet audit verify"
+                    .to_owned()
+            }
+            Self::Newer { .. } => {
+                "use the release of signet that wrote it, or a later one".to_owned()
+            }
+            Self::NotPlain { .. } => "move it away, or name the file itself".to_owned(),
+            Self::OpenFolder { path, .. } => {
+                format!("chmod 700 {}, and look at what lies in it", path.display())
+            }
+            Self::NoOwner(_) => "give the first file of the log too".to_owned(),
+            Self::Held(_) => "stop the other one; one agent, one log".to_owned(),
+            Self::Stopped => "see to the disk, then start again".to_owned(),
+            Self::TooLong(_) | Self::NotGenesis(_) => {
+                "this is a fault in signet: tell the maintainers what it said".to_owned()
+            }
+        }
+    }
+
     /// Whether the disk is at fault, and no other start mends it: people have to look.
     #[must_use]
     pub fn is_of_the_disk(&self) -> bool {
@@ -88,6 +156,15 @@ impl LogError {
             self,
             Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Stopped
         )
+    }
+}
+
+/// The error for a line of `file` that cannot be read.
+pub(crate) fn unread(file: &Path, line: u64, source: RecordError) -> LogError {
+    let file = file.to_owned();
+    match source {
+        RecordError::Newer(version) => LogError::Newer { file, version },
+        source => LogError::Record { file, line, source },
     }
 }
 
@@ -102,12 +179,19 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
 /// The same for what is never tried again, not even when the disk says that it is full: an fsync tells
 /// of an error once, and what is on the disk nobody knows.
 pub(crate) fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
-    |source| match source.kind() {
-        ErrorKind::ReadOnlyFilesystem => LogError::ReadOnly(path.to_owned()),
-        _ => LogError::Io {
-            path: path.to_owned(),
-            source,
-        },
+    |source| {
+        let inner = source.get_ref().and_then(|inner| inner.downcast_ref());
+        match (source.kind(), inner) {
+            (_, Some(NotPlain(what))) => LogError::NotPlain {
+                path: path.to_owned(),
+                what,
+            },
+            (ErrorKind::ReadOnlyFilesystem, _) => LogError::ReadOnly(path.to_owned()),
+            _ => LogError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -11,6 +11,7 @@ use signet_proto::ids::Digest;
 
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
+use crate::plain;
 
 /// The name of a month's file; `month` is `YYYY-MM`.
 pub(crate) fn month_name(month: &str) -> String {
@@ -66,18 +67,28 @@ pub(crate) fn torn_files(dir: &Path, seq: u64) -> Result<Vec<PathBuf>, LogError>
 /// Makes the directory, for its owner alone, and its name durable.
 pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
     if dir.is_dir() {
-        return Ok(());
+        return refuse_open_dir(dir);
     }
     disk.make_dir(dir).map_err(at(dir))?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_dir(disk, parent.unwrap_or(Path::new(".")))
 }
 
+/// Who may write in the directory of a log or of its keys can put any file there, or take it away.
+pub(crate) fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
+    let mode = dir.metadata().map_err(at(dir))?.mode() & 0o7777;
+    match mode & OTHERS_WRITE {
+        0 => Ok(()),
+        _ => Err(LogError::OpenFolder {
+            path: dir.to_owned(),
+            mode,
+        }),
+    }
+}
+
 /// Takes the directory for one writer, until the file is dropped or the process dies.
 pub(crate) fn lock_dir(disk: &Disk, dir: &Path) -> Result<File, LogError> {
-    let lock = disk
-        .open(dir, File::options().read(true))
-        .map_err(at(dir))?;
+    let lock = disk.open_dir(dir).map_err(at(dir))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(LogError::Held(dir.to_owned())),
@@ -151,7 +162,7 @@ fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), Lo
 
 /// Length and SHA-256 of a file, with flat memory.
 pub(crate) fn measure(path: &Path) -> Result<(u64, Digest), LogError> {
-    let mut file = File::open(path).map_err(at(path))?;
+    let mut file = plain::read(path).map_err(at(path))?;
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     let mut chunk = vec![0; 64 * 1024];
     loop {
@@ -184,6 +195,8 @@ pub(crate) fn is_month(text: &str) -> bool {
 
 const PREFIX: &str = "inter-agent-";
 const SUFFIX: &str = ".jsonl";
+/// The mode bits by which others than the owner write.
+const OTHERS_WRITE: u32 = 0o022;
 const TORN: &str = ".torn-";
 const TORN_TRIES: u32 = 1000;
 /// Copied at once.

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
-use crate::file::{is_month, make_dir, sync_dir};
+use crate::file::{is_month, make_dir, refuse_open_dir, sync_dir};
 use crate::note::CheckpointSecret;
 
 /// The directory of an agent's checkpoint keys, and where new ones come from.
@@ -41,6 +41,9 @@ impl CheckpointKeys {
         disk: &Disk,
         month: &str,
     ) -> Result<Option<CheckpointSecret>, LogError> {
+        if self.dir.is_dir() {
+            refuse_open_dir(&self.dir)?;
+        }
         let path = self.path(month);
         let mut file = match disk.open(&path, nofollow(OpenOptions::new().read(true))) {
             Ok(file) => file,

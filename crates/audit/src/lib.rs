@@ -25,9 +25,11 @@ mod mend;
 mod merkle;
 mod note;
 mod open;
+mod plain;
 mod read;
 mod reconcile;
 mod record;
+mod reserved;
 mod show;
 mod tail;
 mod tape;
@@ -46,7 +48,8 @@ pub use open::Sight;
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
+pub use reserved::{Carrier, Reserved};
 pub use show::{Filter, UnknownVerdict, VerdictName, describe};
 pub use verify::{
-    Depth, Fault, LogReport, Progress, Report, Witness, log_files, verify, verify_with,
+    Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,
 };

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
@@ -153,6 +153,7 @@ impl Log {
             let written = self.tape.write_durably(&self.group);
             self.stop_unless_full(written)?;
             self.group.clear();
+            self.group.shrink_to(GROUP_KEPT);
             self.durable = self.tip.head();
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
@@ -393,7 +394,13 @@ impl Log {
 
     fn push(&mut self, ts: Timestamp, members: &[u8]) -> Result<(), LogError> {
         let start = self.group.len();
-        write_line(&self.tip, ts, members, &mut self.group);
+        write_line(
+            LineVersion::CURRENT,
+            &self.tip,
+            ts,
+            members,
+            &mut self.group,
+        );
         let line = self.group.get(start..).unwrap_or_default();
         if line.len() > MAX_LINE {
             let len = line.len();
@@ -401,6 +408,7 @@ impl Log {
             return Err(LogError::TooLong(len));
         }
         self.tip = Tip {
+            version: LineVersion::CURRENT,
             seq: self.tip.seq + 1,
             hash: Digest::of(&[line]),
             ts,
@@ -430,6 +438,9 @@ impl Drop for Log {
         }
     }
 }
+
+/// One group of large lines does not keep its room in memory for ever.
+const GROUP_KEPT: usize = 1024 * 1024;
 
 /// A line is written with milliseconds, and its month follows from what is written.
 fn whole_millis(time: Timestamp) -> Timestamp {

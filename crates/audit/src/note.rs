@@ -20,6 +20,7 @@ use signet_proto::keys::{KeyError, VerifyKey};
 use zeroize::Zeroizing;
 
 use crate::error::{LogError, at};
+use crate::plain;
 
 /// What a checkpoint says: the first `size` lines of a month have this root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +201,7 @@ pub(crate) struct Notes {
 impl Notes {
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self {
-            input: BufReader::new(File::open(path).map_err(at(path))?),
+            input: BufReader::new(plain::read(path).map_err(at(path))?),
             path: path.to_owned(),
             end: 0,
             number: 0,

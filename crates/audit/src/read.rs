@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
-use crate::error::{LogError, at, broken};
+use crate::error::{LogError, at, broken, unread};
 use crate::file::months;
+use crate::plain;
 use crate::record::{Frame, Line, MAX_LINE, RecordError};
 use crate::tail::line_before;
 
@@ -132,6 +133,7 @@ impl Chained {
 
     fn follow(&mut self, line: Line) -> Result<Line, LogError> {
         let frame = Frame {
+            version: line.version,
             seq: line.seq,
             ts: line.ts,
             prev: line.prev,
@@ -141,10 +143,11 @@ impl Chained {
         let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
         if let (Some(what), Some(lines)) = (before.and_then(|tip| tip.misfit(&frame)), &self.lines)
         {
-            let what = format!("line {}: {what}", lines.raw.number);
+            let what = format!("line {}: {what}", lines.raw.line_number());
             return Err(broken(&lines.raw.path, &what));
         }
         self.tip = Some(Tip {
+            version: line.version,
             seq: line.seq,
             hash: line.hash,
             ts: line.ts,
@@ -157,8 +160,10 @@ impl Chained {
 #[derive(Debug)]
 pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
-    /// Of the line read last, from 1.
+    /// Of the line read last, from 1 where the reading began.
     pub(crate) number: u64,
+    /// Where the reading began.
+    begin: u64,
     /// Behind that line.
     offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
@@ -179,19 +184,21 @@ pub(crate) enum RawLine {
 }
 
 impl RawLines {
-    /// From `offset` on, where a line begins; it is counted as the first.
+    /// From `offset` on, where a line begins.
     fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
         let mut lines = Self::open(path)?;
+        lines.begin = offset;
         let moved = lines.input.seek(SeekFrom::Start(offset));
         moved.map_err(at(path))?;
         Ok(lines)
     }
 
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(at(path))?;
+        let file = plain::read(path).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             number: 0,
+            begin: 0,
             offset: 0,
             read: 0,
             input: BufReader::with_capacity(BUFFER, file),
@@ -244,7 +251,7 @@ impl RawLines {
         if (named.dev(), named.ino()) == (open.dev(), open.ino()) || named.len() <= self.offset {
             return Ok(RawLine::End);
         }
-        let mut file = File::open(&self.path).map_err(at(&self.path))?;
+        let mut file = plain::read(&self.path).map_err(at(&self.path))?;
         file.seek(SeekFrom::Start(self.offset))
             .map_err(at(&self.path))?;
         self.input = BufReader::with_capacity(BUFFER, file);
@@ -252,11 +259,20 @@ impl RawLines {
     }
 
     pub(crate) fn fault(&self, source: RecordError) -> LogError {
-        LogError::Record {
-            file: self.path.clone(),
-            line: self.number,
-            source,
-        }
+        unread(&self.path, self.line_number(), source)
+    }
+
+    /// The line read last as an editor counts it. Only a fault needs that, so the lines before the reading
+    /// began are counted then.
+    fn line_number(&self) -> u64 {
+        let before = File::open(&self.path).map(|file| {
+            let before = BufReader::with_capacity(BUFFER, file.take(self.begin));
+            before.split(b'\n').map_while(Result::ok).count()
+        });
+        // Without them the number is too small by what cannot be read any more.
+        let before = before.unwrap_or_default();
+        self.number
+            .saturating_add(u64::try_from(before).unwrap_or_default())
     }
 
     fn too_long(&self) -> LogError {

@@ -184,6 +184,11 @@ impl Reconciliation {
                 self.tell(DifferenceKind::Untold, side, claim, out, &text);
             }
             (Some(_), _) => self.agreed += 1,
+            (None, State::Sent | State::Expired | State::Refused(_))
+                if other.withheld.contains(&claim.hash) =>
+            {
+                self.agreed += 1;
+            }
             (None, _) if other.may_precede(claim.signed) => self.not_compared += 1,
             (None, State::Received | State::Answered) => {
                 self.tell(DifferenceKind::Lost, side, claim, out, &text);

@@ -1,6 +1,6 @@
 //! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
 
-use signet_proto::entry::{Entry, EntryError};
+use signet_proto::entry::{Entry, EntryError, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::json::{self, JsonError, Limits, Map, Value, write_string};
 use signet_proto::keys::VerifyKey;
@@ -8,6 +8,7 @@ use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
 use crate::escape::write_escaped;
+use crate::reserved::Reserved;
 
 /// The longest line, in bytes without its newline (docs/protocol.md, Audit log).
 pub const MAX_LINE: usize = Limits::LINE.bytes;
@@ -16,6 +17,8 @@ pub const MAX_LINE: usize = Limits::LINE.bytes;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Line {
+    /// How it is written.
+    pub version: LineVersion,
     /// Its number, across months, from 1.
     pub seq: u64,
     /// When it was written; never earlier than the line before.
@@ -32,6 +35,8 @@ pub struct Line {
     pub mark: Option<Mark>,
     /// In the first line of a file: the key that signs the checkpoints of its month.
     pub checkpoint_key: Option<VerifyKey>,
+    /// What a later release says in it.
+    pub reserved: Reserved,
     /// Its raw bytes without the newline.
     pub raw: Vec<u8>,
 }
@@ -66,6 +71,11 @@ pub enum RecordError {
     /// Not JSON of the strict kind.
     #[error("not a line of JSON: {0}")]
     Json(#[from] JsonError),
+    /// A line of a later version.
+    #[error(
+        "the line is of version {0}, from a newer signet: this one reads versions 1 and 2; use that release"
+    )]
+    Newer(u64),
     /// A member of the frame is absent or malformed.
     #[error("the line's `{0}` is absent or malformed")]
     Member(&'static str),
@@ -89,17 +99,20 @@ impl Line {
         let (frame, members) = Frame::parse(&raw)?;
         let mark = Mark::parse(&frame.kind, &members)?;
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
+        let reserved = Reserved::parse(&members)?;
         let entry = Entry::parse(members)?;
         if entry.is_none() && mark.is_none() {
             return Err(RecordError::Kind);
         }
         let Frame {
+            version,
             seq,
             ts,
             prev,
             kind,
         } = frame;
         Ok(Self {
+            version,
             seq,
             ts,
             prev,
@@ -108,6 +121,7 @@ impl Line {
             entry,
             mark,
             checkpoint_key,
+            reserved,
             raw,
         })
     }
@@ -126,20 +140,24 @@ impl Line {
     pub fn rewrite(&self) -> Vec<u8> {
         let mut members = Vec::with_capacity(self.raw.len());
         match (&self.entry, &self.mark) {
-            (Some(entry), _) => entry.write(&mut members),
+            (Some(entry), _) => entry.write_as(self.version, &mut members),
             (None, Some(mark)) => mark.write(&mut members),
             (None, None) => {}
         }
         if let Some(key) = &self.checkpoint_key {
             write_checkpoint_key(key, &mut members);
         }
+        if self.version >= LineVersion::V2 {
+            self.reserved.write(&mut members);
+        }
         let before = Tip {
+            version: self.version,
             seq: self.seq.saturating_sub(1),
             hash: self.prev,
             ts: self.ts,
         };
         let mut out = Vec::with_capacity(self.raw.len());
-        write_line(&before, self.ts, &members, &mut out);
+        write_line(self.version, &before, self.ts, &members, &mut out);
         out
     }
 }
@@ -195,6 +213,7 @@ impl Mark {
 /// What every line has, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
+    pub(crate) version: LineVersion,
     pub(crate) seq: u64,
     pub(crate) ts: Timestamp,
     pub(crate) prev: Digest,
@@ -203,17 +222,24 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Reads the frame alone, and nothing behind it.
-    pub(crate) fn scan(raw: &[u8]) -> Option<Self> {
+    pub(crate) fn scan(raw: &[u8]) -> Result<Self, RecordError> {
+        let version = version_of(raw)?;
+        Self::scan_rest(version, raw).ok_or(RecordError::Spelling)
+    }
+
+    fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });
-        let text = start.ok()?.strip_prefix("{\"v\":1,\"seq\":")?;
+        let begin = format!("{{\"v\":{},\"seq\":", version.number());
+        let text = start.ok()?.strip_prefix(&begin)?;
         let (seq, text) = text.split_once(",\"ts\":\"")?;
         let (ts, text) = text.split_once("\",\"prev\":\"")?;
         let (prev, text) = text.split_once("\",\"kind\":\"")?;
         let (kind, _) = text.split_once('"')?;
         let frame = Self {
+            version,
             seq: seq.parse().ok()?,
             ts: ts.parse().ok()?,
             prev: Digest::from_hex(prev).ok()?,
@@ -225,13 +251,18 @@ impl Frame {
 
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
+        // Nothing else is known of a newer line, not even that it is JSON of our kind.
+        if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
+            return Err(newer);
+        }
         let Value::Object(members) = json::parse(raw, Limits::LINE)? else {
             return Err(RecordError::Member("v"));
         };
-        if members.get("v").and_then(Value::as_u64) != Some(1) {
-            return Err(RecordError::Member("v"));
-        }
+        let version = members.get("v").and_then(Value::as_u64);
+        let version = version.ok_or(RecordError::Member("v"))?;
+        let version = LineVersion::of(version).ok_or(RecordError::Newer(version))?;
         let frame = Self {
+            version,
             seq: members
                 .get("seq")
                 .and_then(Value::as_u64)
@@ -242,7 +273,7 @@ impl Frame {
             prev: digest(&members, "prev")?,
             kind: text(&members, "kind")?.to_owned(),
         };
-        let rest = raw.strip_prefix(preamble(frame.seq, frame.ts, &frame.prev).as_bytes());
+        let rest = raw.strip_prefix(preamble(version, frame.seq, frame.ts, &frame.prev).as_bytes());
         match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
             true => Ok((frame, members)),
             false => Err(RecordError::Spelling),
@@ -275,18 +306,39 @@ fn is_spelt(ts: &str) -> bool {
 }
 
 /// Appends the line after `tip` to `out`, without its newline.
-pub(crate) fn write_line(tip: &Tip, ts: Timestamp, members: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(preamble(tip.seq + 1, ts, &tip.hash).as_bytes());
+pub(crate) fn write_line(
+    version: LineVersion,
+    tip: &Tip,
+    ts: Timestamp,
+    members: &[u8],
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(preamble(version, tip.seq + 1, ts, &tip.hash).as_bytes());
     write_escaped(members, out);
     out.push(b'}');
 }
 
 /// The start of a line, up to its kind.
-fn preamble(seq: u64, ts: Timestamp, prev: &Digest) -> String {
+fn preamble(version: LineVersion, seq: u64, ts: Timestamp, prev: &Digest) -> String {
     format!(
-        "{{\"v\":1,\"seq\":{seq},\"ts\":\"{ts}\",\"prev\":\"{}\",",
+        "{{\"v\":{},\"seq\":{seq},\"ts\":\"{ts}\",\"prev\":\"{}\",",
+        version.number(),
         prev.to_hex()
     )
+}
+
+/// The version that a line begins with.
+fn version_of(raw: &[u8]) -> Result<LineVersion, RecordError> {
+    let digits = |raw: &'_ [u8]| {
+        let rest = raw.strip_prefix(b"{\"v\":")?;
+        let rest = rest.get(..rest.len().min(LONGEST_VERSION))?;
+        let end = rest.iter().position(|byte| *byte == b',')?;
+        let digits = std::str::from_utf8(rest.get(..end)?).ok()?;
+        let is_spelt = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        digits.parse::<u64>().ok().filter(|_| is_spelt)
+    };
+    let number = digits(raw).ok_or(RecordError::Member("v"))?;
+    LineVersion::of(number).ok_or(RecordError::Newer(number))
 }
 
 fn text<'a>(members: &'a Map<String, Value>, name: &'static str) -> Result<&'a str, RecordError> {
@@ -300,6 +352,8 @@ fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, Re
     Digest::from_hex(text(members, name)?).map_err(|_| RecordError::Member(name))
 }
 
+/// In bytes: more than the longest version and the comma behind it.
+const LONGEST_VERSION: usize = 21;
 const CHECKPOINT_KEY: &str = "checkpoint-key";
 /// In bytes: more than the longest frame and kind.
 const LONGEST_FRAME: usize = 256;

@@ -161,7 +161,7 @@ impl<'a> Seen<'a> {
             Evidence::Whole(message) | Evidence::Headers(message) => {
                 Self::of_message(message, verdict.direction)
             }
-            Evidence::Withheld(headers) => {
+            Evidence::Withheld(headers, _) => {
                 let text = |name: &str| headers.get(name).and_then(Value::as_str);
                 let tier = headers.get("data-tier").and_then(Value::as_u64);
                 Self {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::chain::Tip;
 use crate::disk::Disk;
-use crate::error::{LogError, at, broken};
-use crate::record::{Frame, MAX_LINE, Mark};
+use crate::error::{LogError, at, broken, unread};
+use crate::record::{Frame, MAX_LINE, Mark, RecordError};
 
 /// The end of one file.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl<'a> Ends<'a> {
         let Some((start, raw)) = self.line_ending_at(end)? else {
             return Ok(Err(Fault::Long));
         };
-        let Ok((frame, _)) = Frame::parse(&raw) else {
+        let Some(frame) = self.frame(&raw)? else {
             return Ok(Err(Fault::Unreadable));
         };
         let fits = match (self.before(start)?, previous) {
@@ -139,10 +139,20 @@ impl<'a> Ends<'a> {
         let Some((_, raw)) = self.line_ending_at(start)? else {
             return Ok(Before::Garbage);
         };
-        Ok(match Frame::parse(&raw) {
-            Ok((frame, _)) => Before::Line(Tip::of(&frame, &raw), frame.kind),
-            Err(_) => Before::Garbage,
+        Ok(match self.frame(&raw)? {
+            Some(frame) => Before::Line(Tip::of(&frame, &raw), frame.kind),
+            None => Before::Garbage,
         })
+    }
+
+    /// What a line begins with, when it is one. A line of a newer signet is whole, however little this
+    /// one knows of it: it must not be cut off as torn.
+    fn frame(&self, raw: &[u8]) -> Result<Option<Frame>, LogError> {
+        match Frame::parse(raw) {
+            Ok((frame, _)) => Ok(Some(frame)),
+            Err(newer @ RecordError::Newer(_)) => Err(unread(self.path, 0, newer)),
+            Err(_) => Ok(None),
+        }
     }
 
     /// The offset after the last newline; 0 if there is none.

@@ -9,10 +9,13 @@
 
 mod agreement;
 mod authority;
+mod decisions;
 mod examine;
+mod headline;
 mod month;
 mod parallel;
 mod prove;
+mod repeats;
 mod report;
 mod walk;
 mod wave;
@@ -42,6 +45,24 @@ pub enum Depth {
     Links,
     /// All of it: what was written agrees with itself, and every message is signed.
     Signatures,
+}
+
+/// What is wanted of a verification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How much is proven.
+    pub depth: Depth,
+    /// So many findings of each log are told one by one; the others are counted.
+    pub findings: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Signatures,
+            findings: FINDINGS,
+        }
+    }
 }
 
 /// Tells how far verification is.
@@ -82,12 +103,12 @@ impl std::fmt::Debug for Progress<'_> {
 /// kept.
 #[must_use]
 pub fn verify(paths: &[PathBuf]) -> Report {
-    verify_with(paths, Depth::Signatures, &mut Progress::new(|_, _| {}))
+    verify_with(paths, Settings::default(), &mut Progress::new(|_, _| {}))
 }
 
-/// As [`verify()`], as deep as wanted, telling how far it is.
+/// As [`verify()`], as `settings` say, telling how far it is.
 #[must_use]
-pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>) -> Report {
+pub fn verify_with(paths: &[PathBuf], settings: Settings, progress: &mut Progress<'_>) -> Report {
     let mut report = Report::default();
     let mut logs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     let mut whole = HashSet::new();
@@ -119,7 +140,7 @@ pub fn verify_with(paths: &[PathBuf], depth: Depth, progress: &mut Progress<'_>)
     let mut testimonies = Vec::new();
     for (name, files) in logs {
         let is_whole = whole.contains(&name);
-        match Walk::over(name, &files, several, depth, progress) {
+        match Walk::over(name, &files, several, settings, progress) {
             Ok((mut log, testimony)) => {
                 if is_whole {
                     log.demand_beginning(&files);
@@ -216,3 +237,6 @@ fn log_of(file: &Path) -> PathBuf {
         None => file.to_owned(),
     }
 }
+
+/// Told one by one when nobody says how many.
+const FINDINGS: usize = 100;

@@ -17,7 +17,7 @@ use signet_audit::{LogError, Mark};
 use signet_proto::entry::{
     Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling, TrustChange, Verdict,
 };
-use signet_proto::envelope::Claimed;
+use signet_proto::envelope::{Claimed, Method};
 use signet_proto::ids::{Digest, MessageId};
 use signet_proto::reject::Reason;
 
@@ -92,7 +92,10 @@ fn every_kind() -> Vec<Entry> {
             Ruling::Rejected(Reason::CapabilityNotGranted),
             whole,
         ),
-        refused(Evidence::Withheld(headers), Reason::SealRequired),
+        refused(
+            Evidence::Withheld(headers, Some(Method::Notification)),
+            Reason::SealRequired,
+        ),
         refused(Evidence::Copy(claimed.clone()), Reason::Duplicate),
         refused(
             Evidence::Raw(b"{\"jsonrpc\"\x00\xff".to_vec(), claimed),
@@ -132,9 +135,11 @@ fn members_stand_in_the_order_of_the_protocol() {
     drop(conversation(dir.path(), 1));
     let line = lines_of(&dir.path().join(FEBRUARY)).remove(2);
     let names = [
-        "{\"v\":1,\"seq\":3,\"ts\":\"2026-02-08T17:00:01.000Z\",\"prev\":\"",
+        "{\"v\":2,\"seq\":3,\"ts\":\"2026-02-08T17:00:01.000Z\",\"prev\":\"",
         "\",\"kind\":\"message\",\"dir\":\"in\",",
-        "\"verdict\":\"accepted\",\"reason\":null,\"peer\":\"agent-bob-001\",\"type\":\"notification\",\"tier\":2,",
+        "\"verdict\":\"accepted\",\"reason\":null,\"peer\":\"agent-bob-001\",\"principal\":\"bob\",",
+        "\"class\":\"application\",\"type\":\"notification\",\"method\":\"agent.notification\",\"id\":\"",
+        "\",\"tier\":2,",
         "\"summary\":\"Message 1\",\"bytes\":",
         ",\"sha256\":\"",
         "\",\"message\":{",

@@ -15,7 +15,7 @@ use std::fs;
 use common::*;
 use pair::*;
 use signet_audit::{DifferenceKind, LogError, Reconciliation, reconcile};
-use signet_proto::entry::{Direction, Ruling};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::ids::encode_base64url;
 use signet_proto::json::canonical;
 use signet_proto::keys::Purpose;
@@ -279,4 +279,28 @@ fn a_damaged_log_does_not_agree() {
             .sentence()
             .contains("what verification found is wrong")
     );
+}
+
+/// Over the sender's budget a log keeps the headers and the hash of what it refused.
+#[test]
+fn what_was_refused_and_kept_by_its_headers_stands_in_both_logs() {
+    let mut pair = Pair::new();
+    pair.talk(6, second(10));
+    let bob = bob();
+    let refused = pair.alice.send(&bob, 77, second(11), "One too many");
+    let verdict = Verdict {
+        direction: Direction::In,
+        ruling: Ruling::Rejected(Reason::BudgetExceeded),
+        bytes: refused.canonical().len() as u64,
+        hash: refused.hash(),
+        evidence: Evidence::Headers(refused.clone().into()),
+        copy: None,
+    };
+    pair.bob.write(second(11), &Entry::Message(verdict));
+    pair.stop();
+    let found = hold(&pair);
+    assert!(found.agrees(), "{found}");
+    assert_eq!((found.agreed, found.open.len()), (7, 0), "{found}");
+    let other_way = reconcile(&pair.bob.dir(), &pair.alice.dir()).unwrap();
+    assert!(other_way.agrees(), "{other_way}");
 }

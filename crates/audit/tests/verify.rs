@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use signet_audit::{LogReport, verify};
+use signet_audit::{LogReport, Progress, Settings, verify, verify_with};
 use signet_proto::entry::{Direction, Entry, Ruling, TrustChange};
 use tempfile::TempDir;
 
@@ -117,7 +117,8 @@ fn swapped_lines_are_found() {
 fn an_inserted_line_is_found() {
     let report = forged(false, |lines| lines.insert(4, lines[4].clone()));
     found(&report, 6, "`seq` is not one more");
-    assert_eq!(report.faults.len(), 1);
+    found(&report, 6, "its number was accepted in this session before");
+    assert_eq!(report.faults.len(), 2);
 }
 
 #[test]
@@ -384,6 +385,49 @@ fn torn_bytes_changed_afterwards_are_found() {
     assert_eq!(prove(dir.path()).faults, []);
     fs::write(dir.path().join("inter-agent-2026-02.torn-10"), b"other").unwrap();
     found(&prove(dir.path()), 10, "not those recorded");
+}
+
+#[test]
+fn the_first_line_says_in_one_sentence_what_is_proven_and_what_is_not() {
+    let dir = log();
+    let headline = || verify(&[dir.path().to_owned()]).headline();
+    assert_eq!(
+        headline(),
+        "OK: 10 lines of agent-alice-001, 2026-02, fit together by their chain alone, which does not show a log cut off at its end or written anew; no peer's log was compared."
+    );
+    let path = dir.path().join(FEBRUARY);
+    let mut lines = lines_of(&path);
+    lines[3] = lines[3].replacen("Message", "Massage", 1);
+    write_lines(&path, &lines);
+    assert_eq!(
+        headline(),
+        "NOT OK: 2 findings in 10 lines of agent-alice-001: changed, damaged, or evidence is missing; it holds up to line 3."
+    );
+    let nowhere = verify(&[dir.path().join("nowhere")]);
+    assert_eq!(nowhere.headline(), "NOT OK: 1 path cannot be read.");
+    let text = nowhere.to_string();
+    assert_eq!(text.lines().next().unwrap(), nowhere.headline());
+}
+
+#[test]
+fn the_findings_that_are_told_are_those_that_were_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(FEBRUARY), "garbage\n".repeat(30)).unwrap();
+    for (findings, told, left_out) in [(20, 20, 10), (usize::MAX, 30, 0)] {
+        let settings = Settings {
+            findings,
+            ..Settings::default()
+        };
+        let report = verify_with(
+            &[dir.path().to_owned()],
+            settings,
+            &mut Progress::new(|_, _| {}),
+        );
+        let log = &report.logs[0];
+        assert_eq!((log.faults.len(), log.left_out), (told, left_out));
+        let more = report.to_string().contains("… and 10 findings more");
+        assert_eq!(more, left_out > 0, "{report}");
+    }
 }
 
 #[test]

@@ -6,16 +6,18 @@
 
 mod alarm;
 mod attempt;
+mod derived;
 mod handoff;
 mod line;
 mod outcome;
 mod standing;
 mod verdict;
+mod version;
 
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
-use crate::envelope::{Claimed, Message};
+use crate::envelope::{Claimed, Message, Method};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
@@ -29,6 +31,7 @@ pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 pub use outcome::{Did, OutcomeLine};
 pub use standing::ApprovalLine;
+pub use version::LineVersion;
 
 /// How much of unproven input is kept, in bytes.
 pub const RAW_KEPT: usize = 1024;
@@ -68,7 +71,7 @@ pub enum Entry {
         /// The peer's minus ours, in milliseconds.
         difference_ms: i64,
     },
-    /// Unproven input over the budget, counted instead of written.
+    /// Input over a budget, counted instead of written.
     Flood(Flood),
     /// The state beside the log was missing or damaged, and was made again from the log.
     Rebuilt {
@@ -124,10 +127,10 @@ pub struct Verdict {
 pub enum Evidence {
     /// All of it: its signature holds.
     Whole(Arc<Message>),
-    /// Its headers only: tier 3 or 4 came in clear.
+    /// Its headers only: tier 3 or 4 came in clear, or its sender was over the budget of what is refused.
     Headers(Arc<Message>),
-    /// Its headers only, read back from a log.
-    Withheld(Map<String, Value>),
+    /// Its headers only, read back from a log, and the method that the line names.
+    Withheld(Map<String, Value>, Option<Method>),
     /// A copy of a message whose line stands elsewhere.
     Copy(Claimed),
     /// The first KiB of unproven input, and what it claimed.
@@ -187,7 +190,7 @@ impl DraftLine {
     }
 }
 
-/// Unproven input that shares a line.
+/// Input over a budget that shares a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flood {
     /// How many.
@@ -200,7 +203,7 @@ pub struct Flood {
 
 /// A line of a log does not say what its kind must.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the line's `{0}` is absent or malformed; run `signet audit verify` on the log")]
+#[error("the line's `{0}` is absent or malformed")]
 pub struct EntryError(pub &'static str);
 
 impl Entry {
@@ -227,7 +230,12 @@ impl Entry {
 
     /// Writes `"kind":…` and the entry's members, without braces.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut line = Line(out);
+        self.write_as(LineVersion::CURRENT, out);
+    }
+
+    /// As [`Entry::write`], in the members of that version.
+    pub fn write_as(&self, version: LineVersion, out: &mut Vec<u8>) {
+        let mut line = Line { out, version };
         line.first("kind", self.kind());
         match self {
             Self::Message(verdict) => verdict.write(&mut line),
@@ -242,7 +250,10 @@ impl Entry {
             Self::Pause(statement) => standing::write_pause(statement, &mut line),
             Self::Draft(draft) => {
                 line.text("peer", draft.peer.as_str());
-                line.text("message-id", &draft.message_id.to_string());
+                line.message_id(&draft.message_id);
+                if version >= LineVersion::V2 {
+                    derived::write_draft(draft, &mut line);
+                }
                 line.number("life", draft.life);
                 if let Some(root) = draft.approve {
                     line.text("approve", &root.to_string());
@@ -288,7 +299,7 @@ impl Entry {
             "pause" => Self::Pause(standing::parse_pause(&line)?),
             "draft" => Self::Draft(DraftLine {
                 peer: members.parsed("peer")?,
-                message_id: members.parsed("message-id")?,
+                message_id: members.message_id()?,
                 life: members.number("life")?,
                 approve: match line.contains_key("approve") {
                     true => Some(members.parsed("approve")?),

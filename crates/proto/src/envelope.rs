@@ -23,7 +23,7 @@ use crate::reject::Reason;
 use crate::schema;
 use crate::seal::Sealed;
 
-pub use form::{Form, Method};
+pub use form::{Class, Form, Method};
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
 

@@ -21,7 +21,7 @@ pub use number::{format_number, parse_number};
 /// How much a document may cost before it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the whole document.
+    /// Bytes of the whole document, as it comes and in canonical form.
     pub bytes: usize,
     /// Arrays and objects within each other; `[]` has depth 1. Above 128 means 128.
     pub depth: usize,
@@ -48,7 +48,7 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// More bytes than [`Limits::bytes`].
+    /// More bytes than [`Limits::bytes`], in the text or in its canonical form.
     #[error("too many bytes: send a smaller document")]
     TooLarge,
     /// Not UTF-8 (RFC 8259 section 8.1).
@@ -109,7 +109,8 @@ impl JsonError {
 /// equal numbers give equal values and equal canonical bytes.
 ///
 /// # Errors
-/// The first fault in reading order; size, encoding and byte order mark come before all others.
+/// The first fault in reading order; size, encoding and byte order mark come before all others, and
+/// the size of the canonical form after them.
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, JsonError> {
     if bytes.len() > limits.bytes {
         return Err(JsonError::TooLarge);

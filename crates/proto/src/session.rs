@@ -81,6 +81,15 @@ pub struct Session {
 }
 
 impl Session {
+    /// All but what has rows of its own.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            window: self.window.bare(),
+            ledger: self.ledger.bare(),
+            ..self.clone()
+        }
+    }
+
     /// Whether a new message may go out in it at `now`.
     pub fn is_open_for_sending(&self, now: Timestamp) -> bool {
         self.confirmed && !self.closed && !self.retired && now < self.ends

@@ -76,7 +76,7 @@ fn what_our_agent_tried_and_was_refused_leaves_a_line_and_nothing_of_its_content
     let mut refused = Vec::new();
     for tried in [
         content(1, Some("door.open")),
-        content(4, None),
+        content(3, Some("door.open")),
         content(2, Some("calendar.read")),
     ] {
         let tried = Content {

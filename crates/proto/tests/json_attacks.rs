@@ -51,6 +51,25 @@ fn duplicate_name_plain_and_through_an_escape() {
     assert_eq!(verdict(br#"{"a":{"a":1},"b":{"a":1}}"#), "accepted");
 }
 
+/// The first fault in the text names the refusal: a name that stands twice comes before its colon, its
+/// value, and whatever is wrong with them.
+#[test]
+fn a_second_name_is_noticed_before_what_stands_behind_it() {
+    assert_verdicts(
+        &[
+            r#"{"a":1,"a":tru}"#,
+            r#"{"a":1,"a" 2}"#,
+            r#"{"a":1,"a":1e400}"#,
+            r#"{"a":1,"a":{"b":1,"b":2}"#,
+        ],
+        "duplicate-name",
+    );
+    assert_verdicts(
+        &[r#"{"a":tru,"a":1}"#, r#"{"a" 1,"a":1}"#],
+        "malformed-json",
+    );
+}
+
 #[test]
 fn lone_surrogates() {
     assert_verdicts(
@@ -160,6 +179,29 @@ fn one_byte_too_many() {
         parse(&[0xff; (2 << 20) + 1], Limits::LINE),
         Err(JsonError::TooLarge)
     );
+}
+
+/// `9e15` has 4 bytes and 16 in canonical form, which is what logs and peers keep: what nobody could read
+/// back is not taken.
+#[test]
+fn a_text_within_the_limit_whose_canonical_form_is_beyond_it() {
+    let length = |value: &Value| canonical(value).len();
+    let spelt = |count: usize, rest: usize| {
+        format!(
+            "[{},\"{}\"]",
+            vec!["9e15"; count].join(","),
+            "a".repeat(rest)
+        )
+    };
+    let (count, limit) = (9_000, Limits::MESSAGE.bytes);
+    let empty = length(&parse(spelt(count, 0).as_bytes(), Limits::MESSAGE).unwrap());
+    let fitting = spelt(count, limit - empty);
+    let value = parse(fitting.as_bytes(), Limits::MESSAGE).unwrap();
+    assert_eq!(length(&value), limit);
+    assert_eq!(parse(&canonical(&value), Limits::MESSAGE), Ok(value));
+    let beyond = spelt(count, limit - empty + 1);
+    assert!(beyond.len() < limit / 2 + limit / 4);
+    assert_eq!(verdict(beyond.as_bytes()), "too-large");
 }
 
 #[test]

@@ -411,7 +411,7 @@ fn withheld_messages_are_remembered_by_their_headers() {
     assert!(!String::from_utf8(line).unwrap().contains("secret"));
     let read = reread(&Entry::Message(verdict.clone()));
     let headers = message.headers.to_value().as_object().unwrap().clone();
-    verdict.evidence = Evidence::Withheld(headers);
+    verdict.evidence = Evidence::Withheld(headers, Some(Method::Request));
     assert_eq!(read, Entry::Message(verdict));
     assert_eq!(reread(&read), read);
 }

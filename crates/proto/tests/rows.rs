@@ -181,3 +181,39 @@ fn plaintext_of_sealed_drafts_and_messages_stands_in_no_row() {
         assert!(!row.value.contains(words), "{}", row.table);
     }
 }
+
+#[test]
+fn the_rows_of_a_table_come_by_their_keys() {
+    let mut agents = vec![
+        Agent::new("agent-a", "alice"),
+        Agent::new("agent-b", "bob"),
+        Agent::new("agent-b-2", "bert"),
+        Agent::new("agent-b2", "bella"),
+    ];
+    household::sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    for round in 0..15 {
+        for peer in 1..4 {
+            net.ask(peer, 0);
+            net.ask(0, peer);
+        }
+        net.run_for(1_000 + round);
+    }
+    let snapshot = net.agents[0].node.snapshot(net.at(0).now);
+    let mut rows = Vec::new();
+    for table in TABLES {
+        let of_table: Vec<Row> = snapshot.table(table).collect();
+        let keys: Vec<_> = of_table.iter().map(|row| row.key.as_str()).collect();
+        assert!(
+            keys.is_sorted_by(|one, next| one < next),
+            "{table}: {keys:?}"
+        );
+        assert!(of_table.iter().all(|row| row.table == table));
+        rows.extend(of_table);
+    }
+    assert_eq!(rows, snapshot.rows());
+    let count = |table| rows.iter().filter(|row| row.table == table).count();
+    for table in ["windows", "names", "inbox", "sessions"] {
+        assert!(count(table) >= 3, "{table}");
+    }
+}

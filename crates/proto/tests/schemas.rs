@@ -21,7 +21,7 @@ use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use signet_proto::entry::{
-    Alarm, AlarmLine, AttemptLine, Did, Entry, Flood, HoleLine, OutcomeLine, Tried,
+    Alarm, AlarmLine, AttemptLine, Did, Entry, Flood, HoleLine, LineVersion, OutcomeLine, Tried,
 };
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::{Report, TaskState};
@@ -319,15 +319,14 @@ fn every_line_of_a_log_fits_its_schema() {
     let sealed = sealed_lines();
     assert!(sealed.iter().any(|entry| entry.kind() == "draft"));
     for (entry, seq) in entries.chain(&more).chain(&alarms).chain(&sealed).zip(1..) {
-        let prev = "0".repeat(64);
-        let mut line = format!(
-            "{{\"v\":1,\"seq\":{seq},\"ts\":\"{}\",\"prev\":\"{prev}\",",
-            at(0).now
-        )
-        .into_bytes();
-        entry.write(&mut line);
-        line.push(b'}');
-        assert_fits(&lines, &parse(&line, Limits::LINE).unwrap());
+        for version in [LineVersion::V1, LineVersion::V2] {
+            assert_fits(&lines, &line_of(entry, version, seq));
+        }
+        // What is of version 2 is none of version 1.
+        let mut line = line_of(entry, LineVersion::V2, seq);
+        let has_more = line != relabelled(&line_of(entry, LineVersion::V1, seq), 2);
+        line = relabelled(&line, 1);
+        assert_eq!(lines.is_valid(&line), !has_more, "{line}");
         kinds.insert(entry.kind());
     }
     let all = [
@@ -335,6 +334,21 @@ fn every_line_of_a_log_fits_its_schema() {
         "message", "outcome", "rebuilt", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
+}
+
+fn line_of(entry: &Entry, version: LineVersion, seq: u64) -> Value {
+    let (v, now, prev) = (version.number(), at(0).now, "0".repeat(64));
+    let frame = format!("{{\"v\":{v},\"seq\":{seq},\"ts\":\"{now}\",\"prev\":\"{prev}\",");
+    let mut line = frame.into_bytes();
+    entry.write_as(version, &mut line);
+    line.push(b'}');
+    parse(&line, Limits::LINE).unwrap()
+}
+
+fn relabelled(line: &Value, version: u64) -> Value {
+    let mut line = line.clone();
+    line["v"] = version.into();
+    line
 }
 
 fn odd() -> impl Strategy<Value = Value> {

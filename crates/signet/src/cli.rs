@@ -5,8 +5,10 @@ mod ask;
 mod audit;
 mod demo;
 mod drafts;
+mod exit;
 mod failure;
 mod handoff;
+mod help;
 mod inbox;
 mod init;
 mod input;
@@ -31,17 +33,35 @@ mod whereabouts;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub use failure::{Exit, Failure};
+pub use exit::Exit;
+pub use failure::Failure;
+pub use help::defaults;
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // Behind `--` stands somebody else's command.
+    let json = std::env::args_os()
+        .take_while(|arg| arg != "--")
+        .any(|arg| arg == "--json");
+    match parse().map_err(|error| unread(&error, json)).and_then(run) {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = help::unbroken(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
     let home = cli.home;
-    let done = match cli.command {
+    match cli.command {
         Command::Alarms(args) => alarms::run(&args, home),
-        Command::Audit(args) => return audit::run(args, home),
+        Command::Audit(args) => audit::run(args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
@@ -64,16 +84,29 @@ pub fn main() -> ExitCode {
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
         Command::Demo(args) => demo::run(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+    }
+}
+
+/// A command line that asks for help, or that cannot be read.
+fn unread(error: &clap::Error, json: bool) -> Failure {
+    use std::io::Write as _;
+    if json && error.use_stderr() {
+        let text = error.to_string();
+        let what = text.lines().next().unwrap_or_default();
+        let what = what.strip_prefix("error: ").unwrap_or(what);
+        return Failure::new(Exit::Usage, what, "--help shows the form of each argument");
+    }
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match (error.use_stderr(), printed) {
+        (true, _) => Failure::Ended(Exit::Usage),
+        (false, Ok(())) => Failure::Ended(Exit::Done),
+        (false, Err(error)) => Failure::output(error),
     }
 }
 
 /// Agents that can prove who they are, and a log that can prove what they said.
 #[derive(Debug, Parser)]
-#[command(name = "signet", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "signet", version, after_help = after_help(), arg_required_else_help = true)]
 struct Cli {
     /// The directory of the agent [default: $SIGNET_HOME, $XDG_DATA_HOME/signet or ~/.local/share/signet]
     #[arg(long, global = true, value_name = "DIR")]
@@ -136,7 +169,7 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol
     Schema(schema::SchemaArgs),
-    /// Watch a household meet, talk and withstand three attacks
+    /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),
 }
 
@@ -149,16 +182,13 @@ fn print(text: &str) -> Result<(), Failure> {
         .map_err(Failure::output)
 }
 
-const EXIT_CODES: &str = "\
-EXIT CODES:
-  0  done
-  1  refused, or tampered with
-  2  the command line or the configuration is wrong
-  3  not reachable: the daemon or the peer does not answer
-  4  the disk that holds the log failed, or is read-only
-  5  queued, and waits until people have introduced the two agents to each other
+fn after_help() -> String {
+    format!("{}\n{EXAMPLE}", exit::table())
+}
 
-Errors are two lines on standard error: `error: what is wrong` and `  next: what to do`.
+const EXAMPLE: &str = "\
+An error is two lines on standard error, `error: what is wrong` and `  next: what to do`; with --json one line there: \
+{\"error\": {\"code\", \"name\", \"message\", \"hint\", and \"reason\" where it has a name}}.
 NO_COLOR=1 turns colours off.
 
 EXAMPLE:

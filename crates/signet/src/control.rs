@@ -9,6 +9,7 @@
 
 pub mod client;
 mod connection;
+mod places;
 mod reply;
 pub mod rpc;
 pub mod server;
@@ -16,6 +17,7 @@ pub mod server;
 mod tests;
 
 pub use client::{Client, ClientError};
+pub(crate) use connection::PLACE_NEEDED;
 pub use connection::{Call, Notifier};
 pub use reply::{OUTCOME_UNKNOWN, Reply};
 pub use rpc::RpcError;

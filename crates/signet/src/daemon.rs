@@ -21,7 +21,7 @@ mod sending;
 
 pub use methods::bound;
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use crate::control::{Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
-use crate::memory::{Memory, MemoryError};
+use crate::memory::{self, Memory, MemoryError};
 use crate::private::{self, PrivateError};
 use crate::render;
 use crate::state::{Keeper, StateError};
@@ -51,10 +51,6 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 const DEEDS: usize = 64;
 /// How many calls of the control socket may wait.
 const CALLS: usize = 64;
-
-/// Nothing that the log does not hold was answered: what to do when it can hold no more.
-const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
-                    again: the start writes the end of the log anew before it trusts it";
 
 /// The daemon could not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -87,15 +83,6 @@ pub enum DaemonError {
 }
 
 impl DaemonError {
-    /// Whether the disk takes nothing: the service manager need not try again.
-    pub fn is_of_the_disk(&self) -> bool {
-        match self {
-            Self::Log(error) | Self::Memory(MemoryError::Log(error)) => error.is_of_the_disk(),
-            Self::Lock(LockError::ReadOnly(_)) => true,
-            _ => false,
-        }
-    }
-
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
@@ -103,19 +90,32 @@ impl DaemonError {
             Self::Lock(error) => error.next(),
             Self::Private(error) => error.next(),
             Self::Control(error) => error.next(),
-            Self::Memory(MemoryError::Keys(error)) => error.next(),
-            Self::Memory(MemoryError::Log(LogError::Held(_))) => {
-                "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
-            }
-            Self::Memory(MemoryError::Log(error)) if error.is_of_the_disk() => DISK.to_owned(),
-            Self::Memory(MemoryError::Log(_)) => {
-                "signet audit verify says where the log stops fitting".to_owned()
-            }
-            Self::Memory(_) => "mend what it names, then start again".to_owned(),
-            Self::Nats(_) => "correct [nats] in config.toml".to_owned(),
-            Self::Log(_) => DISK.to_owned(),
+            Self::Memory(error) => error.next(),
+            Self::Nats(error) => next_for_nats(error).to_owned(),
+            Self::Log(_) => memory::DISK.to_owned(),
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
+    }
+}
+
+/// What to do about settings of the connection that no later try mends.
+fn next_for_nats(error: &signet_transport::Error) -> &'static str {
+    let by_variable = std::env::var("NATS_URL").is_ok_and(|urls| !urls.trim().is_empty());
+    match error {
+        signet_transport::Error::Setting {
+            setting: "servers", ..
+        } if by_variable => {
+            "correct the variable NATS_URL, which comes before [nats]: bare addresses, such as nats://127.0.0.1:4222; the login stands in [nats]"
+        }
+        signet_transport::Error::Setting {
+            setting: "servers", ..
+        } => {
+            "correct `servers` in [nats] of config.toml: bare addresses, such as nats://127.0.0.1:4222"
+        }
+        signet_transport::Error::LoginFile { .. } | signet_transport::Error::TlsFile { .. } => {
+            "put the right file there, or correct its path in [nats] of config.toml"
+        }
+        _ => "correct [nats] in config.toml",
     }
 }
 
@@ -138,10 +138,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
             _ = interrupt.recv() => {}
         }
     });
-    let memory = tokio::select! {
-        memory = open_when_there_is_room(&lock, &config) => memory?,
-        () = &mut stop => return Ok(()),
-    };
+    let memory = open_when_there_is_room(&lock, &config, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -197,21 +194,28 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// A full disk at the start is waited out as one in mid-run is.
-async fn open_when_there_is_room(lock: &HomeLock, config: &Config) -> Result<Memory, MemoryError> {
+/// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile
+/// hears in both cases that it was full.
+async fn open_when_there_is_room(
+    lock: &HomeLock,
+    config: &Config,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Memory, MemoryError> {
     let mut told = false;
     loop {
-        match Memory::open(lock, config) {
+        let full = match Memory::open(lock, config) {
             Err(
                 error
                 @ (MemoryError::Log(LogError::Full(_)) | MemoryError::State(StateError::Full)),
-            ) => {
-                if !std::mem::replace(&mut told, true) {
-                    error!(%error, "refusing to start before there is room; trying every second");
-                }
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
+            ) => error,
             opened => return opened,
+        };
+        if !std::mem::replace(&mut told, true) {
+            error!(error = %full, "refusing to start before there is room; trying every second");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            () = stop.as_mut() => return Err(full),
         }
     }
 }

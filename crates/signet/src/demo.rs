@@ -13,7 +13,7 @@ mod process;
 mod secrets;
 mod trust;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,9 @@ pub enum DemoError {
     /// A log.
     #[error("a log: {0}")]
     Log(#[from] LogError),
+    /// What is told finds no place.
+    #[error("standard output: {0}")]
+    Output(std::io::Error),
     /// Something that should have happened did not.
     #[error("this did not happen: {0}")]
     Missed(String),
@@ -78,6 +81,7 @@ impl DemoError {
             Self::NoServer => {
                 "install it (Debian: nats-server), or use make demo, which fetches one".to_owned()
             }
+            Self::Output(_) => "send the output elsewhere".to_owned(),
             Self::InTheWay(_) => "name another directory with --audit".to_owned(),
             Self::Io { .. } => {
                 "run it where you may write, or name a directory with --audit".to_owned()
@@ -95,14 +99,14 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
     let start = Instant::now();
     say(
         "Alice has two agents, bob one, carol one; alice does not know carol. Each runs a daemon.\n",
-    );
+    )?;
     let scratch = process::Scratch::new()?;
     let nats = NatsServer::start(scratch.path())?;
     let house = Household::found(scratch.path(), audit, &nats.url)?;
     step(&format!(
         "a private nats-server with a mailbox for each of {} daemons; alice and bob, bob and carol exchanged certificates",
         house.members().len()
-    ));
+    ))?;
     converse::converse(&house)?;
     secrets::seal(&house)?;
     trust::introduce(&house)?;
@@ -120,11 +124,11 @@ pub fn run(audit: &Path) -> Result<(), DemoError> {
     say(&format!(
         "\n{:.1} s. The logs stay:\n",
         start.elapsed().as_secs_f64()
-    ));
+    ))?;
     for member in house_files(audit)? {
-        say(&format!("  {}\n", member.display()));
+        say(&format!("  {}\n", member.display()))?;
     }
-    say(&format!("\nTry:\n{}", recipes(&alice_log, audit)));
+    say(&format!("\nTry:\n{}", recipes(&alice_log, audit)))?;
     Ok(())
 }
 
@@ -136,7 +140,7 @@ fn prove(audit: &Path) -> Result<(), DemoError> {
         "\nsignet audit verify {}\n  {}\n",
         audit.display(),
         report.to_string().replace('\n', "\n  ").trim_end()
-    ));
+    ))?;
     Ok(())
 }
 
@@ -178,18 +182,23 @@ fn expect(happened: bool, what: &str) -> Result<(), DemoError> {
     }
 }
 
-fn step(what: &str) {
+fn step(what: &str) -> Result<(), DemoError> {
     let done = AnsiColor::Green.on_default().bold();
     let plain = Style::new();
     say(&format!(
         "{done}  ok{done:#} {plain}{}\n",
         signet_audit::visible(what)
-    ));
+    ))
 }
 
-fn say(text: &str) {
-    // Whoever closed the pipe has seen enough.
-    let _ = anstream::stdout().write_all(text.as_bytes());
+fn say(text: &str) -> Result<(), DemoError> {
+    let mut out = anstream::stdout().lock();
+    let said = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match said {
+        // Whoever closed the pipe has seen enough; the demonstration goes on and proves its logs.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        said => said.map_err(DemoError::Output),
+    }
 }
 
 /// How long a step may take on a slow machine.

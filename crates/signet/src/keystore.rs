@@ -156,6 +156,10 @@ impl Keys {
     }
 
     fn read(place: &Place<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
+        Self::read_files(place, agent).map_err(KeystoreError::of_a_home)
+    }
+
+    fn read_files(place: &Place<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
         place.prove_private()?;
         let signing = pem::read_signing_key(&place.file(SIGNING))?;
         let sealing = pem::read(&place.file(SEALING), Algorithm::X25519)?;

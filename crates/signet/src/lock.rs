@@ -2,8 +2,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+
+use rustix::fs::OFlags;
 
 use crate::home::Home;
 
@@ -32,6 +34,17 @@ pub enum LockError {
     /// The home is on a file system that takes no writes.
     #[error("{}: the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
+    /// Others than its owner may write in the home.
+    #[error("{}: others may write in this folder (mode {mode:04o}), and so put keys and settings there", home.display())]
+    OpenHome {
+        /// The home.
+        home: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// In the place of the lock stands a link, or something that is no file.
+    #[error("{}: it is no plain file, and a start would write through it", .0.display())]
+    NotPlain(PathBuf),
     /// The file cannot be used.
     #[error("{}: {source}", path.display())]
     Io {
@@ -52,6 +65,12 @@ impl LockError {
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
+            Self::OpenHome { home, .. } => {
+                format!("chmod 700 {}, and look at what lies in it", home.display())
+            }
+            Self::NotPlain(path) => {
+                format!("look at it with ls -l {}, then remove it", path.display())
+            }
             Self::Io { .. } => "signet init makes a home; --home names another".to_owned(),
         }
     }
@@ -63,7 +82,10 @@ impl HomeLock {
     /// # Errors
     /// `Held` while another process holds it, `Io` when the file cannot be made or written.
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
+        refuse_open(home)?;
         let path = home.lock_file();
+        // The file is cut below: a link would lead to somebody's file, and a pipe waits for a reader.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => LockError::ReadOnly(path.clone()),
             _ => LockError::Io {
@@ -77,8 +99,14 @@ impl HomeLock {
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600);
-        let mut file = options.open(&path).map_err(failed)?;
+            .mode(0o600)
+            .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+        let opened = options.open(&path);
+        let found = path.symlink_metadata();
+        if found.is_ok_and(|found| !found.is_file()) {
+            return Err(LockError::NotPlain(path));
+        }
+        let mut file = opened.map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -106,6 +134,22 @@ impl HomeLock {
         &self.home
     }
 }
+
+/// Whoever may write in the home can exchange keys, settings and log.
+fn refuse_open(home: &Home) -> Result<(), LockError> {
+    // A home that is not there is told of when its lock is made.
+    let mode = home.path().metadata().map_or(0, |facts| facts.mode()) & 0o7777;
+    match mode & OTHERS_WRITE {
+        0 => Ok(()),
+        _ => Err(LockError::OpenHome {
+            home: home.path().to_owned(),
+            mode,
+        }),
+    }
+}
+
+/// The mode bits by which others than the owner write.
+const OTHERS_WRITE: u32 = 0o022;
 
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
@@ -145,5 +189,35 @@ mod tests {
         let lock = HomeLock::acquire(&home).unwrap();
         let text = std::fs::read_to_string(lock.home().lock_file()).unwrap();
         assert_eq!(text, format!("{}\n", std::process::id()));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_lock_is_neither_followed_nor_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let victim = directory.path().join("victim");
+        std::fs::write(&victim, "what somebody wrote").unwrap();
+        std::os::unix::fs::symlink(&victim, home.lock_file()).unwrap();
+        let error = HomeLock::acquire(&home).unwrap_err();
+        assert!(matches!(error, LockError::NotPlain(_)), "{error}");
+        assert_eq!(
+            std::fs::read_to_string(victim).unwrap(),
+            "what somebody wrote"
+        );
+    }
+
+    #[test]
+    fn a_home_in_which_everybody_may_write_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        for (mode, refused) in [(0o777, true), (0o720, true), (0o755, false)] {
+            let open = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(home.path(), open).unwrap();
+            let lock = HomeLock::acquire(&home);
+            assert_eq!(lock.is_err(), refused, "{mode:o}");
+            if let Err(error) = lock {
+                assert!(error.next().starts_with("chmod 700 "), "{}", error.next());
+            }
+        }
     }
 }

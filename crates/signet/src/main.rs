@@ -18,7 +18,7 @@ fn main() -> ExitCode {
             "error: this system does not let signet keep its memory private, and the keys are in it\n  \
              next: run it where prctl(PR_SET_DUMPABLE) and setrlimit(RLIMIT_CORE) are allowed"
         );
-        return ExitCode::from(1);
+        return signet::cli::Exit::Refused.into();
     }
     signet::cli::main()
 }

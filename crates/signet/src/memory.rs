@@ -44,18 +44,13 @@ pub enum MemoryError {
     #[error("the system gives no random bytes: {0}")]
     Random(#[from] std::io::Error),
     /// The log's first months are not there, and the state cannot be used without them.
-    #[error(
-        "the log begins with line {0}: its first months are missing, and the state needs them; put \
-         them back where they were"
-    )]
+    #[error("the log begins with line {0}: its first months are missing, and the state needs them")]
     NoBeginning(u64),
     /// The state: it cannot be read now, or nothing else was asked for.
     #[error(transparent)]
     State(#[from] StateError),
     /// The log in this directory is another agent's.
-    #[error(
-        "the log is that of {found}, not of {expected}; set [audit] dir to a directory of its own"
-    )]
+    #[error("the log is that of {found}, not of {expected}")]
     OtherAgent {
         /// Whose log it is.
         found: AgentId,
@@ -63,6 +58,33 @@ pub enum MemoryError {
         expected: AgentId,
     },
 }
+
+impl MemoryError {
+    /// What to do about it.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Keys(error) => error.next(),
+            Self::Log(LogError::Held(_)) => {
+                "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
+            }
+            Self::Log(error) if error.is_of_the_disk() => DISK.to_owned(),
+            Self::Log(error) => error.next(),
+            Self::Random(_) => "try again when the system has started completely".to_owned(),
+            Self::NoBeginning(_) => "put the log's first months back where they were".to_owned(),
+            Self::State(StateError::Full | StateError::Refused(_)) => {
+                "see to the disk that holds state.db, then try again".to_owned()
+            }
+            Self::State(_) => "make it again from the log: signet state rebuild".to_owned(),
+            Self::OtherAgent { .. } => {
+                "set `dir` in [audit] of config.toml to a directory of this agent's own".to_owned()
+            }
+        }
+    }
+}
+
+/// Nothing that the log does not hold was answered: what to do when it can hold no more.
+pub(crate) const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
+                               again: the start writes the end of the log anew before it trusts it";
 
 impl Memory {
     /// Opens keys, log and state of a locked home. The node remembers what the state says, and is told

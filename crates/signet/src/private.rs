@@ -56,7 +56,7 @@ impl PrivateError {
             ),
             Self::NotPlain { path } => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "name the right path, or make a home with `signet init`".to_owned()
+                "name the right path: there is no such file".to_owned()
             }
             Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
         }

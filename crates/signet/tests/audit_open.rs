@@ -225,10 +225,10 @@ fn a_file_that_is_no_such_key_is_named() {
     let scene = Scene::of(WORDS);
     let signing = scene.mine.with_file_name("signing.pem");
     let opened = scene.open(&signing, &[]);
-    assert_eq!(opened.status.code(), Some(3));
+    assert_eq!(opened.status.code(), Some(2));
     assert!(text(&opened.stderr).contains("signing.pem"));
     let opened = scene.open(&scene.dir.path().join("none.pem"), &[]);
-    assert_eq!(opened.status.code(), Some(3));
+    assert_eq!(opened.status.code(), Some(2));
 }
 
 #[test]

@@ -48,13 +48,13 @@ fn a_full_disk_refuses_everything_and_goes_on_by_itself() {
     assert_eq!(status["refusing"]["reason"], "disk-full");
     let page = alice.done(&["status"]);
     assert!(page.contains("refusing: the disk is full"), "{page}");
-    let said = alice.fails(1, &["send", &bob.agent, "--notify", "{}"]);
+    let said = alice.fails(4, &["send", &bob.agent, "--notify", "{}"]);
     assert!(
         said.starts_with("error: disk-full: the disk is full"),
         "{said}"
     );
     assert!(said.contains("next: free some space"), "{said}");
-    alice.fails(1, &["inbox"]);
+    alice.fails(4, &["inbox"]);
     let (mark, lines) = (watch.mark(), alice.log().len());
     let sent = bob.send(&alice, "request", &json!({"number": 1})).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -117,6 +117,36 @@ fn a_daemon_that_is_stopped_while_the_disk_is_full_answered_nothing_that_is_lost
     settle(&alice, &bob);
     nothing_without_a_line(&alice, &bob);
     assert!(receipts_hold(&watch, &alice) > 0);
+}
+
+#[test]
+fn a_daemon_that_is_stopped_while_it_waits_for_room_to_start_says_so() {
+    if !is_usable() {
+        return;
+    }
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    alice.stop();
+    // The mark that somebody writes is the first file that a start makes.
+    let mark = alice.dir.join("audit").join(&alice.agent);
+    let tracing = Tracing::inject("openat", "error=ENOSPC:when=1+".to_owned());
+    let mut command = alice.traced(&tracing.only(vec![mark.join("inter-agent.writing")]));
+    let said = alice.dir.join("said");
+    let file = std::fs::File::create(&said).unwrap();
+    let mut child = command.stderr(file).spawn().unwrap();
+    let _loose = house::Loose(child.id());
+    eventually("it waits for room", || {
+        alice.said().contains("before there is room").then_some(())
+    });
+    house::kill(child.id(), rustix::process::Signal::TERM);
+    let ended = eventually("it ends", || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(4), "{}", alice.said());
+    assert!(
+        alice.said().contains("the disk is full"),
+        "{}",
+        alice.said()
+    );
 }
 
 #[test]

@@ -274,6 +274,6 @@ fn killed_daemons_keep_their_tasks() {
 fn tasks(three: &Three) -> Vec<Value> {
     let homes = [&three.alice, &three.bob, &three.carol];
     homes
-        .map(|home| home.json(&["handoff", "list"]).remove(0))
+        .map(|home| Value::from(home.json(&["handoff", "list"])))
         .to_vec()
 }

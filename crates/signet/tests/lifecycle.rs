@@ -203,3 +203,39 @@ fn a_second_daemon_is_refused_and_a_stale_lock_is_not() {
     alice.start();
     alice.ping(&bob);
 }
+
+#[test]
+fn a_connection_that_was_never_there_is_not_told_of_as_lost() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    assert!(!alice.said().contains("disconnected"), "{}", alice.said());
+    alice.stop();
+    // Without a server, nothing was lost either.
+    alice.served_by(1);
+    let mut command = alice.command(&["run"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _loose = Loose(child.id());
+    eventually("it runs", || alice.client().ok());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    house::kill(child.id(), Signal::TERM);
+    eventually("it ends", || child.try_wait().unwrap());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(!said.contains("disconnected"), "{said}");
+}
+
+#[test]
+fn a_connection_that_is_lost_is_told_of() {
+    let mut house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    house.server.kill();
+    eventually("it says so", || {
+        alice.said().contains("disconnected").then_some(())
+    });
+}

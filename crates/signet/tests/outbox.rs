@@ -29,6 +29,14 @@ fn tells(home: &Home, peer: &str, more: &[&str]) -> String {
     sent["message-id"].as_str().unwrap().to_owned()
 }
 
+/// The same for what people have to decide about.
+fn asks(home: &Home, peer: &str, more: &[&str]) -> String {
+    let args = ["send", peer, "--notify", "{}", "--wait", "0", "--json"];
+    let sent = home.waits(&[&args[..], more].concat());
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    sent["message-id"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_message_to_a_peer_that_is_down_is_queued_then_received_and_that_is_remembered() {
     let house = House::new();
@@ -85,7 +93,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();
     alice.ping(&bob);
-    let id = tells(&alice, &bob.agent, &["--tier", "4"]);
+    let id = asks(&alice, &bob.agent, &["--tier", "4"]);
     let said = becomes(&alice, &id, "queued");
     let next = format!("\n  next: signet approve {id}, or ");
     assert!(
@@ -99,9 +107,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
         "{said}"
     );
 
-    let args = ["send", "agent-carol", "--notify", "{}", "--json"];
-    let sent: Value = serde_json::from_str(&alice.waits_for_introduction(&args)).unwrap();
-    let id = sent["message-id"].as_str().unwrap().to_owned();
+    let id = asks(&alice, "agent-carol", &[]);
     let said = becomes(&alice, &id, "queued");
     assert!(
         said.contains("have approved each other\n  next: "),
@@ -109,7 +115,7 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
     );
 
     alice.done(&["pause"]);
-    let id = tells(&alice, &bob.agent, &[]);
+    let id = asks(&alice, &bob.agent, &[]);
     let said = becomes(&alice, &id, "queued");
     assert!(said.contains("pause\n  next: signet resume"), "{said}");
     alice.done(&["resume"]);
@@ -134,10 +140,10 @@ fn a_mistyped_peer_is_refused_with_the_name_that_was_meant() {
     assert!(alice.fails(1, &given).contains("did you mean agent-bob?"));
     assert!(alice.json(&["outbox"]).is_empty());
     let introduced = [&slip[..], &["--introduce"]].concat();
-    let said = alice.waits_for_introduction(&introduced);
+    let said = alice.waits(&introduced);
     assert!(said.contains("waits for introduction"), "{said}");
     // Whoever was introduced once is meant from then on.
-    alice.waits_for_introduction(&slip);
+    alice.waits(&slip);
     assert_eq!(alice.json(&["outbox"]).len(), 2);
 }
 
@@ -147,7 +153,7 @@ fn a_message_that_waits_is_taken_back_and_its_line_says_so() {
     let (mut alice, bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
     alice.start();
-    alice.waits_for_introduction(&["send", "agent-carol", "--notify", "{}"]);
+    alice.waits(&["send", "agent-carol", "--notify", "{}"]);
     tells(&alice, &bob.agent, &[]);
     let waiting = alice.json(&["outbox"]);
     assert_eq!(waiting.len(), 2);

@@ -50,7 +50,7 @@ fn run(mut command: Command, code: i32) -> Output {
 
 /// What the log says of the tries of a message: what, its number, and why.
 fn tries(home: &Home, id: &str) -> Vec<(String, u64, Value)> {
-    let about = |line: &&Value| line["kind"] == "outcome" && line["message-id"] == id;
+    let about = |line: &&Value| line["kind"] == "outcome" && line["id"] == id;
     let log = home.log();
     let lines = log.iter().filter(about);
     let one = |line: &Value| {

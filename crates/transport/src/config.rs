@@ -84,7 +84,7 @@ impl Config {
             if server.contains('@') {
                 return Err(setting(
                     "servers",
-                    "no user or password in the address; use `login`",
+                    "an address holds no user and no password",
                 ));
             }
             let parsed = server.parse::<async_nats::ServerAddr>();
@@ -205,6 +205,7 @@ pub struct Tls {
 
 impl Tls {
     fn apply(&self, mut options: ConnectOptions) -> Result<ConnectOptions, Error> {
+        self.look_at_files()?;
         let required = self.required || self.ca.is_some() || self.cert.is_some();
         options = options.require_tls(required);
         if let Some(ca) = &self.ca {
@@ -220,6 +221,31 @@ impl Tls {
                 "`cert` and `key` belong together: give both or neither",
             )),
         }
+    }
+}
+
+impl Tls {
+    /// The client library reads these files at every connect, and calls one that is missing a fault of
+    /// the server's certificate.
+    fn look_at_files(&self) -> Result<(), Error> {
+        let certificates = self
+            .ca
+            .iter()
+            .chain(&self.cert)
+            .map(|path| (path, CERTIFICATE));
+        let keys = self.key.iter().map(|path| (path, PRIVATE_KEY));
+        for (path, mark) in certificates.chain(keys) {
+            let fault = |reason: String| Error::TlsFile {
+                path: path.clone(),
+                reason,
+            };
+            let text = fs::read(path).map_err(|e| fault(format!("cannot be read: {e}")))?;
+            let mut windows = text.windows(mark.len());
+            if !windows.any(|window| window == mark.as_bytes()) {
+                return Err(fault(format!("holds no `{mark}`, as PEM files do")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -257,6 +283,9 @@ fn login_file(path: &Path, reason: &str) -> Error {
     }
 }
 
+const CERTIFICATE: &str = "BEGIN CERTIFICATE";
+/// Of every kind of private key.
+const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// The stream of every mailbox of a household.
 pub const STREAM: &str = "AGENT_INBOX";
 /// What the client library may read ahead of the session, which keeps it empty: one look at the socket
@@ -305,23 +334,46 @@ mod tests {
         config.servers = vec!["nats://u:hunter2@127.0.0.1".into()];
         let error = config.options().expect_err("refused").to_string();
         assert!(
-            error.contains("use `login`") && !error.contains("hunter2"),
+            error.contains("no password") && !error.contains("hunter2"),
             "{error}"
         );
     }
 
     #[test]
     fn an_authority_makes_tls_mandatory() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let ca = dir.path().join("ca.pem");
+        fs::write(&ca, "-----BEGIN CERTIFICATE-----\n").expect("written");
         let mut config = config();
-        config.tls.ca = Some("ca.pem".into());
+        config.tls.ca = Some(ca);
         let options = config.options().expect("usable");
         assert!(format!("{options:?}").contains(r#""tls_required": true"#));
     }
 
     #[test]
-    fn a_certificate_without_its_key_is_refused() {
+    fn a_missing_authority_is_no_fault_of_the_servers_certificate() {
+        let dir = tempfile::tempdir().expect("a directory");
         let mut config = config();
-        config.tls.cert = Some("cert.pem".into());
+        for (name, words) in [("missing.pem", "cannot be read"), ("empty.pem", "holds no")] {
+            let ca = dir.path().join(name);
+            if name == "empty.pem" {
+                fs::write(&ca, "").expect("written");
+            }
+            config.tls.ca = Some(ca);
+            let error = config.options().expect_err("refused");
+            assert!(matches!(error, Error::TlsFile { .. }), "{error}");
+            let error = error.to_string();
+            assert!(error.contains(name) && error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_without_its_key_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let cert = dir.path().join("cert.pem");
+        fs::write(&cert, "-----BEGIN CERTIFICATE-----\n").expect("written");
+        let mut config = config();
+        config.tls.cert = Some(cert);
         assert!(matches!(
             config.options(),
             Err(Error::Setting { setting: "tls", .. })

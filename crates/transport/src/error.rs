@@ -16,6 +16,14 @@ pub enum Error {
         /// What is wrong and what to write instead.
         reason: String,
     },
+    /// A certificate or key for TLS cannot be read, or is none.
+    #[error("NATS TLS file {}: {reason}", path.display())]
+    TlsFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file of secrets cannot be read, or does not hold what it should.
     #[error("NATS login file {}: {reason}", path.display())]
     LoginFile {
@@ -110,10 +118,10 @@ impl Error {
     }
 
     pub(crate) fn needs_a_person(&self) -> bool {
-        use Error::{LoginFile, LoginRefused, Setting, Tls};
+        use Error::{LoginFile, LoginRefused, Setting, Tls, TlsFile};
         matches!(
             self,
-            LoginFile { .. } | LoginRefused { .. } | Setting { .. } | Tls { .. }
+            LoginFile { .. } | LoginRefused { .. } | Setting { .. } | Tls { .. } | TlsFile { .. }
         )
     }
 }

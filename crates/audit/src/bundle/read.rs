@@ -1,7 +1,6 @@
 //! Proving a bundle from itself alone.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -19,6 +18,7 @@ use crate::error::LogError;
 use crate::file::is_month;
 use crate::merkle::{leaf, root_from};
 use crate::note::{Note, origin};
+use crate::plain;
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, MAX_LINE};
 use crate::verify::{
@@ -28,7 +28,7 @@ use crate::verify::{
 /// Whether the file says of itself that it is a bundle.
 pub(crate) fn is_bundle(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
+    let read = plain::read(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
     let first = start
         .split(|byte| *byte == b'\n')
         .next()
@@ -40,7 +40,7 @@ pub(crate) fn is_bundle(path: &Path) -> bool {
             .and_then(Value::as_str)
             .map(str::to_owned)
     });
-    path.is_file() && read.is_ok() && kind.as_deref() == Some(BUNDLE)
+    read.is_ok() && kind.as_deref() == Some(BUNDLE)
 }
 
 /// Proves a bundle.

@@ -36,11 +36,15 @@ pub(super) struct Side {
     pub(super) files: Vec<PathBuf>,
     pub(super) sent: Vec<Claim>,
     pub(super) came: Vec<Claim>,
+    /// Hashes of what was refused and of which the log keeps the headers alone: its own word that it came,
+    /// and no proof that anybody signed it.
+    pub(super) withheld: HashSet<Digest>,
     /// Every line and its number, for the heads that the peer logged.
     pub(super) lines: HashMap<Digest, u64>,
     pub(super) count: u64,
     /// When the first line was written, when it is not the first of the log.
     pub(super) begins: Option<Timestamp>,
+    departed: HashSet<Digest>,
     receipts: HashMap<SessionId, Receipted>,
     answered: HashSet<MessageId>,
     expired: HashSet<MessageId>,
@@ -126,6 +130,9 @@ impl Side {
     }
 
     fn take_verdict(&mut self, seq: u64, ts: Timestamp, verdict: &Verdict, peer: &AgentId) {
+        if matches!(verdict.evidence, Evidence::Withheld(..)) {
+            self.withheld.insert(verdict.hash);
+        }
         let Evidence::Whole(message) = &verdict.evidence else {
             return;
         };
@@ -149,7 +156,9 @@ impl Side {
             is_receipt: message.form.method() == Some(Method::Receipt),
         };
         match verdict.direction {
-            Direction::Out => self.sent.push(claim),
+            // The second line of one message is a copy: verification tells of it.
+            Direction::Out if self.departed.insert(claim.hash) => self.sent.push(claim),
+            Direction::Out => {}
             Direction::In => {
                 if verdict.ruling == Ruling::Accepted {
                     self.learn(message);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use signet_proto::certificate::Certificate;
+use signet_proto::certificate::{Certificate, ControlCertificate};
 use signet_proto::entry::TrustChange;
 use signet_proto::envelope::Message;
-use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::ids::{AgentId, KeyId, PrincipalId};
 use signet_proto::keys::Purpose;
 use signet_proto::statement::Revocation;
 use signet_proto::trust::Principal;
@@ -90,6 +90,23 @@ impl Authority {
             true => Ok(()),
             false => Err("the revocation's root key is not the one pinned for its principal"),
         }
+    }
+
+    /// Whether a control certificate is the own person's as of this line: of the root key of the own
+    /// certificate, or of the one pinned for its principal, which another agent of the person may have
+    /// followed first. None when the log's first line, which says whose it is, was not given.
+    pub(crate) fn is_own_control(&self, control: &ControlCertificate) -> Option<bool> {
+        let own = self.agents.get(self.me.as_ref()?)?;
+        let newest = own.certificates.back()?;
+        let pinned = self.roots.get(&own.principal)?;
+        let is_own = control.principal == own.principal;
+        Some(is_own && (control.root == newest.root || control.root == *pinned.root()))
+    }
+
+    /// The root key that an agent is bound to.
+    pub(crate) fn root_of(&self, agent: &AgentId) -> Option<KeyId> {
+        let known = self.agents.get(agent)?;
+        Some(self.roots.get(&known.principal)?.root().id())
     }
 
     fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {

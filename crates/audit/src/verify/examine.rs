@@ -16,7 +16,15 @@ pub(super) struct Examined {
     pub(super) hash: Digest,
     /// Its hash in the tree of its month.
     pub(super) leaf: Digest,
-    pub(super) read: Result<Content, String>,
+    pub(super) read: Result<Content, Unread>,
+}
+
+/// Why a line cannot be read.
+pub(super) enum Unread {
+    /// It is over 2 MiB.
+    TooLong,
+    /// It is none of ours, or of a newer signet.
+    Record(RecordError),
 }
 
 /// A line that can be read.
@@ -35,20 +43,20 @@ pub(super) fn examine(raw: Raw, depth: Depth) -> Examined {
             place: raw.place,
             hash: Digest([0; 32]),
             leaf: Digest([0; 32]),
-            read: Err("the line is over 2 MiB, longer than a log writes".to_owned()),
+            read: Err(Unread::TooLong),
         };
     };
     Examined {
         place: raw.place,
         hash: Digest::of(&[&bytes]),
         leaf: merkle::leaf(&bytes),
-        read: read(bytes, depth).map_err(|error| error.to_string()),
+        read: read(bytes, depth).map_err(Unread::Record),
     }
 }
 
 fn read(bytes: Vec<u8>, depth: Depth) -> Result<Content, RecordError> {
     if depth == Depth::Links {
-        let frame = Frame::scan(&bytes).ok_or(RecordError::Spelling)?;
+        let frame = Frame::scan(&bytes)?;
         if !Mark::ALL.contains(&frame.kind.as_str()) {
             return Ok(Content::of(frame));
         }
@@ -58,6 +66,7 @@ fn read(bytes: Vec<u8>, depth: Depth) -> Result<Content, RecordError> {
     faults.extend(broken_chain(&line).map(str::to_owned));
     Ok(Content {
         frame: Frame {
+            version: line.version,
             seq: line.seq,
             ts: line.ts,
             prev: line.prev,

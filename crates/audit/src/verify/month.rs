@@ -41,7 +41,11 @@ impl Month {
         let path = checkpoints_of(file);
         Ok(Self {
             name: month.to_owned(),
-            notes: path.exists().then(|| Notes::open(&path)).transpose()?,
+            notes: path
+                .symlink_metadata()
+                .is_ok()
+                .then(|| Notes::open(&path))
+                .transpose()?,
             ..Self::default()
         })
     }

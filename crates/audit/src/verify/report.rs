@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use signet_proto::ids::AgentId;
 
+use super::decisions::Decisions;
 use crate::bundle::BundleReport;
 use crate::chain::Head;
 use crate::error::LogError;
@@ -37,6 +38,8 @@ pub struct LogReport {
     pub lines: u64,
     /// The number of the first line. Above 1 what stands before it is not proven.
     pub first: Option<u64>,
+    /// The months (`YYYY-MM`) of the first and the last line.
+    pub span: Option<(String, String)>,
     /// The last line up to which everything holds.
     pub head: Option<Head>,
     /// Inlined messages whose signature holds.
@@ -45,6 +48,8 @@ pub struct LogReport {
     pub uncertified: u64,
     /// Lines about messages that are not inlined: unproven input, withheld bodies, copies.
     pub skipped: u64,
+    /// Approvals and pauses that stand under the root key of the agent's own person.
+    pub decisions: u64,
     /// Torn tails that were set aside.
     pub recoveries: u64,
     /// Checkpoints that hold.
@@ -57,12 +62,14 @@ pub struct LogReport {
     pub witnesses: Vec<Witness>,
     /// Whether contents and signatures were left out.
     pub links_only: bool,
-    /// What is wrong; the first hundred.
+    /// What is wrong; as many as were asked for.
     pub faults: Vec<Fault>,
     /// How many faults more there are.
     pub left_out: u64,
     /// What a reader should know and is no fault.
     pub notes: Vec<String>,
+    /// So many faults are told one by one.
+    pub(super) most: usize,
 }
 
 /// One thing that is wrong.
@@ -87,8 +94,8 @@ pub struct Witness {
     pub head: Head,
 }
 
-/// So many faults and notes of a log are told one by one.
-const FAULTS: usize = 100;
+/// So many notes of a log are told one by one.
+const NOTES: usize = 100;
 
 impl Report {
     /// Whether everything was read and no fault found.
@@ -109,6 +116,7 @@ impl Report {
     pub fn to_json(&self) -> Value {
         json!({
             "holds": self.holds(),
+            "sentence": self.headline(),
             "logs": self.logs.iter().map(LogReport::to_json).collect::<Vec<_>>(),
             "bundles": self.bundles.iter().map(BundleReport::to_json).collect::<Vec<_>>(),
             "unreadable": self.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -118,12 +126,17 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.headline())?;
         for log in &self.logs {
             log.faults
                 .iter()
                 .try_for_each(|fault| writeln!(f, "{fault}"))?;
             if log.left_out > 0 {
-                writeln!(f, "… and {} faults more", log.left_out)?;
+                writeln!(
+                    f,
+                    "… and {} more (--all tells each)",
+                    plural(log.left_out, "finding")
+                )?;
             }
             log.notes
                 .iter()
@@ -138,6 +151,23 @@ impl fmt::Display for Report {
 }
 
 impl LogReport {
+    /// What people's decisions in the log rest on, where it is worth telling.
+    pub(super) fn take_decisions(&mut self, decisions: &Decisions) {
+        self.decisions = decisions.proven;
+        if decisions.untied > 0 {
+            self.note(format!(
+                "{} of the person cannot be tied to the root key: the log's first line, which names it, was not given",
+                plural(decisions.untied, "decision")
+            ));
+        }
+        if decisions.unasked > 0 {
+            self.note(format!(
+                "{} left without approval although drafts of that tier asked for it before: for which tiers the person wanted to be asked then does not stand in the log",
+                plural(decisions.unasked, "message")
+            ));
+        }
+    }
+
     /// What holds, and up to where, in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -276,7 +306,7 @@ impl LogReport {
     }
 
     pub(super) fn add(&mut self, fault: Fault) {
-        if self.faults.len() < FAULTS {
+        if self.faults.len() < self.most {
             self.faults.push(fault);
         } else {
             self.left_out += 1;
@@ -284,7 +314,7 @@ impl LogReport {
     }
 
     pub(super) fn note(&mut self, note: String) {
-        if self.notes.len() < FAULTS {
+        if self.notes.len() < NOTES {
             self.notes.push(note);
         }
     }
@@ -314,6 +344,7 @@ impl LogReport {
             "signatures": self.signed,
             "uncertified": self.uncertified,
             "skipped": self.skipped,
+            "decisions": self.decisions,
             "recoveries": self.recoveries,
             "checkpoints": self.checkpoints,
             "proven": self.proven.map(head),

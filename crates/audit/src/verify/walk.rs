@@ -3,25 +3,27 @@
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Direction, Entry, Evidence, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::ids::Digest;
 
 use super::agreement::prove_parties;
 use super::authority::Authority;
-use super::examine::{Content, Examined, examine};
+use super::decisions::Decisions;
+use super::examine::{Content, Examined, Unread, examine};
 use super::month::Month;
 use super::parallel;
 use super::prove::{Followed, Proof, Work, prove};
+use super::repeats::Repeats;
 use super::report::{Fault, LogReport};
 use super::wave::{Raw, take_wave};
 use super::witness::{Recent, Seen, Testimony};
-use super::{Depth, Progress};
+use super::{Depth, Progress, Settings};
 use crate::chain::{Head, Tip};
-use crate::error::LogError;
+use crate::error::{LogError, unread};
 use crate::file::{measure, month_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Mark};
+use crate::record::{Frame, Mark, RecordError};
 
 pub(super) struct Walk<'a, 'p> {
     depth: Depth,
@@ -40,6 +42,8 @@ pub(super) struct Walk<'a, 'p> {
     /// A day that lies in the file's month.
     day: Option<i64>,
     recent: Recent,
+    repeats: Repeats,
+    decisions: Decisions,
     testimony: Option<Testimony>,
 }
 
@@ -50,15 +54,16 @@ impl<'a, 'p> Walk<'a, 'p> {
         name: PathBuf,
         files: &[PathBuf],
         testifies: bool,
-        depth: Depth,
+        settings: Settings,
         progress: &'a mut Progress<'p>,
     ) -> Result<(LogReport, Option<Testimony>), LogError> {
         let mut walk = Self {
-            depth,
+            depth: settings.depth,
             progress,
             report: LogReport {
                 name,
-                links_only: depth == Depth::Links,
+                links_only: settings.depth == Depth::Links,
+                most: settings.findings,
                 ..LogReport::default()
             },
             authority: Authority::default(),
@@ -71,12 +76,23 @@ impl<'a, 'p> Walk<'a, 'p> {
             month: Month::default(),
             day: None,
             recent: Recent::default(),
+            repeats: Repeats::default(),
+            decisions: Decisions::default(),
             testimony: testifies.then(Testimony::default),
         };
         for (index, file) in files.iter().enumerate() {
-            walk.read(file, index + 1 == files.len())?;
+            match walk.read(file, index + 1 == files.len()) {
+                // What was found before stays found: a forged `v` must not hide it.
+                Err(newer @ LogError::Newer { .. }) if !walk.report.faults.is_empty() => {
+                    let place = walk.report.lines;
+                    walk.fault(place, None, &format!("behind this line, {newer}"));
+                    break;
+                }
+                done => done?,
+            }
         }
         walk.report.agent = walk.authority.me().cloned();
+        walk.report.take_decisions(&walk.decisions);
         Ok((walk.report, walk.testimony))
     }
 
@@ -122,6 +138,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         if let Some(what) = self.month.conclude(is_last)? {
             self.fault(place, None, &what);
         }
+        if let (Some((_, to)), Some(tip)) = (&mut self.report.span, &self.tip) {
+            *to = tip.ts.month();
+        }
         self.report.checkpoints += self.month.count;
         self.report.proven = self.month.proven.or(self.report.proven);
         if !self.month.is_promised() {
@@ -136,13 +155,20 @@ impl<'a, 'p> Walk<'a, 'p> {
         let depth = self.depth;
         let examined = parallel::map(wave, |raw| examine(raw, depth));
         let mut followed = Vec::with_capacity(examined.len());
+        let mut ended = Ok(());
         for line in examined {
-            followed.push(self.follow(line)?);
+            match self.follow(line) {
+                Ok(line) => followed.push(line),
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
         }
         for (line, proof) in parallel::map(followed, prove) {
             self.conclude(line, proof);
         }
-        Ok(())
+        ended
     }
 
     fn follow(&mut self, line: Examined) -> Result<Followed, LogError> {
@@ -156,11 +182,20 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         match line.read {
             Ok(content) => self.follow_content(content, &mut followed),
+            Err(Unread::Record(newer @ RecordError::Newer(_))) => {
+                return Err(unread(&self.file, line.place, newer));
+            }
             // A line that cannot be read still has a hash, and a place in the order.
-            Err(what) => {
-                followed.faults.push(what);
+            Err(why) => {
+                followed.faults.push(match why {
+                    Unread::TooLong => {
+                        "the line is over 2 MiB, longer than a log writes".to_owned()
+                    }
+                    Unread::Record(error) => error.to_string(),
+                });
                 self.before = Some(String::new());
                 self.tip = self.tip.map(|tip| Tip {
+                    version: tip.version,
                     seq: tip.seq + 1,
                     hash: line.hash,
                     ts: tip.ts,
@@ -191,7 +226,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         if self.before.is_none() {
             self.month.promise(content.checkpoint_key);
         }
-        self.first.get_or_insert(frame.seq);
+        if *self.first.get_or_insert(frame.seq) != 1 {
+            self.decisions.begin_within();
+        }
         if let Some(testimony) = &mut self.testimony {
             if testimony.lines.is_empty() {
                 testimony.first = frame.seq;
@@ -205,7 +242,10 @@ impl<'a, 'p> Walk<'a, 'p> {
         }
         self.recent.push(followed.hash);
         self.before = Some(content.frame.kind);
+        let month = || content.frame.ts.month();
+        self.report.span.get_or_insert_with(|| (month(), month()));
         self.tip = Some(Tip {
+            version: content.frame.version,
             seq: content.frame.seq,
             hash: followed.hash,
             ts: content.frame.ts,
@@ -270,6 +310,13 @@ impl<'a, 'p> Walk<'a, 'p> {
             Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
             Some(Entry::Message(verdict)) => return self.follow_verdict(verdict, faults),
             Some(Entry::Handoff(handoff)) => prove_parties(&handoff, self.authority.me()),
+            Some(Entry::Draft(draft)) => self.decisions.take_draft(&draft),
+            Some(Entry::Approval(line)) => self.decisions.take_approval(&line, &self.authority),
+            Some(Entry::Pause(said)) => self.decisions.take_pause(&said, &self.authority),
+            Some(Entry::Outcome(outcome)) => {
+                self.decisions.take_outcome(&outcome);
+                Ok(())
+            }
             _ => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
@@ -289,6 +336,13 @@ impl<'a, 'p> Walk<'a, 'p> {
             if head.is_some_and(|head| self.recent.refutes(&head, is_partial)) {
                 faults.push("the message names as head of this log a line that is not there before it: the log was written anew, or this is not the only copy of it".to_owned());
             }
+            let head = head.and_then(|head| self.recent.place(&head));
+            let repeated = self.repeats.follow(&verdict, message, head);
+            let is_sent = verdict.ruling == Ruling::Sent;
+            let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
+            // Of a copy, what its draft says is no news.
+            let found = repeated.or(undecided.flatten());
+            faults.extend(found.map(str::to_owned));
         }
         Work::Verdict(Box::new(verdict), certificate, me)
     }

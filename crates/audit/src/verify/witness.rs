@@ -1,7 +1,7 @@
 //! Heads that other logs remember: every message names the newest durable line of its sender's log, so
 //! each peer's log is a witness.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::time::Timestamp;
@@ -128,14 +128,16 @@ impl Statement {
 #[derive(Default)]
 pub(super) struct Recent {
     order: VecDeque<Digest>,
-    known: HashSet<Digest>,
+    known: HashMap<Digest, u64>,
+    count: u64,
     is_full: bool,
 }
 
 impl Recent {
     pub(super) fn push(&mut self, line: Digest) {
         self.order.push_back(line);
-        self.known.insert(line);
+        self.count += 1;
+        self.known.insert(line, self.count);
         if self.order.len() > WINDOW
             && let Some(oldest) = self.order.pop_front()
         {
@@ -144,10 +146,15 @@ impl Recent {
         }
     }
 
+    /// Which line it is, counted from the first that was given.
+    pub(super) fn place(&self, head: &Digest) -> Option<u64> {
+        self.known.get(head).copied()
+    }
+
     /// Whether a message of our own, written now, cannot have had `head`. Of a log whose beginning was
     /// not given, only lines that were seen can be judged.
     pub(super) fn refutes(&self, head: &Digest, is_partial: bool) -> bool {
-        !self.known.contains(head) && (!is_partial || self.is_full)
+        !self.known.contains_key(head) && (!is_partial || self.is_full)
     }
 }
 

@@ -219,11 +219,12 @@ pub fn copy_dir(from: &Path) -> tempfile::TempDir {
 pub fn relink_all(lines: &mut [String]) {
     let mut prev = Digest([0; 32]);
     for (index, line) in lines.iter_mut().enumerate() {
+        let version = line.split_once(",\"seq\":").unwrap().0.to_owned();
         let rest = line.split_once(",\"ts\":").unwrap().1.to_owned();
         let (ts, rest) = rest.split_once(",\"prev\":\"").unwrap();
         let (_, rest) = rest.split_once('"').unwrap();
         *line = format!(
-            "{{\"v\":1,\"seq\":{},\"ts\":{ts},\"prev\":\"{}\"{rest}",
+            "{version},\"seq\":{},\"ts\":{ts},\"prev\":\"{}\"{rest}",
             index + 1,
             prev.to_hex()
         );

@@ -68,7 +68,7 @@ impl HandoffLine {
         line.text("dir", if inward { "in" } else { "out" });
         line.text("task", &self.task.to_string());
         line.text("change", self.state().as_str());
-        line.text("message-id", &self.message_id.to_string());
+        line.message_id(&self.message_id);
         let mut text = |name: &str, text: &Option<String>| {
             if let Some(text) = text {
                 line.text(name, text);
@@ -99,7 +99,7 @@ impl HandoffLine {
                 _ => return Err(EntryError("dir")),
             },
             task,
-            message_id: members.parsed("message-id")?,
+            message_id: members.message_id()?,
             change: match members.parsed("change")? {
                 TaskState::Offered => TaskChange::Offered(Box::new(read_offered(&members, task)?)),
                 to => TaskChange::Moved {

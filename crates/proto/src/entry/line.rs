@@ -1,30 +1,33 @@
 //! The members of a line, written and read.
 
-use super::EntryError;
+use super::{EntryError, LineVersion};
 use crate::certificate::Certificate;
-use crate::ids::Digest;
+use crate::ids::{Digest, MessageId};
 use crate::json::{Map, Value, write_canonical, write_string};
 use crate::seal::Sealed;
 
 /// Writes members one after another in the order a reader wants them.
-pub(super) struct Line<'a>(pub(super) &'a mut Vec<u8>);
+pub(super) struct Line<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) version: LineVersion,
+}
 
 impl Line<'_> {
     pub(super) fn first(&mut self, name: &str, text: &str) {
-        write_string(name, self.0);
-        self.0.push(b':');
-        write_string(text, self.0);
+        write_string(name, self.out);
+        self.out.push(b':');
+        write_string(text, self.out);
     }
 
     pub(super) fn json(&mut self, name: &str, json: &[u8]) {
-        self.0.push(b',');
-        write_string(name, self.0);
-        self.0.push(b':');
-        self.0.extend_from_slice(json);
+        self.out.push(b',');
+        write_string(name, self.out);
+        self.out.push(b':');
+        self.out.extend_from_slice(json);
     }
 
     pub(super) fn text(&mut self, name: &str, text: &str) {
-        self.0.push(b',');
+        self.out.push(b',');
         self.first(name, text);
     }
 
@@ -35,13 +38,24 @@ impl Line<'_> {
         }
     }
 
+    /// Writes the member only where there is something to say.
+    pub(super) fn some(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(name, text);
+        }
+    }
+
+    pub(super) fn message_id(&mut self, id: &MessageId) {
+        self.text(self.version.message_id(), &id.to_string());
+    }
+
     pub(super) fn number(&mut self, name: &str, number: u64) {
         self.json(name, number.to_string().as_bytes());
     }
 
     pub(super) fn value(&mut self, name: &str, value: &Value) {
         self.json(name, b"");
-        write_canonical(value, self.0);
+        write_canonical(value, self.out);
     }
 
     pub(super) fn copy(&mut self, copy: Option<&Sealed>) {
@@ -68,6 +82,14 @@ impl<'a> Members<'a> {
 
     pub(super) fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
         self.text(name)?.parse().map_err(|_| EntryError(name))
+    }
+
+    /// The message-id, under the name of either version; whoever rebuilds the line finds a wrong one.
+    pub(super) fn message_id(&self) -> Result<MessageId, EntryError> {
+        match self.0.contains_key(LineVersion::V2.message_id()) {
+            true => self.parsed(LineVersion::V2.message_id()),
+            false => self.parsed(LineVersion::V1.message_id()),
+        }
     }
 
     pub(super) fn number(&self, name: &'static str) -> Result<u64, EntryError> {

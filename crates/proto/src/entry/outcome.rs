@@ -50,7 +50,7 @@ pub enum Did {
 impl OutcomeLine {
     pub(super) fn write(&self, line: &mut Line<'_>) {
         line.text("peer", self.peer.as_str());
-        line.text("message-id", &self.message_id.to_string());
+        line.message_id(&self.message_id);
         line.text("what", self.what.as_str());
         line.number("try", u64::from(self.tries));
         if let Some(reason) = &self.reason {
@@ -64,7 +64,7 @@ impl OutcomeLine {
     ) -> Result<Self, EntryError> {
         Ok(Self {
             peer: members.parsed("peer")?,
-            message_id: members.parsed("message-id")?,
+            message_id: members.message_id()?,
             what: Did::parse(members.text("what")?)?,
             tries: u8::try_from(members.number("try")?).map_err(|_| EntryError("try"))?,
             reason: match line.contains_key("reason") {

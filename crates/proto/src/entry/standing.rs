@@ -68,7 +68,7 @@ pub(super) fn parse_revocation(line: &Map<String, Value>) -> Result<Revocation, 
 
 pub(super) fn write_approval(approved: &ApprovalLine, line: &mut Line<'_>) {
     line.text("peer", approved.peer.as_str());
-    line.text("message-id", &approved.message_id.to_string());
+    line.message_id(&approved.message_id);
     line.text("decision", approved.approval.decision.as_str());
     line.value("approval", approved.approval.to_value());
     line.value("control", approved.approval.control.to_value());
@@ -79,7 +79,7 @@ pub(super) fn parse_approval(line: &Map<String, Value>) -> Result<ApprovalLine, 
     let value = line.get("approval").ok_or(EntryError("approval"))?;
     Ok(ApprovalLine {
         peer: members.parsed("peer")?,
-        message_id: members.parsed("message-id")?,
+        message_id: members.message_id()?,
         approval: Approval::parse(value, &control(line)?).map_err(|_| EntryError("approval"))?,
     })
 }

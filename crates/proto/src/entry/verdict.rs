@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::derived::{Derived, tier_of};
 use super::line::{Line, Members};
-use super::{Direction, EntryError, Evidence, Ruling, Verdict};
+use super::{Direction, EntryError, Evidence, LineVersion, Ruling, Verdict};
 use crate::envelope::{Claimed, Message};
 use crate::headers::MessageType;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, PrincipalId};
 use crate::json::{Map, Value};
+use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::reject::Reason;
 
 impl Verdict {
@@ -23,7 +25,7 @@ impl Verdict {
     pub fn message(&self) -> Option<&Arc<Message>> {
         match &self.evidence {
             Evidence::Whole(message) | Evidence::Headers(message) => Some(message),
-            Evidence::Withheld(_) | Evidence::Copy(_) | Evidence::Raw(..) => None,
+            Evidence::Withheld(..) | Evidence::Copy(_) | Evidence::Raw(..) => None,
         }
     }
 
@@ -39,8 +41,17 @@ impl Verdict {
         line.text("verdict", self.ruling.as_str());
         line.maybe("reason", self.reason().map(Reason::name));
         let (peer, kind, tier, summary) = self.seen();
+        let derived = match line.version {
+            LineVersion::V1 => Derived::default(),
+            LineVersion::V2 => Derived::of(self),
+        };
+        line.some("peer-reason", derived.peer_reason);
         line.maybe("peer", peer.as_ref().map(AgentId::as_str));
+        let principal = derived.principal.as_ref();
+        line.some("principal", principal.map(PrincipalId::as_str));
+        derived.write_class(line);
         line.maybe("type", kind.map(MessageType::as_str));
+        derived.write_names(line);
         match tier {
             Some(tier) => line.number("tier", u64::from(tier)),
             None => line.value("tier", &Value::Null),
@@ -51,7 +62,9 @@ impl Verdict {
         match &self.evidence {
             Evidence::Whole(message) => line.json("message", message.canonical()),
             Evidence::Headers(message) => line.value("headers", &message.headers.to_value()),
-            Evidence::Withheld(headers) => line.value("headers", &Value::Object(headers.clone())),
+            Evidence::Withheld(headers, _) => {
+                line.value("headers", &Value::Object(headers.clone()))
+            }
             Evidence::Copy(_) => {}
             Evidence::Raw(head, _) => line.text("raw", &data_encoding::BASE64.encode(head)),
         }
@@ -75,7 +88,10 @@ impl Verdict {
                 } else {
                     &headers.recipient_id
                 };
-                let summary = message.summary.as_deref().filter(|_| headers.data_tier < 3);
+                // A line that keeps the headers alone keeps no words.
+                let is_whole = matches!(self.evidence, Evidence::Whole(_));
+                let shows = is_whole && headers.data_tier <= HIGHEST_CLEAR_TIER;
+                let summary = message.summary.as_deref().filter(|_| shows);
                 (
                     Some(peer.clone()),
                     Some(headers.message_type),
@@ -83,12 +99,9 @@ impl Verdict {
                     summary,
                 )
             }
-            Evidence::Withheld(headers) => {
+            Evidence::Withheld(headers, _) => {
+                let tier = tier_of(headers);
                 let headers = Members(headers);
-                let tier = headers
-                    .number("data-tier")
-                    .ok()
-                    .and_then(|tier| u8::try_from(tier).ok());
                 (
                     headers.parsed("agent-id").ok(),
                     headers.parsed("message-type").ok(),
@@ -114,7 +127,9 @@ impl Verdict {
             (Some(message), None, Err(_)) => Evidence::Whole(Arc::new(
                 Message::from_value(message).map_err(|_| EntryError("message"))?,
             )),
-            (None, Some(Value::Object(headers)), Err(_)) => Evidence::Withheld(headers),
+            (None, Some(Value::Object(headers)), Err(_)) => {
+                Evidence::Withheld(headers, members.parsed("method").ok())
+            }
             (None, None, Ok(raw)) => {
                 let head = data_encoding::BASE64
                     .decode(raw.as_bytes())

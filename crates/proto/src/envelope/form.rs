@@ -1,5 +1,7 @@
 //! The JSON-RPC 2.0 forms and the methods.
 
+use std::str::FromStr;
+
 use crate::headers::MessageType;
 use crate::reject::{PeerReason, Reason};
 
@@ -85,11 +87,53 @@ impl Method {
         matches!(self, Self::Request | Self::Handoff)
     }
 
+    /// What it is for.
+    pub const fn class(self) -> Class {
+        match self {
+            Self::Request | Self::Notification | Self::Handoff => Class::Application,
+            Self::Receipt
+            | Self::Revoke
+            | Self::Pause
+            | Self::Resume
+            | Self::Announce
+            | Self::Verify
+            | Self::Capability
+            | Self::Trust => Class::Control,
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, Reason> {
         Self::ALL
             .into_iter()
             .find(|method| method.as_str() == text)
             .ok_or(Reason::MethodNotFound)
+    }
+}
+
+impl FromStr for Method {
+    type Err = Reason;
+
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        Self::parse(text)
+    }
+}
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Agents say it to each other: requests, answers, notifications, handoffs and reports of tasks.
+    Application,
+    /// The protocol needs it: flights of the handshake, receipts, and people's signed orders.
+    Control,
+}
+
+impl Class {
+    /// As a line of the log names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::Control => "control",
+        }
     }
 }
 
@@ -125,6 +169,14 @@ impl Form {
         match self {
             Self::Failure { code, reason, .. } => Some(PeerReason::in_failure(reason, *code)),
             Self::Call(_) | Self::Success => None,
+        }
+    }
+
+    /// What it is for: only what agents ask is answered.
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Call(method) => method.class(),
+            Self::Success | Self::Failure { .. } => Class::Application,
         }
     }
 

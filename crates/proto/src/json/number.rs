@@ -64,6 +64,11 @@ impl<'a> Literal<'a> {
         })
     }
 
+    /// Whether it is spelt with an exponent.
+    pub(super) fn has_exponent(&self) -> bool {
+        self.text.contains(['e', 'E'])
+    }
+
     /// The number, if every reader of the literal and of its canonical form reads the same.
     pub(super) fn to_number(&self) -> Option<Number> {
         if self.is_integer {

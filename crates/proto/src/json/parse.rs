@@ -1,7 +1,9 @@
 //! The strict parser: recursive descent over text that is known to be UTF-8.
 
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
+use super::canonical::canonical;
 use super::number::Literal;
 use super::scan::plain_len;
 use super::{JsonError, Limits};
@@ -14,14 +16,19 @@ pub(super) fn document(text: &str, limits: Limits) -> Result<Value, JsonError> {
         at: 0,
         depth_left,
         values_left: limits.values,
+        may_grow: false,
     };
     parser.skip_space();
     let value = parser.value()?;
     parser.skip_space();
-    match parser.peek() {
-        None => Ok(value),
-        Some(_) => Err(parser.syntax("data after the end of the document")),
+    if parser.peek().is_some() {
+        return Err(parser.syntax("data after the end of the document"));
     }
+    // What is kept, sent on and read back is the canonical form: it has to pass the same limit.
+    if parser.may_grow && canonical(&value).len() > limits.bytes {
+        return Err(JsonError::TooLarge);
+    }
+    Ok(value)
 }
 
 struct Parser<'a> {
@@ -30,6 +37,9 @@ struct Parser<'a> {
     at: usize,
     depth_left: usize,
     values_left: usize,
+    /// Whether the canonical form may be longer than the text: `9e15` becomes sixteen digits, and no
+    /// other literal and no string grows.
+    may_grow: bool,
 }
 
 impl Parser<'_> {
@@ -68,11 +78,12 @@ impl Parser<'_> {
             return Ok(Value::Object(members));
         }
         loop {
-            let name = self.name()?;
-            let value = self.value()?;
-            if members.insert(name, value).is_some() {
+            // The name is judged before anything behind it: the first fault names the refusal.
+            let Entry::Vacant(member) = members.entry(self.name()?) else {
                 return Err(JsonError::DuplicateName);
-            }
+            };
+            self.colon()?;
+            member.insert(self.value()?);
             if !self.has_next(b'}', "',' or '}' is missing")? {
                 return Ok(Value::Object(members));
             }
@@ -92,18 +103,21 @@ impl Parser<'_> {
         }
     }
 
-    /// A member's name and its colon.
     fn name(&mut self) -> Result<String, JsonError> {
         if self.peek() != Some(b'"') {
             return Err(self.syntax("a name in double quotes is missing"));
         }
-        let name = self.string()?;
+        self.string()
+    }
+
+    /// The colon between a name and its value.
+    fn colon(&mut self) -> Result<(), JsonError> {
         self.skip_space();
         if !self.take(b':') {
             return Err(self.syntax("':' is missing"));
         }
         self.skip_space();
-        Ok(name)
+        Ok(())
     }
 
     /// Whether a comma follows, with something after it, or the end of the array or object.
@@ -128,7 +142,9 @@ impl Parser<'_> {
             }
         };
         let number = literal.to_number().ok_or(JsonError::Number)?;
-        self.at += literal.text.len();
+        let (length, may_grow) = (literal.text.len(), literal.has_exponent());
+        self.at += length;
+        self.may_grow |= may_grow;
         Ok(Value::Number(number))
     }
 

@@ -9,6 +9,7 @@ use crate::receipt::{Exception, Receipt};
 use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;
 
+use super::bytes::Paid;
 use super::memory::is_ping;
 use super::permission::Fault;
 use super::timers::RECEIPT_PACE;
@@ -78,6 +79,7 @@ impl Node {
         at: At,
         message: &Arc<Message>,
         fault: Fault,
+        paid: Paid,
         outcome: &mut Outcome,
     ) {
         if fault.reason == Reason::TimestampInFuture {
@@ -98,6 +100,8 @@ impl Node {
             Reason::SequenceReuse => self.alarm_of_reuse(at, message, outcome),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
+            // Over its budget the peer hears of it in the next receipt alone.
+            _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(&fault);
                 let id = self.fresh_id(at.now);

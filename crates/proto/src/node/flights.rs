@@ -181,6 +181,8 @@ impl Node {
             evidence: Evidence::Whole(Arc::clone(message)),
             copy,
         });
+        let budgets = &mut self.link_mut(signed.recipient()).budgets;
+        budgets.bytes.note_sent(&entry);
         let changed = self.apply(at.now, &entry);
         outcome.entries.push(entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.

@@ -15,6 +15,7 @@ use crate::seal::Opened;
 use crate::time::Timestamp;
 use crate::verify::{Unproven, Verified};
 
+use super::bytes::Paid;
 use super::link::Link;
 use super::memory::{Changed, is_ping};
 use super::permission::Fault;
@@ -47,6 +48,13 @@ impl Node {
             let task = self.rule_task(at.now, &message, body_of(&message, opened))?;
             Ok((unsealed, task))
         });
+        let refused = ruled.as_ref().err().map(|fault| fault.reason);
+        let Some(paid) = self.admit(at.now, &message, refused) else {
+            // It is not judged: what it says comes again, or was never to be taken.
+            self.strangers.count(at.now, bytes, message.hash());
+            self.note_excess(at, &message.headers.agent_id, &mut outcome);
+            return outcome;
+        };
         let (ruling, detail, (unsealed, task)) = match ruled {
             Ok(proven) => (self.obey(at, &message, &mut outcome), None, proven),
             Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, (None, None)),
@@ -58,9 +66,9 @@ impl Node {
         let (opened, plaintext) = unsealed.unzip();
         let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
         self.count_call(at, &message, ruling, &mut outcome);
-        let entry = Outcome::verdict(bytes, &message, ruling, copy);
+        let entry = Outcome::verdict(bytes, &message, ruling, copy, paid);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
-        if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now) {
+        if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now, &entry) {
             self.strangers.count(at.now, bytes, message.hash());
         } else {
             let changed = self.apply(at.now, &entry);
@@ -74,11 +82,29 @@ impl Node {
         match ruling {
             Ruling::Accepted => self.follow_accepted(at, &message, opened, &mut outcome),
             Ruling::Rejected(reason) => {
-                self.follow_refused(at, &message, Fault { reason, detail }, &mut outcome)
+                let fault = Fault { reason, detail };
+                self.follow_refused(at, &message, fault, paid, &mut outcome)
             }
             Ruling::Sent => {}
         }
+        let budgets = &mut self.link_mut(&message.headers.agent_id).budgets;
+        budgets.bytes.pay(paid, &outcome.entries);
         outcome
+    }
+
+    /// By which of its sender's budgets a message is paid; `None` when there is no room for its line.
+    fn admit(
+        &mut self,
+        now: Timestamp,
+        message: &Message,
+        refused: Option<Reason>,
+    ) -> Option<Paid> {
+        let ruling = refused.map_or(Ruling::Accepted, Ruling::Rejected);
+        if can_be_a_replay(message, ruling) {
+            return Some(Paid::AsStrangers);
+        }
+        let budgets = &mut self.link_mut(&message.headers.agent_id).budgets;
+        budgets.bytes.admit(now, message, refused.is_some())
     }
 
     /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
@@ -247,10 +273,6 @@ impl Node {
                 return Outcome::default();
             }
         };
-        if !self.strangers.spend(at.now) {
-            self.strangers.count(at.now, bytes, hash);
-            return Outcome::default();
-        }
         let ruling = Ruling::Rejected(reason);
         let evidence = Evidence::Raw(head, claimed);
         let verdict = Verdict {
@@ -261,8 +283,13 @@ impl Node {
             evidence,
             copy: None,
         };
+        let entry = Entry::Message(verdict);
+        if !self.strangers.spend(at.now, &entry) {
+            self.strangers.count(at.now, bytes, hash);
+            return Outcome::default();
+        }
         let mut outcome = Outcome::default();
-        self.write_entry(at, Entry::Message(verdict), None, &mut outcome);
+        self.write_entry(at, entry, None, &mut outcome);
         if let Refusal::Unproven(unproven) = refusal {
             self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }

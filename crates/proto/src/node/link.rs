@@ -1,6 +1,6 @@
 //! All that lies between us and one peer.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
 use crate::handshake::{Handshake, Role};
-use crate::ids::{Digest, KeyId, MessageId, SessionId};
+use crate::ids::{KeyId, MessageId, SessionId};
 use crate::json::Value;
 use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 
 use super::Standing;
 use super::fates::Fates;
+use super::names::Names;
 use super::permission::Budgets;
 use super::trail::Trail;
 
@@ -23,16 +24,11 @@ use super::trail::Trail;
 pub(super) const SESSIONS: usize = 8;
 /// How many drafts may wait for one peer.
 pub(super) const DRAFTS: usize = 1_024;
-/// How many message-ids of one peer are remembered; beyond that the one that would be forgotten first
-/// is, and the sequence window alone keeps its copy out.
-const NAMES: usize = 200_000;
-/// How long a message-id is remembered after the message expired.
-const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How much later than the initiator the responder renews.
 const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The way to and from one peer.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct Link {
     pub(super) handshake: Handshake,
     pub(super) sessions: Vec<Session>,
@@ -197,49 +193,6 @@ impl Link {
                 .sum(),
             over_budget: self.budgets.refused,
             withheld: self.budgets.withheld,
-        }
-    }
-}
-
-/// The message-ids that a peer has used.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Names {
-    hashes: HashMap<MessageId, Digest>,
-    /// Until when, soonest first.
-    order: BTreeSet<(Timestamp, MessageId)>,
-}
-
-impl Names {
-    pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
-        self.hashes.get(&name).copied()
-    }
-
-    /// All of them: until when, the name, the hash.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Timestamp, MessageId, Digest)> {
-        let order = self.order.iter();
-        order.filter_map(|(until, name)| Some((*until, *name, self.hash_of(*name)?)))
-    }
-
-    pub(super) fn put_back(&mut self, until: Timestamp, name: MessageId, hash: Digest) {
-        self.order.insert((until, name));
-        self.hashes.insert(name, hash);
-    }
-
-    pub(super) fn insert(
-        &mut self,
-        name: MessageId,
-        hash: Digest,
-        expires: Timestamp,
-        now: Timestamp,
-    ) {
-        if self.hashes.insert(name, hash).is_none() {
-            self.order.insert((expires.saturating_add(NAME_LIFE), name));
-        }
-        while self.order.len() > NAMES || self.order.first().is_some_and(|(until, _)| *until < now)
-        {
-            if let Some((_, oldest)) = self.order.pop_first() {
-                self.hashes.remove(&oldest);
-            }
         }
     }
 }

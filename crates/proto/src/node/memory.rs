@@ -95,7 +95,7 @@ impl Node {
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(now, &message.headers, None, verdict.hash, reason);
             }
-            (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers)) => {
+            (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers, _)) => {
                 if let Ok(headers) = Headers::parse(headers) {
                     self.apply_refused(now, &headers, None, verdict.hash, reason);
                 }

@@ -9,6 +9,7 @@ mod alarms;
 mod answers;
 mod attempts;
 mod budget;
+mod bytes;
 mod decrees;
 mod drafts;
 mod fates;
@@ -21,6 +22,7 @@ mod inbox;
 mod judged;
 mod link;
 mod memory;
+mod names;
 mod outbound;
 mod outbox;
 mod permission;
@@ -60,6 +62,7 @@ pub use alarms::Alarms;
 use attempts::Attempts;
 pub use budget::Allowance;
 use budget::Budget;
+use bytes::Paid;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
@@ -184,8 +187,8 @@ pub enum Notice {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// To be made durable first. For an inbound message the first is its verdict, after the line of
-    /// the task that it changes; unless a stranger exceeded the budget and is counted in the next
-    /// `flood` line instead.
+    /// the task that it changes; unless it was over a budget of bytes or lines and is counted in the
+    /// next `flood` line instead.
     pub entries: Vec<Entry>,
     /// To be performed then.
     pub effects: Vec<Effect>,
@@ -323,17 +326,25 @@ pub struct Standing {
 
 impl Outcome {
     /// Adds what happened to a message that came, and says what was decided.
-    fn verdict(bytes: u64, message: &Arc<Message>, ruling: Ruling, copy: Option<Sealed>) -> Entry {
+    fn verdict(
+        bytes: u64,
+        message: &Arc<Message>,
+        ruling: Ruling,
+        copy: Option<Sealed>,
+        paid: Paid,
+    ) -> Entry {
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(crate::envelope::Claimed {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
-        } else if !may_travel_in_clear(
-            message.headers.data_tier,
-            message.summary.is_some(),
-            message.body.is_some(),
-        ) {
+        } else if paid == Paid::Withheld
+            || !may_travel_in_clear(
+                message.headers.data_tier,
+                message.summary.is_some(),
+                message.body.is_some(),
+            )
+        {
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

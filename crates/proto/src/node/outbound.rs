@@ -247,17 +247,24 @@ impl Node {
         id: SessionId,
         outcome: &mut Outcome,
     ) {
-        let Some(link) = self.link(peer) else { return };
+        let link = self.link_mut(peer);
+        if !link.budgets.bytes.may_tell(at.now) {
+            // It waits until there is room for one more.
+            if let Some(session) = link.session_mut(id) {
+                session.window.owe();
+            }
+            return;
+        }
         let Some(session) = link.session(id) else {
             return;
         };
-        let own_key = session.own_key;
+        let (own_key, receipted) = (session.own_key, link.receipted);
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
         let stamp = Stamp {
-            now: after(at.now, link.receipted),
+            now: after(at.now, receipted),
             session: Some(id),
             sequence: None,
             audit_head: at.head,

@@ -15,6 +15,7 @@ use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
+use super::bytes::Bytes;
 use super::link::Link;
 use super::request::LocalError;
 use super::{At, Effect, Node, Notice, Outcome};
@@ -46,12 +47,14 @@ pub(super) struct Budgets {
     conversations: VecDeque<(ConversationId, Bucket)>,
     said: Bucket,
     told: Option<Timestamp>,
-    /// Calls of the peer's that were refused.
+    /// Calls of the peer's that were refused, and what of it was counted alone.
     pub(super) refused: u64,
     /// Calls of ours that were not sent.
     pub(super) withheld: u64,
     /// Until when drafts wait for room in the budget that the peer granted.
     pub(super) drafts_wait: Option<Timestamp>,
+    /// What it may write into our log.
+    pub(super) bytes: Bytes,
 }
 
 /// Which way a message would go.
@@ -283,7 +286,7 @@ impl Node {
         Some((heard, conversation))
     }
 
-    fn note_excess(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn note_excess(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let budgets = &mut self.link_mut(peer).budgets;
         budgets.refused += 1;
         let lately = budgets

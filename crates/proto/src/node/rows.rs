@@ -28,8 +28,10 @@ use crate::time::Timestamp;
 use crate::trust::TrustView;
 
 use super::decrees::Pausing;
-use super::inbox::Inbox;
+use super::fates::Fates;
+use super::inbox::{Inbox, Item};
 use super::link::{Approving, Link};
+use super::names::Shared;
 use super::strangers::Strangers;
 use super::tasks::Tasks;
 use super::trail::Trail;
@@ -108,7 +110,7 @@ pub struct Snapshot {
     written: Timestamp,
     recorded: Option<Certificate>,
     trust: TrustView,
-    links: BTreeMap<AgentId, Link>,
+    links: BTreeMap<AgentId, LinkShot>,
     inbox: Inbox,
     open: BTreeMap<MessageId, OpenRequest>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
@@ -116,6 +118,27 @@ pub struct Snapshot {
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
+}
+
+/// What rows are made of that lies between us and one peer.
+#[derive(Clone, Debug)]
+struct LinkShot {
+    row: LinkRow,
+    /// A handshake of ours that is under way.
+    half: Handshake,
+    sessions: Vec<Session>,
+    drafts: Vec<DraftShot>,
+    names: Shared,
+    fates: Fates,
+}
+
+#[derive(Clone, Debug)]
+struct DraftShot {
+    name: MessageId,
+    until: Timestamp,
+    life: u64,
+    value: Arc<Value>,
+    approval: Option<Approving>,
 }
 
 /// What stands alone.
@@ -128,7 +151,7 @@ struct Lone {
 }
 
 /// What lies between us and one peer, but for what has rows of its own.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct LinkRow {
     handshake: Handshake,
     lost: Vec<(MessageId, Reason)>,
@@ -157,7 +180,7 @@ struct DraftRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Name {
+struct NameRow {
     hash: Digest,
     until: Timestamp,
 }
@@ -170,7 +193,11 @@ impl Node {
             written: self.written,
             recorded: self.recorded.clone(),
             trust: self.trust().clone(),
-            links: self.links.clone(),
+            links: self
+                .links
+                .iter()
+                .map(|(peer, link)| (peer.clone(), LinkShot::of(link, now)))
+                .collect(),
             inbox: self.inbox.clone(),
             open: self.open.clone(),
             pings: self.pings.clone(),
@@ -182,30 +209,131 @@ impl Node {
     }
 }
 
+impl LinkShot {
+    fn of(link: &Link, now: Timestamp) -> Self {
+        let (half, held) = link.handshake.halves(now);
+        let drafts = link.drafts.iter().map(|waiting| DraftShot {
+            name: waiting.draft.message_id,
+            until: waiting.until,
+            life: waiting.draft.life.as_secs(),
+            value: Arc::clone(&waiting.value),
+            approval: waiting.approval.clone(),
+        });
+        Self {
+            row: LinkRow {
+                handshake: held,
+                lost: link.lost.clone(),
+                announced: link.announced,
+                heard_announce: link.heard_announce,
+                receipted: link.receipted,
+                greets: link.greets,
+                trail: link.trail.clone(),
+            },
+            half,
+            sessions: link.sessions.clone(),
+            drafts: drafts.collect(),
+            names: link.names.share(),
+            fates: link.fates.clone(),
+        }
+    }
+}
+
+type Lines<'s> = Box<dyn Iterator<Item = Row> + 's>;
+
 impl Snapshot {
-    /// All of it as rows, each key once in its table, in no order.
+    /// All of it as rows, each key once in its table.
     pub fn rows(&self) -> Vec<Row> {
-        let mut rows = Rows(Vec::new());
-        rows.put(NODE, "node", &self.lone());
-        rows.put(PASSING, "written", &self.written);
-        self.put_trust(&mut rows);
-        for (peer, link) in &self.links {
-            self.put_link(peer, link, &mut rows);
+        let tables = TABLES.into_iter();
+        tables.flat_map(|table| self.table(table)).collect()
+    }
+
+    /// The rows of one table, by key. They are made one after another: all of them at once would be
+    /// several times as large as what they are made of.
+    pub fn table(&self, table: &'static str) -> Lines<'_> {
+        match table {
+            SESSIONS => self.of_links(put_sessions),
+            WINDOWS => self.of_links(put_windows),
+            OUTBOX => self.of_links(put_outbox),
+            DRAFTS => self.of_links(put_drafts),
+            NAMES => Box::new(self.links.iter().flat_map(|(peer, link)| {
+                link.names.by_name().map(move |name| {
+                    let (id, hash, until) = (name.name, name.hash, name.until);
+                    row(NAMES, &format!("{peer} {id}"), &NameRow { hash, until })
+                })
+            })),
+            FATES => self.of_links(|peer, link, rows| {
+                for (name, (since, state)) in link.fates.iter() {
+                    rows.put(FATES, &format!("{peer} {name}"), &(since, state));
+                }
+            }),
+            INBOX => {
+                let mut items: Vec<_> = self.inbox.after(0).collect();
+                items.sort_by_cached_key(|item| item.number.to_string());
+                Box::new(items.into_iter().map(|item| self.inbox_row(&item)))
+            }
+            _ => {
+                let mut rows = Rows(Vec::new());
+                self.put(table, &mut rows);
+                rows.sorted()
+            }
         }
-        self.put_inbox(&mut rows);
-        for (name, open) in self.open.iter().filter(|(_, open)| self.now < open.closes) {
-            rows.put(REQUESTS, &name.to_string(), open);
+    }
+
+    /// What is small enough to be made at once.
+    fn put(&self, table: &'static str, rows: &mut Rows) {
+        match table {
+            NODE => rows.put(NODE, "node", &self.lone()),
+            PASSING => self.put_passing(rows),
+            PRINCIPALS | PEERS | REFUSED | REVOCATIONS | STRANGERS | ALARMS => {
+                self.put_trust(table, rows);
+            }
+            LINKS => {
+                for (peer, link) in &self.links {
+                    rows.put(LINKS, peer.as_str(), &link.row);
+                }
+            }
+            QUARANTINE => {
+                for shelved in self.inbox.quarantine().iter() {
+                    let headers = &shelved.message.headers;
+                    let key = format!("{} {}", headers.agent_id, headers.message_id);
+                    rows.put(QUARANTINE, &key, shelved);
+                }
+            }
+            ASIDE => {
+                for (place, message) in self.inbox.aside().enumerate() {
+                    rows.put_value(ASIDE, place.to_string(), &message.to_stored());
+                }
+            }
+            REQUESTS => {
+                for (name, open) in self.open.iter().filter(|(_, open)| self.now < open.closes) {
+                    rows.put(REQUESTS, &name.to_string(), open);
+                }
+            }
+            PINGS => {
+                for ((peer, name), ping) in &self.pings {
+                    rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
+                }
+            }
+            TASKS => {
+                for task in self.tasks.iter() {
+                    let direction = task.direction.to_stored();
+                    let direction = direction.as_str().unwrap_or_default();
+                    let key = format!("{direction} {} {}", task.id(), task.peer);
+                    rows.put(TASKS, &key, task);
+                }
+            }
+            _ => {}
         }
-        for ((peer, name), ping) in &self.pings {
-            rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
-        }
-        for task in self.tasks.iter() {
-            let direction = task.direction.to_stored();
-            let direction = direction.as_str().unwrap_or_default();
-            let key = format!("{direction} {} {}", task.id(), task.peer);
-            rows.put(TASKS, &key, task);
-        }
-        rows.0
+    }
+
+    /// The rows of one peer after the other. Names have no character below a hyphen, so that the space
+    /// behind one sorts them as they are sorted themselves.
+    fn of_links(&self, put: impl Fn(&AgentId, &LinkShot, &mut Rows) + 'static) -> Lines<'_> {
+        Box::new(self.links.iter().flat_map(move |(peer, link)| {
+            let mut rows = Rows(Vec::new());
+            put(peer, link, &mut rows);
+            rows.sorted()
+        }))
     }
 
     fn lone(&self) -> Lone {
@@ -216,107 +344,100 @@ impl Snapshot {
         }
     }
 
-    fn put_trust(&self, rows: &mut Rows) {
+    fn put_passing(&self, rows: &mut Rows) {
+        rows.put(PASSING, "written", &self.written);
+        for (peer, link) in self.links.iter().filter(|(_, link)| !link.half.is_idle()) {
+            rows.put(PASSING, &format!("half {peer}"), &link.half);
+        }
+    }
+
+    fn put_trust(&self, table: &'static str, rows: &mut Rows) {
         let trust = self.trust.parts();
-        for (name, principal) in trust.principals {
-            rows.put(PRINCIPALS, name.as_str(), principal);
-        }
-        for (name, peer) in trust.peers {
-            rows.put(PEERS, name.as_str(), peer.as_ref());
-        }
-        for (root, agent) in trust.refused {
-            rows.put(REFUSED, &format!("{root} {agent}"), &true);
-        }
-        for ((principal, agent), revocations) in trust.revoked {
-            let key = format!("{principal} {agent}");
-            rows.put_value(REVOCATIONS, key, &revocations.to_stored());
-        }
         let (waiting, alarms) = self.waiting_room.parts();
-        for stranger in waiting {
-            let root: KeyId = stranger.certificate.root.id();
-            rows.put(STRANGERS, &format!("waits {root}"), stranger);
-        }
-        for (root, since) in alarms {
-            rows.put(STRANGERS, &format!("alarm {root}"), since);
-        }
-        for ((what, peer), since) in &self.alarms {
-            rows.put(ALARMS, &format!("{} {peer}", what.as_str()), since);
-        }
-    }
-
-    fn put_link(&self, peer: &AgentId, link: &Link, rows: &mut Rows) {
-        let (half, held) = link.handshake.halves(self.now);
-        if !half.is_idle() {
-            rows.put(PASSING, &format!("half {peer}"), &half);
-        }
-        let row = LinkRow {
-            handshake: held,
-            lost: link.lost.clone(),
-            announced: link.announced,
-            heard_announce: link.heard_announce,
-            receipted: link.receipted,
-            greets: link.greets,
-            trail: link.trail.clone(),
-        };
-        rows.put(LINKS, peer.as_str(), &row);
-        for (place, session) in link.sessions.iter().enumerate() {
-            put_session(peer, place, session, rows);
-        }
-        for (place, waiting) in link.drafts.iter().enumerate() {
-            let row = DraftRow {
-                place,
-                until: waiting.until,
-                life: waiting.draft.life.as_secs(),
-                value: waiting.value.as_ref().clone(),
-                approval: waiting.approval.clone(),
-            };
-            rows.put(
-                DRAFTS,
-                &format!("{peer} {}", waiting.draft.message_id),
-                &row,
-            );
-        }
-        for (until, name, hash) in link.names.iter() {
-            rows.put(NAMES, &format!("{peer} {name}"), &Name { hash, until });
-        }
-        for (name, (since, state)) in link.fates.iter() {
-            rows.put(FATES, &format!("{peer} {name}"), &(since, state));
+        match table {
+            PRINCIPALS => {
+                for (name, principal) in trust.principals {
+                    rows.put(PRINCIPALS, name.as_str(), principal);
+                }
+            }
+            PEERS => {
+                for (name, peer) in trust.peers {
+                    rows.put(PEERS, name.as_str(), peer.as_ref());
+                }
+            }
+            REFUSED => {
+                for (root, agent) in trust.refused {
+                    rows.put(REFUSED, &format!("{root} {agent}"), &true);
+                }
+            }
+            REVOCATIONS => {
+                for ((principal, agent), revocations) in trust.revoked {
+                    let key = format!("{principal} {agent}");
+                    rows.put_value(REVOCATIONS, key, &revocations.to_stored());
+                }
+            }
+            STRANGERS => {
+                for stranger in waiting {
+                    let root: KeyId = stranger.certificate.root.id();
+                    rows.put(STRANGERS, &format!("waits {root}"), stranger);
+                }
+                for (root, since) in alarms {
+                    rows.put(STRANGERS, &format!("alarm {root}"), since);
+                }
+            }
+            _ => {
+                for ((what, peer), since) in &self.alarms {
+                    rows.put(ALARMS, &format!("{} {peer}", what.as_str()), since);
+                }
+            }
         }
     }
 
-    fn put_inbox(&self, rows: &mut Rows) {
-        for item in self.inbox.after(0) {
-            let headers = &item.message.headers;
-            let tries = self.inbox.tries(&headers.agent_id, headers.message_id);
-            let value = json!({"message": item.message.to_stored(), "tries": to_value(tries).unwrap_or_default()});
-            rows.put_value(INBOX, item.number.to_string(), &value);
-        }
-        for shelved in self.inbox.quarantine().iter() {
-            let headers = &shelved.message.headers;
-            let key = format!("{} {}", headers.agent_id, headers.message_id);
-            rows.put(QUARANTINE, &key, shelved);
-        }
-        for (place, message) in self.inbox.aside().enumerate() {
-            rows.put_value(ASIDE, place.to_string(), &message.to_stored());
+    fn inbox_row(&self, item: &Item) -> Row {
+        let headers = &item.message.headers;
+        let tries = self.inbox.tries(&headers.agent_id, headers.message_id);
+        let tries = to_value(tries).unwrap_or_default();
+        let value = json!({"message": item.message.to_stored(), "tries": tries});
+        row_of(INBOX, item.number.to_string(), &value)
+    }
+}
+
+fn put_sessions(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
+    for (place, session) in link.sessions.iter().enumerate() {
+        let id: SessionId = session.id;
+        let session = session.bare();
+        let row = SessionRow { place, session };
+        rows.put(SESSIONS, &format!("{peer} {id}"), &row);
+    }
+}
+
+fn put_windows(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
+    for session in &link.sessions {
+        for (number, slot) in session.window.slots() {
+            rows.put(WINDOWS, &format!("{peer} {} {number}", session.id), slot);
         }
     }
 }
 
-fn put_session(peer: &AgentId, place: usize, session: &Session, rows: &mut Rows) {
-    let id: SessionId = session.id;
-    let mut bare = session.clone();
-    (bare.window, bare.ledger) = (session.window.bare(), session.ledger.bare());
-    let row = SessionRow {
-        place,
-        session: bare,
-    };
-    rows.put(SESSIONS, &format!("{peer} {id}"), &row);
-    for (number, slot) in session.window.slots() {
-        rows.put(WINDOWS, &format!("{peer} {id} {number}"), slot);
+fn put_outbox(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
+    for session in &link.sessions {
+        for (number, waiting) in session.ledger.waiting() {
+            let key = format!("{peer} {} {number}", session.id);
+            rows.put_value(OUTBOX, key, &waiting.message().to_stored());
+        }
     }
-    for (number, waiting) in session.ledger.waiting() {
-        let key = format!("{peer} {id} {number}");
-        rows.put_value(OUTBOX, key, &waiting.message().to_stored());
+}
+
+fn put_drafts(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
+    for (place, draft) in link.drafts.iter().enumerate() {
+        let row = DraftRow {
+            place,
+            until: draft.until,
+            life: draft.life,
+            value: draft.value.as_ref().clone(),
+            approval: draft.approval.clone(),
+        };
+        rows.put(DRAFTS, &format!("{peer} {}", draft.name), &row);
     }
 }
 
@@ -324,15 +445,29 @@ struct Rows(Vec<Row>);
 
 impl Rows {
     fn put(&mut self, table: &'static str, key: &str, value: &impl Serialize) {
-        // What is remembered consists of texts, numbers and maps with text keys: all of it has a value.
-        let value = to_value(value).unwrap_or_default();
-        self.put_value(table, key.to_owned(), &value);
+        self.0.push(row(table, key, value));
     }
 
     fn put_value(&mut self, table: &'static str, key: String, value: &Value) {
-        let value = String::from_utf8(canonical(value)).unwrap_or_default();
-        self.0.push(Row { table, key, value });
+        self.0.push(row_of(table, key, value));
     }
+
+    fn sorted<'s>(mut self) -> Lines<'s> {
+        self.0
+            .sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Box::new(self.0.into_iter())
+    }
+}
+
+fn row(table: &'static str, key: &str, value: &impl Serialize) -> Row {
+    // What is remembered consists of texts, numbers and maps with text keys: all of it has a value.
+    let value = to_value(value).unwrap_or_default();
+    row_of(table, key.to_owned(), &value)
+}
+
+fn row_of(table: &'static str, key: String, value: &Value) -> Row {
+    let value = String::from_utf8(canonical(value)).unwrap_or_default();
+    Row { table, key, value }
 }
 
 /// The rows of one snapshot that another has not, and the other way round: for tests and for repair.

@@ -257,7 +257,9 @@ impl Node {
             TrustChange::Pending => Notice::StrangerWaits(certificate.clone()),
             _ => Notice::RootChanged(certificate.clone()),
         };
-        self.write_entry(at, Entry::Trust(change, certificate), Some(notice), outcome);
+        let entry = Entry::Trust(change, certificate);
+        self.strangers.pay(&entry);
+        self.write_entry(at, entry, Some(notice), outcome);
     }
 
     /// Applies an entry of our own making, and lets everybody hear of it.

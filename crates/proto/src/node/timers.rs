@@ -136,6 +136,7 @@ impl Node {
         let latest = at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
         link.paced = link.paced.map(|last| last.min(at.now));
+        link.budgets.bytes.may_tell(at.now);
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
@@ -234,6 +235,7 @@ impl Link {
         let earliest = self.paced.map_or(Timestamp::from_millis(0), |last| {
             last.saturating_add(RECEIPT_PACE)
         });
-        owed.then_some(earliest)
+        let room = self.budgets.bytes.tells_at();
+        owed.then_some(room.map_or(earliest, |room| room.max(earliest)))
     }
 }

@@ -186,6 +186,27 @@ impl Daemon {
         tasks.filter_map(spent).sum()
     }
 
+    /// What it holds in memory that is backed by no file, in KiB.
+    pub fn memory(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.0.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
+        let number = line.unwrap().trim().trim_end_matches(" kB");
+        number.parse().unwrap()
+    }
+
+    /// Stops it as a service manager does, and starts it again.
+    pub fn restart(mut self, url: &str) -> Self {
+        let id = rustix::process::Pid::from_child(&self.child.0);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        assert!(self.child.0.wait().unwrap().success(), "a clean stop");
+        let home = Home::at(self.home.path().to_owned());
+        drop(self);
+        Self::start(home, url)
+    }
+
     /// Takes everything out of the inbox.
     pub fn empty_inbox(&mut self) {
         loop {
@@ -216,7 +237,8 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
+        // One that has ended cannot be killed.
+        let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::ask::{connect, print_json, text};
+use super::ask::{connect, items, print_each, text};
 use super::trust::visible_lines;
 use super::{Failure, print};
 
@@ -17,7 +17,7 @@ use super::{Failure, print};
 pub(super) struct AlarmsArgs {
     #[command(subcommand)]
     command: Option<AlarmsCommand>,
-    /// Print them as one line of JSON
+    /// Print each as one line of JSON
     #[arg(long, global = true)]
     json: bool,
 }
@@ -41,11 +41,10 @@ pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failur
         "alarms.list"
     };
     let shown = client.call(method, &json!({}))?;
+    let alarms = items(&shown, "alarms");
     if args.json {
-        return print_json(&shown);
+        return print_each(alarms);
     }
-    let alarms = shown.get("alarms").and_then(Value::as_array);
-    let alarms = alarms.map(Vec::as_slice).unwrap_or_default();
     if alarms.is_empty() {
         return print("nothing rings\n");
     }

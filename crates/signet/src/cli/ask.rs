@@ -40,7 +40,8 @@ pub(super) fn change(client: &mut Client, method: &str, params: &Value) -> Resul
             format!("{OUTCOME_UNKNOWN}: {lost}; nobody can say here whether it was done"),
             "look before you repeat it: signet outbox shows what is on its way, signet audit show \
              what was sent",
-        ),
+        )
+        .named(OUTCOME_UNKNOWN),
     })
 }
 
@@ -66,6 +67,20 @@ pub(super) fn acknowledge_read(client: &mut Client, answer: &Value) {
 /// One JSON document on one line.
 pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{}\n", safe_json(value)))
+}
+
+/// A list: one JSON document a line, and nothing where there is nothing.
+pub(super) fn print_each<'a>(items: impl IntoIterator<Item = &'a Value>) -> Result<(), Failure> {
+    let lines = items
+        .into_iter()
+        .map(|item| format!("{}\n", safe_json(item)));
+    print(&lines.collect::<String>())
+}
+
+/// The items of a list that the daemon gave: the array itself, or that member of an object.
+pub(super) fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    let items = value.as_array().or_else(|| value.get(name)?.as_array());
+    items.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.

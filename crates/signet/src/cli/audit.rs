@@ -8,20 +8,21 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use signet_audit::{
-    Depth, Filter, Line, Lines, LogError, Progress, VerdictName, describe, log_files, read_file,
-    reconcile, verify_with,
+    Depth, Filter, Line, Lines, LogError, Progress, Settings, VerdictName, describe, log_files,
+    read_file, reconcile, verify_with,
 };
 use signet_proto::headers::MessageType;
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
+use super::failure::of_log;
+use super::{Exit, Failure};
 use progress::Bar;
 
 /// Prove an audit log, or read it.
@@ -36,9 +37,10 @@ pub(crate) struct AuditArgs {
 enum AuditCommand {
     /// Prove chain, months, checkpoints and every signature of logs, from their files.
     ///
-    /// Exit status: 0 everything holds, 1 changed, damaged or evidence missing, 2 usage, 3 cannot be read.
-    /// When the logs of several agents are given, each is a witness of the others: only that shows an
-    /// older copy, another version, or a log written anew by whoever has its keys.
+    /// The first line says OK or NOT OK, what is proven, and what is not; findings and details follow.
+    /// Exit code 0 where everything holds, 1 where something was changed, is damaged or lacks evidence, 2 where
+    /// there is nothing to read. When the logs of several agents are given, each is a witness of the others: only
+    /// that shows an older copy, another version, or a log written anew by whoever has its keys.
     #[command(
         after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit verify --json audit | jq .holds"
     )]
@@ -46,7 +48,8 @@ enum AuditCommand {
     /// Hold the logs of two agents against each other, message by message.
     ///
     /// Names every message that one of them has and the other lacks, and every head that does not fit.
-    /// Exit status: 0 they agree, 1 they contradict each other or do not hold, 2 usage, 3 cannot be read.
+    /// Exit code 0 where they agree, 1 where they contradict each other or do not hold, 2 where there is nothing
+    /// to read.
     #[command(
         after_help = "EXAMPLE:\n  signet audit reconcile audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit reconcile --json MINE THEIRS | jq '.contradictions[]'"
     )]
@@ -66,8 +69,8 @@ enum AuditCommand {
     Show(ShowArgs),
     /// Read the sealed messages of a log, with the person's audit key.
     ///
-    /// Exit status: 0 done, 1 the key does not fit some of them, or the log was changed or is damaged, 2
-    /// usage, 3 the log or the key cannot be read.
+    /// Exit code 0 where every sealed line was read, 1 where the key does not fit some of them, or the log was
+    /// changed or is damaged, 2 where the log or the key cannot be read.
     #[command(
         after_help = "EXAMPLE:\n  signet audit open --key alice-audit.pem audit/agent-alice-001\n  signet audit open --key alice-audit.pem --json audit/agent-alice-001 | jq .body"
     )]
@@ -82,6 +85,9 @@ struct VerifyArgs {
     /// Prove chain, months and checkpoints alone, without contents and signatures: much faster.
     #[arg(long)]
     links: bool,
+    /// Tell every finding; without it the first 20 of each log, and how many more there are.
+    #[arg(long)]
+    all: bool,
     /// Print the report as one JSON object.
     #[arg(long)]
     json: bool,
@@ -126,9 +132,8 @@ struct ShowArgs {
     json: bool,
 }
 
-/// Performs `signet audit …`. Exit status: 0 well, 1 the log was changed or is damaged, 2 usage (clap's),
-/// 3 it cannot be read.
-pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> ExitCode {
+/// Performs `signet audit …`.
+pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
@@ -138,49 +143,69 @@ pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> ExitCode {
     }
 }
 
-fn verify_logs(args: &VerifyArgs) -> ExitCode {
+fn verify_logs(args: &VerifyArgs) -> Result<(), Failure> {
     let depth = if args.links {
         Depth::Links
     } else {
         Depth::Signatures
     };
+    let settings = Settings {
+        depth,
+        findings: if args.all { usize::MAX } else { FINDINGS },
+    };
     let mut bar = Bar::new();
     let mut progress = Progress::new(|done, total| bar.draw(done, total));
-    let report = verify_with(&args.paths, depth, &mut progress);
+    let report = verify_with(&args.paths, settings, &mut progress);
     drop(progress);
     bar.clear();
-    print(args.json, &report.to_json(), &report);
-    if report.is_tampered() {
-        ExitCode::from(TAMPERED)
-    } else if !report.unreadable.is_empty() {
-        ExitCode::from(UNREADABLE)
-    } else {
-        ExitCode::SUCCESS
+    let verdict = match report.is_tampered() {
+        true => Exit::Refused,
+        false => Exit::Done,
+    };
+    conclude(args.json, &report.to_json(), &report, verdict)?;
+    // The report names everything that it could not read; what to do is said of the first.
+    match report.unreadable.into_iter().next() {
+        Some(error) => Err(unreadable(error)),
+        None => Ok(()),
     }
 }
 
-fn reconcile_logs(args: &ReconcileArgs) -> ExitCode {
-    match reconcile(&args.mine, &args.theirs) {
-        Ok(found) => {
-            print(args.json, &found.to_json(), &found);
-            ExitCode::from(if found.agrees() { 0 } else { TAMPERED })
-        }
-        Err(error) => complain(&error, UNREADABLE),
-    }
+fn reconcile_logs(args: &ReconcileArgs) -> Result<(), Failure> {
+    let found = reconcile(&args.mine, &args.theirs).map_err(unreadable)?;
+    let verdict = match found.agrees() {
+        true => Exit::Done,
+        false => Exit::Refused,
+    };
+    conclude(args.json, &found.to_json(), &found, verdict)
 }
 
-fn print(is_json: bool, json: &Value, text: &impl Display) {
+/// Prints a report, and ends with its verdict: a closed pipe changes nothing about that.
+fn conclude(
+    is_json: bool,
+    json: &Value,
+    text: &impl Display,
+    verdict: Exit,
+) -> Result<(), Failure> {
     let text = if is_json {
         format!("{json}\n")
     } else {
         text.to_string()
     };
-    let mut out = anstream::stdout().lock();
-    // A closed pipe changes nothing about the verdict.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match super::print(&text) {
+        Ok(()) | Err(Failure::Unread) => ended(verdict),
+        Err(failure) => Err(failure),
+    }
 }
 
-fn show_logs(args: ShowArgs) -> ExitCode {
+/// What was printed says it already.
+fn ended(exit: Exit) -> Result<(), Failure> {
+    match exit {
+        Exit::Done => Ok(()),
+        exit => Err(Failure::Ended(exit)),
+    }
+}
+
+fn show_logs(args: ShowArgs) -> Result<(), Failure> {
     let ShowArgs {
         paths,
         follow,
@@ -201,18 +226,18 @@ fn show_logs(args: ShowArgs) -> ExitCode {
             until,
         },
         json,
-        status: 0,
+        verdict: Exit::Done,
     };
     loop {
         for cursor in &mut cursors {
             match show.catch_up(cursor) {
                 Ok(()) => {}
-                Err(Ended::Unreadable(error)) => return complain(&error, UNREADABLE),
-                Err(Ended::ClosedPipe) => return ExitCode::from(show.status),
+                Err(Failure::Unread) => return ended(show.verdict),
+                Err(failure) => return Err(failure),
             }
         }
         if !follow || is_closed_within(&POLL) {
-            return ExitCode::from(show.status);
+            return ended(show.verdict);
         }
     }
 }
@@ -231,36 +256,25 @@ fn is_closed_within(time: &Timespec) -> bool {
 struct Show {
     filter: Filter,
     json: bool,
-    status: u8,
-}
-
-/// Why showing ends before the log does.
-enum Ended {
-    Unreadable(LogError),
-    ClosedPipe,
-}
-
-impl From<io::Error> for Ended {
-    /// The only thing written to is standard output; who reads it may stop at any time.
-    fn from(_: io::Error) -> Self {
-        Self::ClosedPipe
-    }
+    verdict: Exit,
 }
 
 impl Show {
-    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Ended> {
+    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
         let mut out = anstream::stdout().lock();
-        while let Some(next) = cursor.next_line().map_err(Ended::Unreadable)? {
+        while let Some(next) = cursor.next_line().map_err(unreadable)? {
             match next {
-                Ok(line) if self.filter.admits(&line) => self.write(&line, &mut out)?,
+                Ok(line) if self.filter.admits(&line) => {
+                    self.write(&line, &mut out).map_err(Failure::output)?;
+                }
                 Ok(_) => {}
                 Err(error) => {
-                    self.status = TAMPERED;
-                    complain(&error, TAMPERED);
+                    self.verdict = Exit::Refused;
+                    tell(&error.to_string());
                 }
             }
         }
-        Ok(out.flush()?)
+        out.flush().map_err(Failure::output)
     }
 
     fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
@@ -336,9 +350,9 @@ fn message_type(text: &str) -> Result<MessageType, &'static str> {
         .map_err(|_| "not a message type; use request, response, notification or handoff")
 }
 
-fn complain(error: &impl ToString, status: u8) -> ExitCode {
-    tell(&error.to_string());
-    ExitCode::from(status)
+/// A log that cannot be read.
+fn unreadable(error: LogError) -> Failure {
+    Failure::new(of_log(&error), &error, error.next())
 }
 
 fn tell(text: &str) {
@@ -347,8 +361,8 @@ fn tell(text: &str) {
     let _ = writeln!(anstream::stderr(), "signet audit: {text}");
 }
 
-const TAMPERED: u8 = 1;
-const UNREADABLE: u8 = 3;
+/// Of each log, unless all are asked for.
+const FINDINGS: usize = 20;
 const POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,

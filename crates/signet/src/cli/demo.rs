@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Exit, Failure};
-use crate::demo;
+use crate::demo::{self, DemoError};
 
 /// See `signet demo --help`.
 #[derive(Debug, Args)]
@@ -17,9 +17,12 @@ pub(super) struct DemoArgs {
 }
 
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    demo::run(&args.audit).map_err(|error| {
-        let next = error.next();
-        Failure::new(Exit::Refused, error, next)
+    demo::run(&args.audit).map_err(|error| match error {
+        DemoError::Output(error) => Failure::output(error),
+        error => {
+            let next = error.next();
+            Failure::new(Exit::Refused, error, next)
+        }
     })
 }
 

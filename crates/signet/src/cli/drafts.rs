@@ -10,7 +10,7 @@ use signet_proto::json::{self, Limits};
 use signet_proto::node::hash_of_draft;
 use signet_proto::statement::{Approval, Decision};
 
-use super::ask::{decide, print_json, safe_json, text};
+use super::ask::{decide, print_each, print_json, safe_json, text};
 use super::person::{ControlKey, control_of, foreign_key};
 use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
@@ -24,7 +24,7 @@ use crate::private;
 pub(super) struct DraftsArgs {
     #[command(subcommand)]
     command: Option<DraftsCommand>,
-    /// Print them as one line of JSON
+    /// Print each as one line of JSON
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +79,7 @@ pub(super) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), Fail
     }
     let waiting = all(home)?;
     if args.json {
-        return print_json(&waiting);
+        return print_each(&alone(&waiting));
     }
     let mut page = String::new();
     for draft in list(&waiting) {
@@ -118,7 +118,9 @@ pub(super) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), F
     };
     let draft = named(&waiting, name)?;
     let value = what_is_signed(draft)?;
-    let (control, key) = control_of(&waiting, &args.control, home.clone())?;
+    // The list says with each draft whose word it waits for, the daemon once for all.
+    let holder = draft.get("control").map_or(&waiting, |_| draft);
+    let (control, key) = control_of(holder, &args.control, home.clone())?;
     let decision = match args.refuse {
         true => Decision::Refused,
         false => Decision::Approved,
@@ -136,6 +138,21 @@ pub(super) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), F
         Some(file) => write_out(file, &signed),
         None => hand_in(args, home, &signed),
     }
+}
+
+/// Each draft with all that a machine without the daemon needs to sign the decision about it.
+fn alone(waiting: &Value) -> Vec<Value> {
+    let control = waiting.get("control").filter(|control| !control.is_null());
+    let with_control = |draft: &Value| {
+        let mut draft = draft.clone();
+        if text(&draft, "waits-for") == "approval"
+            && let (Some(control), Some(members)) = (control, draft.as_object_mut())
+        {
+            members.insert("control".to_owned(), control.clone());
+        }
+        draft
+    };
+    list(waiting).map(with_control).collect()
 }
 
 /// Every draft: the daemon gives them page by page.
@@ -275,7 +292,12 @@ fn read_drafts(file: &Path) -> Result<Value, Failure> {
         return Err(fault("not a plain file of drafts".to_owned()));
     }
     let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
-    json::parse(&bytes, LISTED).map_err(|error| fault(error.to_string()))
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let drafts: Result<Vec<Value>, _> = lines.map(|line| json::parse(line, LISTED)).collect();
+    let drafts = drafts.map_err(|error| fault(error.to_string()))?;
+    Ok(json!({ "drafts": drafts }))
 }
 
 fn write_out(file: &Path, signed: &Value) -> Result<(), Failure> {
@@ -295,7 +317,7 @@ const LISTED: Limits = Limits {
 const DRAFTS: &str = "\
 EXAMPLE:
   signet drafts
-  signet drafts --json | jq '.drafts[] | select(.\"waits-for\" == \"approval\")'
+  signet drafts --json | jq 'select(.\"waits-for\" == \"approval\")'
   signet drafts drop 0192f0c1";
 const APPROVE: &str = "\
 The decision is about the draft as it stands, to the last byte. Whoever signs elsewhere reads it on

@@ -1,35 +1,22 @@
 //! How a command ends when it does not end well.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use signet_audit::visible;
+use serde_json::json;
+use signet_audit::{LogError, visible};
 
+use super::exit::Exit;
 use crate::config::ConfigError;
-use crate::control::{ClientError, RpcError, ServerError};
+use crate::control::{ClientError, PLACE_NEEDED, RpcError, ServerError};
 use crate::daemon::DaemonError;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
 use crate::memory::MemoryError;
 use crate::private::PrivateError;
-
-/// The exit codes beside 0. Code 2, a wrong command line, is also clap's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// 1: refused, or tampered with.
-    Refused = 1,
-    /// 2: the command line is wrong.
-    Usage = 2,
-    /// 3: the daemon or the peer does not answer.
-    NotReachable = 3,
-    /// 4: the disk with the log takes nothing. No restart mends that, people have to look.
-    Disk = 4,
-    /// 5: done as far as this agent can: a message waits until people have introduced the two agents.
-    Introduction = 5,
-}
+use crate::state::StateError;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -38,13 +25,15 @@ pub enum Failure {
     Told {
         /// The exit code.
         exit: Exit,
+        /// A stable name for programs, where there is one.
+        reason: Option<String>,
         /// One line: what is wrong.
         what: String,
         /// One line: what to do.
         next: String,
     },
-    /// All is said on standard output already.
-    Said(Exit),
+    /// What was printed says it already: only the exit code is left to give.
+    Ended(Exit),
     /// Nobody reads the output any more.
     Unread,
 }
@@ -54,53 +43,179 @@ impl Failure {
     pub fn new(exit: Exit, what: impl ToString, next: impl ToString) -> Self {
         Self::Told {
             exit,
+            reason: None,
             what: what.to_string(),
             next: next.to_string(),
         }
     }
 
+    /// The same failure with its stable name.
+    #[must_use]
+    pub(super) fn named(mut self, name: &str) -> Self {
+        if let Self::Told { reason, .. } = &mut self {
+            *reason = Some(name.to_owned());
+        }
+        self
+    }
+
+    /// A file or directory that the system refused.
+    pub(super) fn file(error: &io::Error, what: impl ToString, next: impl ToString) -> Self {
+        Self::new(of_file(error.kind()), what, next)
+    }
+
     /// What became of writing to standard output.
     pub fn output(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::Unread,
+            ErrorKind::BrokenPipe => Self::Unread,
             _ => Self::new(
-                Exit::Refused,
+                Exit::Disk,
                 format!("standard output: {error}"),
-                "send the output elsewhere",
+                "send the output elsewhere; what the command has changed stays changed",
             ),
         }
     }
 
-    /// Prints the failure and gives the exit code.
-    pub fn report(self) -> ExitCode {
-        let (exit, what, next) = match self {
-            Self::Told { exit, what, next } => (exit, what, next),
-            Self::Said(exit) => return ExitCode::from(exit as u8),
-            Self::Unread => return ExitCode::SUCCESS,
+    /// Prints the failure and gives the exit code. Whoever asked for JSON gets one line of it.
+    pub fn report(self, json: bool) -> ExitCode {
+        let (exit, reason, what, next) = match self {
+            Self::Told {
+                exit,
+                reason,
+                what,
+                next,
+            } => (exit, reason, what, next),
+            Self::Ended(exit) => return exit.into(),
+            Self::Unread => return Exit::Done.into(),
         };
-        let (error, hint) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
-        let (what, next) = (visible(&what), visible(&next));
-        let text = format!("{error}error:{error:#} {what}\n  {hint}next:{hint:#} {next}\n");
+        let text = match json {
+            true => as_json(exit, reason.as_deref(), &what, &next),
+            false => for_people(&what, &next),
+        };
         // If standard error is closed as well, there is nobody left to tell.
         let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
-        ExitCode::from(exit as u8)
+        exit.into()
     }
 }
 
-/// A configuration that a restart will not mend, which is how the service manager takes code 2.
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self::new(Exit::Usage, &error, error.next())
+fn for_people(what: &str, next: &str) -> String {
+    let (error, hint) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
+    let (what, next) = (visible(what), visible(next));
+    format!("{error}error:{error:#} {what}\n  {hint}next:{hint:#} {next}\n")
+}
+
+fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
+    let mut error = json!({
+        "code": exit.number(),
+        "name": exit.name(),
+        "message": what,
+        "hint": next,
+    });
+    if let (Some(reason), Some(members)) = (reason, error.as_object_mut()) {
+        members.insert("reason".to_owned(), reason.into());
+    }
+    format!("{}\n", visible(&json!({ "error": error }).to_string()))
+}
+
+/// Which code stands for what the system said of a file.
+pub(super) fn of_file(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::InvalidInput
+        | ErrorKind::InvalidData
+        | ErrorKind::InvalidFilename => Exit::Usage,
+        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty | ErrorKind::OutOfMemory => {
+            Exit::Refused
+        }
+        _ => Exit::Disk,
+    }
+}
+
+/// Which code stands for what is wrong with a log that is read.
+pub(super) fn of_log(error: &LogError) -> Exit {
+    match error {
+        LogError::Io { source, .. } => of_file(source.kind()),
+        LogError::NoLog(_)
+        | LogError::NoOwner(_)
+        | LogError::SameAgent(_)
+        | LogError::OpenKey(_)
+        | LogError::NotPlain { .. }
+        | LogError::OpenFolder { .. }
+        | LogError::Newer { .. } => Exit::Usage,
+        error if error.is_of_the_disk() => Exit::Disk,
+        _ => Exit::Refused,
+    }
+}
+
+fn of_private(error: &PrivateError) -> Exit {
+    match error {
+        PrivateError::Io { source, .. } => of_file(source.kind()),
+        _ => Exit::Usage,
+    }
+}
+
+fn of_keys(error: &KeystoreError) -> Exit {
+    match error {
+        KeystoreError::File(error) => of_private(error),
+        KeystoreError::Waiting { .. }
+        | KeystoreError::Intruded { .. }
+        | KeystoreError::Unfit { .. }
+        | KeystoreError::NoRequest
+        | KeystoreError::Randomness(_) => Exit::Refused,
+        // A file that is not what it should be; no second try mends it.
+        _ => Exit::Usage,
+    }
+}
+
+fn of_lock(error: &LockError) -> Exit {
+    match error {
+        LockError::ReadOnly(_) => Exit::Disk,
+        LockError::Io { source, .. } => of_file(source.kind()),
+        LockError::OpenHome { .. } | LockError::NotPlain(_) => Exit::Usage,
+        LockError::Held { .. } => Exit::Refused,
+    }
+}
+
+fn of_memory(error: &MemoryError) -> Exit {
+    match error {
+        MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
+        MemoryError::Log(error) => of_log(error),
+        MemoryError::Keys(error) => of_keys(error),
+        MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
+        _ => Exit::Refused,
+    }
+}
+
+fn of_config(error: &ConfigError) -> Exit {
+    match error {
+        ConfigError::Secret(error) => of_private(error),
+        ConfigError::Io { source, .. } => of_file(source.kind()),
+        _ => Exit::Usage,
+    }
+}
+
+fn of_server(error: &ServerError) -> Exit {
+    match error {
+        ServerError::Io { source, .. } => of_file(source.kind()),
+        ServerError::InTheWay { .. } => Exit::Usage,
     }
 }
 
 impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Self {
-        match error {
-            DaemonError::Config(error) => error.into(),
-            error if error.is_of_the_disk() => Self::new(Exit::Disk, &error, error.next()),
-            error => Self::new(Exit::Refused, &error, error.next()),
-        }
+        let exit = match &error {
+            DaemonError::Config(error) => of_config(error),
+            DaemonError::Lock(error) => of_lock(error),
+            DaemonError::Memory(error) => of_memory(error),
+            DaemonError::Private(error) => of_private(error),
+            DaemonError::Control(error) => of_server(error),
+            DaemonError::Nats(_) => Exit::Usage,
+            DaemonError::Log(_) => Exit::Disk,
+            DaemonError::System(_) => Exit::Refused,
+        };
+        Self::new(exit, &error, error.next())
     }
 }
 
@@ -114,15 +229,23 @@ impl From<NoHome> for Failure {
     }
 }
 
-macro_rules! refused {
-    ($($error:ty),*) => {$(
+macro_rules! told {
+    ($($error:ty: $exit:ident),*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self::new(Exit::Refused, &error, error.next())
+                Self::new($exit(&error), &error, error.next())
             }
         }
     )*};
 }
+
+told!(
+    ConfigError: of_config,
+    KeystoreError: of_keys,
+    LockError: of_lock,
+    PrivateError: of_private,
+    ServerError: of_server
+);
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
@@ -131,6 +254,13 @@ impl From<ClientError> for Failure {
                 let what = refusal.data.as_ref().and_then(|data| data.as_str());
                 let what = what.unwrap_or(&refusal.message).to_owned();
                 Self::new(Exit::Usage, what, "--help shows the form of each argument")
+            }
+            ClientError::Refused(refusal) if is_named(refusal, PLACE_NEEDED) => {
+                let next = "ask again; signet status MESSAGE says where a message is";
+                Self::new(Exit::NotReachable, &refusal.message, next).named(PLACE_NEEDED)
+            }
+            ClientError::Refused(refusal) if is_named(refusal, "disk-full") => {
+                refused_by(Exit::Disk, refusal)
             }
             ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
             ClientError::Stopped(stopped) => refused_by(Exit::NotReachable, stopped),
@@ -150,15 +280,9 @@ impl From<ClientError> for Failure {
 
 impl From<MemoryError> for Failure {
     fn from(error: MemoryError) -> Self {
-        let exit = match &error {
-            MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
-            _ => Exit::Refused,
-        };
-        Self::new(exit, error, "mend what it names, then try again")
+        Self::new(of_memory(&error), &error, error.next())
     }
 }
-
-refused!(KeystoreError, LockError, PrivateError, ServerError);
 
 /// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
 fn refused_by(exit: Exit, refusal: &RpcError) -> Failure {
@@ -170,8 +294,15 @@ fn refused_by(exit: Exit, refusal: &RpcError) -> Failure {
         (None, Some((what, next))) => (what, next),
         (None, None) => (text, "signet status shows peers and sessions"),
     };
-    let what = member("reason").map_or(what.to_owned(), |reason| format!("{reason}: {what}"));
-    Failure::new(exit, what, next)
+    match member("reason") {
+        Some(reason) => Failure::new(exit, format!("{reason}: {what}"), next).named(reason),
+        None => Failure::new(exit, what, next),
+    }
+}
+
+fn is_named(refusal: &RpcError, name: &str) -> bool {
+    let reason = refusal.data.as_ref().and_then(|data| data.get("reason"));
+    reason.is_some_and(|reason| reason == name)
 }
 
 /// JSON-RPC's code for it.

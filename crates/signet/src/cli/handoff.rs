@@ -8,11 +8,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::ask::{acknowledge_read, ask, change, connect, print_json, text};
+use super::ask::{acknowledge_read, ask, change, connect, items, print_each, print_json, text};
 use super::input::Input;
 use super::refusal;
-use super::whereabouts::{INTRODUCTION, Whereabouts};
-use super::{Exit, Failure, print};
+use super::whereabouts::Whereabouts;
+use super::{Exit, Failure, exit, print};
 
 /// See `signet handoff --help`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) struct HandoffArgs {
 #[derive(Debug, Subcommand)]
 enum HandoffCommand {
     /// Hand work to a peer, within limits
-    #[command(after_help = SEND_EXAMPLE)]
+    #[command(after_help = send_help())]
     Send(SendArgs),
     /// Take a task that was offered
     #[command(
@@ -51,7 +51,7 @@ enum HandoffCommand {
     /// The tasks given to this agent and by it, the newest first
     #[command(after_help = "EXAMPLE:\n  signet handoff list")]
     List {
-        /// Print them as one line of JSON
+        /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
@@ -154,7 +154,7 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
         HandoffCommand::List { json } => {
             let tasks = ask(home, "handoff.list", &json!({}))?;
             if json {
-                print_json(&tasks)
+                print_each(items(&tasks, "tasks"))
             } else {
                 print(&show::list(&tasks))
             }
@@ -262,7 +262,15 @@ fn tell(args: &SendArgs, sent: &Value) -> Result<(), Failure> {
         "answered" => "took it",
         "received" => "has it, durably, and has yet to take it",
         "published" => "was sent it, and has yet to confirm",
-        _ if place.waits_for == INTRODUCTION => "gets it when people have introduced you",
+        _ if place.waits_for_people() => {
+            if !args.json {
+                let waits_for = place.waits_for;
+                print(&format!(
+                    "task {task}: it waits for {waits_for}\n  next: signet handoff show {task}\n"
+                ))?;
+            }
+            return Err(Failure::Ended(Exit::Waiting));
+        }
         _ => "gets it when there is a session",
     };
     if !args.json {
@@ -270,10 +278,7 @@ fn tell(args: &SendArgs, sent: &Value) -> Result<(), Failure> {
             "task {task}: {peer} {how}\n  next: signet handoff show {task}\n"
         ))?;
     }
-    match place.waits_for == INTRODUCTION {
-        true => Err(Failure::Said(Exit::Introduction)),
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -296,13 +301,23 @@ EXAMPLE:
   signet handoff send agent-bob-001 --goal 'Find an evening for dinner' --capability calendar.read
   signet handoff list";
 
-const SEND_EXAMPLE: &str = "\
-EXIT CODES:
-  0  the peer has it, or it waits for a session
-  1  refused or declined, by the reason that is printed
-  3  the daemon stopped before the peer had it
-  5  it waits until people have introduced the two agents to each other
+fn send_help() -> String {
+    let codes = exit::section([
+        (Exit::Done, "the peer has it, or it waits for a session"),
+        (
+            Exit::Refused,
+            "refused or declined, by the reason that is printed",
+        ),
+        (
+            Exit::NotReachable,
+            "the daemon stopped before the peer had it",
+        ),
+        (Exit::Waiting, "queued until people have decided"),
+    ]);
+    format!("{codes}\n{SEND_EXAMPLE}")
+}
 
+const SEND_EXAMPLE: &str = "\
 Words that begin with @ are written with a second one: --goal @@home.
 
 EXAMPLE:

@@ -153,8 +153,8 @@ impl Drop for DraftHome {
 
 fn not_made(path: &Path, error: &io::Error) -> Failure {
     let what = format!("{} cannot be made: {error}", path.display());
-    Failure::new(
-        Exit::Refused,
+    Failure::file(
+        error,
         what,
         "name a directory with --home whose parent you may write to",
     )

@@ -9,7 +9,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::json::{self, Limits, canonical};
 use signet_proto::node::At;
 
-use super::ask::{print_json, text, with_daemon};
+use super::ask::{items, print_each, print_json, text, with_daemon};
 use super::policy::of_capabilities;
 use super::status::peer_line;
 use super::{Exit, Failure, print};
@@ -43,7 +43,7 @@ enum PeerCommand {
     /// The peers and how things stand with them
     #[command(after_help = "EXAMPLE:\n  signet peer list")]
     List {
-        /// Print them as one line of JSON
+        /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
@@ -111,10 +111,10 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
         let peer = |(agent, peer)| render::peer(agent, peer, &memory.node.standing(agent, now));
         Ok(memory.node.trust().peers().map(peer).collect())
     })?;
+    let peers = items(&peers, "peers");
     if json {
-        return print_json(&peers);
+        return print_each(peers);
     }
-    let peers = peers.as_array().cloned().unwrap_or_default();
     if peers.is_empty() {
         return print("no peers yet; signet peer add FILE\n");
     }
@@ -168,21 +168,19 @@ fn export(home: &Home) -> Result<(), Failure> {
 }
 
 pub(super) fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
-    let fault = |what: String| {
+    let fault = |exit, what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::new(
-            Exit::Refused,
-            what,
-            "ask the peer's person for `signet peer export` again",
-        )
+        let next = "ask the peer's person for `signet peer export` again";
+        Failure::new(exit, what, next)
     };
     let bytes = std::fs::read(file).map_err(|error| {
-        Failure::new(
-            Exit::Usage,
+        Failure::file(
+            &error,
             format!("{}: {error}", file.display()),
             "name the file that signet peer export made",
         )
     })?;
-    let value = json::parse(&bytes, Limits::MESSAGE).map_err(|error| fault(error.to_string()))?;
-    Certificate::parse(&value).map_err(|error| fault(error.to_string()))
+    let value = json::parse(&bytes, Limits::MESSAGE);
+    let value = value.map_err(|error| fault(Exit::Usage, error.to_string()))?;
+    Certificate::parse(&value).map_err(|error| fault(Exit::Refused, error.to_string()))
 }

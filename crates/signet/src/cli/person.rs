@@ -90,7 +90,7 @@ fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKe
     match path.exists() {
         true => Ok(read_signing_key(&path)?),
         false => Err(Failure::new(
-            Exit::Refused,
+            Exit::Usage,
             format!("the person's control key is not at {}", path.display()),
             "say where it is kept, such as --key /media/stick/control.pem",
         )),

@@ -13,7 +13,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::node::Way;
 
 use super::ask::{print_json, text, with_daemon};
-use super::{Exit, Failure, print};
+use super::{Exit, Failure, exit, print};
 use crate::clock;
 use crate::home::Home;
 use crate::permission::{self, Question};
@@ -37,8 +37,8 @@ enum PolicyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Whether a message would be allowed, before it is sent: code 0 allowed, 1 refused
-    #[command(after_help = "EXAMPLE:\n  signet policy check agent-bob-001 --tier 3 --send")]
+    /// Whether a message would be allowed, before it is sent
+    #[command(after_help = check_help())]
     Check(CheckArgs),
 }
 
@@ -271,11 +271,18 @@ fn visible_lines(page: &str) -> String {
         .collect()
 }
 
-const EXAMPLE: &str = "\
-EXIT CODES of `check`:
-  0  allowed
-  1  refused, with the command or the line of config.toml that changes it
+fn check_help() -> String {
+    let codes = exit::section([
+        (Exit::Done, "allowed"),
+        (
+            Exit::Refused,
+            "refused, with the command or the line of config.toml that changes it",
+        ),
+    ]);
+    format!("{codes}\nEXAMPLE:\n  signet policy check agent-bob-001 --tier 3 --send")
+}
 
+const EXAMPLE: &str = "\
 EXAMPLE:
   signet policy show
   signet policy check agent-bob-001 --tier 2 --capability calendar.free-busy --send";

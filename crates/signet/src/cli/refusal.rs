@@ -77,8 +77,8 @@ mod tests {
             "refused by agent-x, which says: \"not \\\"that\\\" week\\u{001b}[2J\" (reason declined)"
         );
         assert_eq!(
-            told("budget-exceeded", -32095, "slow"),
-            "refused by agent-x, which says: \"slow\" (reason budget-exceeded)"
+            told("budget-exceeded", -32095, "too fast"),
+            "refused by agent-x, which says: \"too fast\" (reason budget-exceeded)"
         );
     }
 
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_reason_with_another_code_does_not_fit_and_a_later_reason_is_the_peers_word() {
         assert!(
-            told("budget-exceeded", -32056, "slow")
+            told("budget-exceeded", -32056, "too fast")
                 .contains("does not fit: reason budget-exceeded with code -32056")
         );
         assert_eq!(

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::ask::{acknowledge_read, change, connect, print_json, safe_json, text};
 use super::input::Input;
 use super::refusal;
-use super::whereabouts::{INTRODUCTION, Whereabouts};
-use super::{Exit, Failure, print};
+use super::whereabouts::Whereabouts;
+use super::{Exit, Failure, exit, print};
 
 /// How long a caller waits who does not say, in seconds.
 const WAIT: f64 = 30.0;
@@ -19,7 +19,7 @@ const MAILBOX_AFTER: f64 = 2.0;
 
 /// See `signet send --help`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = after_help())]
 #[command(group(ArgGroup::new("what").required(true).args(["request", "notify"])))]
 pub(super) struct SendArgs {
     /// The peer's agent-id
@@ -141,16 +141,13 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
         ("published", _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("the mailbox of {} holds it: {id}\n", args.peer))
         }
-        ("queued", _) if !["session", "-"].contains(&place.waits_for) => {
+        ("queued", _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
             let waits_for = place.waits_for;
             done(format!(
                 "queued: {id} waits for {waits_for}\n  next: {next}\n"
             ))?;
-            match waits_for == INTRODUCTION {
-                true => Err(Failure::Said(Exit::Introduction)),
-                false => Ok(()),
-            }
+            Err(Failure::Ended(Exit::Waiting))
         }
         ("queued" | "published", _) if args.wait == Some(0.0) => {
             done(format!("{word}: {id}\n  {sentence}\n"))
@@ -221,14 +218,27 @@ fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Fa
     ))
 }
 
-const EXAMPLE: &str = "\
-EXIT CODES:
-  0  answered; for a notification received, or held by the peer's mailbox; or queued until its person has decided
-  1  refused: by the peer, in its own words, or here, by the reason that is printed
-  3  no answer or receipt in time, or the daemon stopped first; a late answer comes into the inbox
-  5  queued, and waits until people have introduced the two agents to each other
+fn after_help() -> String {
+    let codes = exit::section([
+        (
+            Exit::Done,
+            "answered; for a notification received, or held by the peer's mailbox",
+        ),
+        (
+            Exit::Refused,
+            "refused: by the peer, in its own words, or here, by the reason that is printed",
+        ),
+        (
+            Exit::NotReachable,
+            "no answer or receipt in time, or the daemon stopped first; a late answer comes into the inbox",
+        ),
+        (Exit::Waiting, "queued until people have decided"),
+    ]);
+    format!("{codes}\n{EXAMPLE}")
+}
 
-Arguments stand in the list of processes: a secret comes by @FILE or by - (standard input), 240 KiB at most. No
+const EXAMPLE: &str = "\
+Arguments stand in the list of processes: a secret comes by @FILE or by - (standard input), 240 KiB at most. No \
 JSON text begins with @; one that begins with - is written --notify=-1.
 
 EXAMPLE:

@@ -8,8 +8,7 @@ use super::{Exit, Failure, print};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::HomeLock;
-use crate::memory::{Memory, MemoryError};
-use crate::state::StateError;
+use crate::memory::Memory;
 
 /// See `signet state --help`.
 #[derive(Debug, Args)]
@@ -35,13 +34,13 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
     let lock = HomeLock::acquire(&home)?;
     match args.command {
         StateCommand::Rebuild => {
-            let (lines, rows) = Memory::rebuild(&lock, &config).map_err(failure)?;
+            let (lines, rows) = Memory::rebuild(&lock, &config)?;
             print(&format!(
                 "made the state again from {lines} lines of the log: {rows} rows\n"
             ))
         }
         StateCommand::Compare => {
-            let differ = Memory::compare(&lock, &config).map_err(failure)?;
+            let differ = Memory::compare(&lock, &config)?;
             let Some(first) = differ.first() else {
                 return print("the state says what the log says, row by row\n");
             };
@@ -54,18 +53,6 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
             Err(Failure::new(Exit::Refused, what, "signet state rebuild"))
         }
     }
-}
-
-fn failure(error: MemoryError) -> Failure {
-    let next = match error {
-        MemoryError::State(StateError::Refused(_) | StateError::Full) => {
-            "see to the disk, then try again"
-        }
-        MemoryError::NoBeginning(_) => "put the log's first months back, then try again",
-        MemoryError::State(_) => "signet state rebuild",
-        _ => "signet audit verify says where the log stops fitting",
-    };
-    Failure::new(Exit::Refused, error, next)
 }
 
 const EXAMPLE: &str = "\

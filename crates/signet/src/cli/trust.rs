@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use signet_audit::{describe, visible};
 use signet_proto::ids::AgentId;
 
-use super::ask::{decide, print_json, text};
+use super::ask::{decide, items, print_each, print_json, text};
 use super::key::read_json;
 use super::peer::read_certificate;
 use super::{Failure, print};
@@ -22,7 +22,7 @@ use crate::memory::MemoryError;
 pub(super) struct TrustArgs {
     #[command(subcommand)]
     command: TrustCommand,
-    /// Print the result as one line of JSON
+    /// Print the result as one line of JSON; of a list each item
     #[arg(long, global = true)]
     json: bool,
 }
@@ -92,7 +92,10 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
     match args.command {
         TrustCommand::Pending => {
             let value = decide(home, "trust.pending", &json!({}))?;
-            show(&value, pending(&value))
+            match json {
+                true => print_each(&of_both_kinds(&value)),
+                false => print(&pending(&value)),
+            }
         }
         TrustCommand::Approve(stranger) => {
             let value = decide(home, "trust.approve", &params(&stranger))?;
@@ -131,7 +134,10 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
         }
         TrustCommand::List => {
             let value = decide(home, "trust.list", &json!({}))?;
-            show(&value, list(&value))
+            match json {
+                true => print_each(items(&value, "agents")),
+                false => print(&list(&value)),
+            }
         }
         TrustCommand::Log => log(home, json),
     }
@@ -144,6 +150,19 @@ fn params(stranger: &Stranger) -> Value {
         params.insert("root".into(), root.as_str().into());
     }
     Value::Object(params)
+}
+
+/// Strangers and root alarms in one list, told apart by `kind`.
+fn of_both_kinds(value: &Value) -> Vec<Value> {
+    let kinds = [("pending", "stranger"), ("root-alarms", "root-alarm")];
+    let of_a_kind = |(list, kind): (&str, &str)| {
+        let mut those = items(value, list).to_vec();
+        for one in those.iter_mut().filter_map(Value::as_object_mut) {
+            one.insert("kind".to_owned(), kind.into());
+        }
+        those
+    };
+    kinds.into_iter().flat_map(of_a_kind).collect()
 }
 
 fn pending(value: &Value) -> String {

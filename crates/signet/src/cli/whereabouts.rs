@@ -42,6 +42,11 @@ impl<'a> Whereabouts<'a> {
         }
     }
 
+    /// Whether people have to decide before it leaves.
+    pub(super) fn waits_for_people(&self) -> bool {
+        !["session", "-"].contains(&self.waits_for)
+    }
+
     /// The one sentence.
     pub(super) fn sentence(&self) -> String {
         let peer = self.peer;
@@ -151,8 +156,6 @@ impl<'a> Whereabouts<'a> {
     }
 }
 
-/// What a message waits for whose recipient nobody has introduced.
-pub(super) const INTRODUCTION: &str = "introduction";
 /// Reasons of our own side that never stand on the wire.
 const NOT_APPROVED: &str = "not-approved";
 const PEER_REVOKED: &str = "peer-revoked";

@@ -1,7 +1,7 @@
 //! What can be wrong with a configuration.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::private::PrivateError;
 
@@ -97,11 +97,30 @@ impl ConfigError {
                 "use a shorter --home, or set `socket` in [control] to a shorter path".to_owned()
             }
             Self::Writable { path, .. } => format!("chmod 600 {}", path.display()),
+            Self::Secret(PrivateError::Io { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                "put the file there, or correct its path in config.toml".to_owned()
+            }
             Self::Secret(error) => error.next(),
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "name the right path, or make a home with `signet init`".to_owned()
+            Self::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                absent(path).to_owned()
             }
             Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
         }
     }
 }
+
+/// What to do about a file that is not there: a home that lost one is not made anew.
+fn absent(path: &Path) -> &'static str {
+    let is_of_home = path.file_name().is_some_and(|name| name == CONFIG_FILE);
+    match (is_of_home, path.with_file_name("keys").is_dir()) {
+        (true, true) => {
+            "the home is there: put its config.toml back, with `agent` and `principal` in [agent]"
+        }
+        (true, false) => "name the right home with --home, or make one: signet init --help",
+        (false, _) => "put the file there, or correct its path in config.toml",
+    }
+}
+
+const CONFIG_FILE: &str = "config.toml";

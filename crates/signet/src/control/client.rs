@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value, json};
 
 use super::rpc::RpcError;
@@ -13,7 +14,10 @@ use super::rpc::RpcError;
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct Client {
+    path: PathBuf,
     stream: BufReader<UnixStream>,
+    /// Whether the daemon was asked to tell more on this connection: another one would not hear it.
+    listens: bool,
     timeout: Duration,
     last_id: u64,
     waiting: VecDeque<Notification>,
@@ -66,16 +70,10 @@ impl Client {
     /// # Errors
     /// `NotReachable`.
     pub fn connect(path: &Path, timeout: Duration) -> Result<Self, ClientError> {
-        let unreachable = |source| ClientError::NotReachable {
-            path: path.to_owned(),
-            source,
-        };
-        let stream = UnixStream::connect(path).map_err(unreachable)?;
-        stream
-            .set_write_timeout(Some(timeout.max(SHORTEST)))
-            .map_err(unreachable)?;
         Ok(Self {
-            stream: BufReader::new(stream),
+            stream: connect(path, timeout)?,
+            path: path.to_owned(),
+            listens: false,
             timeout,
             last_id: 0,
             waiting: VecDeque::new(),
@@ -92,6 +90,11 @@ impl Client {
     /// # Errors
     /// `Refused` with the daemon's own error; every other one says that there is no answer.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+        // The daemon closes connections that ask nothing when it needs their places.
+        if self.last_id > 0 && !self.listens && self.is_closed() {
+            self.stream = connect(&self.path, self.timeout)?;
+        }
+        self.listens |= method == FOLLOW;
         self.last_id += 1;
         let request =
             json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
@@ -113,6 +116,16 @@ impl Client {
             Err(ClientError::Closed) => None,
             other => Some(other),
         })
+    }
+
+    /// Whether the daemon has hung up. What it said last is of no use any more.
+    fn is_closed(&self) -> bool {
+        let mut watched = [PollFd::new(self.stream.get_ref(), PollFlags::empty())];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut watched, Some(&now)).is_ok_and(|told| told > 0)
     }
 
     fn next_notification(&mut self) -> Result<Notification, ClientError> {
@@ -181,6 +194,18 @@ impl Client {
     }
 }
 
+fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, ClientError> {
+    let unreachable = |source| ClientError::NotReachable {
+        path: path.to_owned(),
+        source,
+    };
+    let stream = UnixStream::connect(path).map_err(unreachable)?;
+    stream
+        .set_write_timeout(Some(timeout.max(SHORTEST)))
+        .map_err(unreachable)?;
+    Ok(BufReader::new(stream))
+}
+
 fn notification(message: &Map<String, Value>) -> Option<Notification> {
     let method = message.get("method")?.as_str()?.to_owned();
     Some(Notification {
@@ -209,6 +234,8 @@ fn refusal(error: &Value) -> ClientError {
     }
 }
 
+/// The call after which a connection is told more.
+const FOLLOW: &str = "inbox.follow";
 /// A timeout of zero would mean none.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// An inbox full of the largest messages fits.

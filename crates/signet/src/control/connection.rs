@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use serde_json::json;
 use signet_proto::json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
@@ -15,8 +16,14 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use super::places::Place;
 use super::reply::Reply;
 use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
+
+/// The name of the error that a connection ends with when its place is needed.
+pub(crate) const PLACE_NEEDED: &str = "place-needed";
+const PLACE_NEEDED_TEXT: &str = "the daemon needed the place of this connection for another client";
+const REFUSED: i64 = -32000;
 
 /// What a client asks of the daemon.
 pub struct Call {
@@ -96,6 +103,8 @@ pub(super) enum Ended {
     Silent,
     #[error("the client does not read")]
     NotReading,
+    #[error("its place was needed for another client")]
+    PlaceNeeded,
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -106,9 +115,11 @@ pub(super) async fn serve(
     calls: mpsc::Sender<Call>,
     limits: Limits,
     stop: watch::Receiver<bool>,
+    place: &Place,
 ) -> Result<(), Ended> {
     let (reader, writer) = stream.into_split();
     let (queue, notes) = mpsc::channel(limits.queue);
+    place.tells_by(queue.downgrade());
     let overflow = Arc::new(Notify::new());
     let notifier = Notifier {
         queue,
@@ -120,28 +131,33 @@ pub(super) async fn serve(
         scanned: 0,
         limit: limits.line,
     };
-    let connection = Connection {
+    let mut connection = Connection {
         writer,
         calls,
         notifier,
         limits,
+        place,
     };
     tokio::select! {
-        ended = connection.converse(lines, notes, stop) => ended,
-        () = overflow.notified() => Err(Ended::NotReading),
+        ended = connection.converse(lines, notes, stop) => return ended,
+        () = overflow.notified() => return Err(Ended::NotReading),
+        () = place.is_needed() => {}
     }
+    connection.say_that_the_place_is_needed();
+    Err(Ended::PlaceNeeded)
 }
 
-struct Connection {
+struct Connection<'a> {
     writer: OwnedWriteHalf,
     calls: mpsc::Sender<Call>,
     notifier: Notifier,
     limits: Limits,
+    place: &'a Place,
 }
 
-impl Connection {
+impl Connection<'_> {
     async fn converse(
-        mut self,
+        &mut self,
         mut lines: Lines,
         mut notes: mpsc::Receiver<String>,
         mut stop: watch::Receiver<bool>,
@@ -151,10 +167,12 @@ impl Connection {
         tokio::pin!(silence);
         let (mut listening, mut heard) = (true, false);
         while listening || !answers.is_empty() {
+            self.place.waits_for(answers.len());
             tokio::select! {
                 line = lines.next(), if listening && answers.len() < self.limits.in_flight => match line {
                     Ok(Some(line)) => {
                         heard = true;
+                        self.place.waits_for(answers.len() + 1);
                         answers.push(self.submit(&line).await);
                     }
                     Ok(None) if self.is_hung_up().await => return Ok(()),
@@ -237,6 +255,14 @@ impl Connection {
         self.write_some(Some(rpc::answer(&Id::null(), &Err(error))))
             .await?;
         Err(Ended::LongLine)
+    }
+
+    /// One line without waiting: a client that does not read it sees the end of the connection.
+    fn say_that_the_place_is_needed(&self) {
+        let data = json!({"reason": PLACE_NEEDED});
+        let error = RpcError::new(REFUSED, PLACE_NEEDED_TEXT).with_data(data);
+        let line = format!("{}\n", rpc::answer(&Id::null(), &Err(error)));
+        let _ = self.writer.try_write(line.as_bytes());
     }
 
     /// Whether the client has closed both directions, and not only said that it is done asking.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{self, Call, Limits};
-use super::rpc::{self, Id, RpcError};
+use super::places::{Place, Places};
 use crate::lock::HomeLock;
 
 /// The listening control socket. Dropping it removes the socket file.
@@ -87,7 +87,7 @@ impl Server {
     pub async fn serve(self, calls: mpsc::Sender<Call>, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
-        let slots = Arc::new(Semaphore::new(CLIENTS));
+        let places = Arc::new(Places::new(CLIENTS));
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
@@ -95,17 +95,13 @@ impl Server {
                 Some(_) = clients.join_next() => continue,
                 accepted = self.listener.accept() => accepted,
             };
-            match accepted.map(|(stream, _)| self.admit(stream, &slots)) {
-                Ok(Some((stream, slot))) => {
-                    clients.spawn(serve_client(
-                        stream,
-                        calls.clone(),
-                        self.limits,
-                        stopped.clone(),
-                        slot,
-                    ));
+            match accepted {
+                Ok((stream, _)) if self.is_allowed(&stream) => {
+                    let seat = Seat::take(&places, &stream);
+                    let (calls, stopped) = (calls.clone(), stopped.clone());
+                    clients.spawn(serve_client(stream, calls, self.limits, stopped, seat));
                 }
-                Ok(None) => {}
+                Ok(_) => {}
                 Err(error) => {
                     // Out of file descriptors: accepting again at once would only spin.
                     tracing::warn!(%error, "control socket: cannot accept");
@@ -122,31 +118,6 @@ impl Server {
     pub(super) fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
-    }
-
-    /// Lets a client in that may talk to the daemon, while there is room.
-    fn admit(
-        &self,
-        stream: UnixStream,
-        slots: &Arc<Semaphore>,
-    ) -> Option<(UnixStream, OwnedSemaphorePermit)> {
-        if !self.is_allowed(&stream) {
-            return None;
-        }
-        match Arc::clone(slots).try_acquire_owned() {
-            Ok(slot) => Some((stream, slot)),
-            Err(_) => {
-                tracing::warn!(
-                    limit = CLIENTS,
-                    "control socket: too many connections, one refused"
-                );
-                let error = RpcError::new(TOO_MANY, "too many connections to the daemon");
-                // A new connection has room for a line; if not, being closed says it as well.
-                let _ = stream
-                    .try_write(format!("{}\n", rpc::answer(&Id::null(), &Err(error))).as_bytes());
-                None
-            }
-        }
     }
 
     /// The daemon's own user, root, and members of the socket's group.
@@ -182,10 +153,39 @@ async fn serve_client(
     calls: mpsc::Sender<Call>,
     limits: Limits,
     stop: watch::Receiver<bool>,
-    _slot: OwnedSemaphorePermit,
+    seat: Seat,
 ) {
-    if let Err(ended) = connection::serve(stream, calls, limits, stop).await {
+    if let Err(ended) = connection::serve(stream, calls, limits, stop, &seat.place).await {
         tracing::debug!(%ended, "control socket: connection closed");
+    }
+}
+
+/// A place, free again when dropped.
+struct Seat {
+    places: Arc<Places>,
+    place: Arc<Place>,
+}
+
+impl Seat {
+    fn take(places: &Arc<Places>, stream: &UnixStream) -> Self {
+        let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        let (place, is_full) = places.take(process);
+        if is_full {
+            tracing::debug!(
+                most = CLIENTS,
+                "control socket: a place was freed for another client"
+            );
+        }
+        Self {
+            places: Arc::clone(places),
+            place,
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.places.free(&self.place);
     }
 }
 
@@ -231,7 +231,6 @@ pub(super) const LIMITS: Limits = Limits {
 };
 const GRACE: Duration = Duration::from_secs(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-const TOO_MANY: i64 = -32000;
 const ROOT: u32 = 0;
 
 #[cfg(test)]

@@ -465,20 +465,55 @@ fn garbage_bytes_are_answered_and_harm_nothing() {
 }
 
 #[test]
-fn the_sixty_fifth_connection_is_refused_by_name_and_the_others_stay() {
+fn clients_that_ask_nothing_lock_nobody_out() {
     let daemon = Daemon::new();
-    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| daemon.client()).collect();
-    for client in &mut clients {
-        client.call("sum", &json!([1])).unwrap();
+    let streams: Vec<UnixStream> = (0..CLIENTS).map(|_| daemon.stream()).collect();
+    for stream in &streams {
+        (&*stream)
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"sum\",\"params\":[1],\"id\":1}\n")
+            .unwrap();
+        assert!(line(stream).contains("\"result\":1"));
     }
-    let error = daemon.client().call("sum", &json!([1])).unwrap_err();
-    assert!(
-        error.to_string().contains("too many connections"),
-        "{error}"
-    );
-    assert_eq!(clients[63].call("sum", &json!([1])).unwrap(), 1);
-    drop(clients.pop());
-    assert!(daemon.recovers());
+    // The one that has asked nothing for the longest is told, and closed.
+    daemon.lives();
+    assert!(line(&streams[0]).contains("place-needed"));
+    assert_eq!(line(&streams[0]), "");
+    // As many again as there are places, one after the other.
+    for _ in 0..CLIENTS {
+        daemon.lives();
+    }
+}
+
+#[test]
+fn clients_that_keep_every_place_busy_lock_nobody_out() {
+    let daemon = Daemon::new();
+    let streams: Vec<UnixStream> = (0..CLIENTS).map(|_| daemon.stream()).collect();
+    for stream in &streams {
+        (&*stream)
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"hang\",\"id\":1}\n")
+            .unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    daemon.lives();
+    let told = |mut stream: &UnixStream| {
+        let short = Some(Duration::from_millis(10));
+        stream.set_read_timeout(short).unwrap();
+        let mut said = [0; 256];
+        let read = stream.read(&mut said).unwrap_or_default();
+        String::from_utf8_lossy(&said[..read]).contains("place-needed")
+    };
+    assert_eq!(streams.iter().filter(|stream| told(stream)).count(), 1);
+}
+
+#[test]
+fn a_connection_that_lost_its_place_is_made_anew_for_the_next_call() {
+    let daemon = Daemon::new();
+    let mut idle = daemon.client();
+    assert_eq!(idle.call("sum", &json!([1])).unwrap(), 1);
+    let others: Vec<UnixStream> = (0..CLIENTS).map(|_| daemon.stream()).collect();
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(idle.call("sum", &json!([2])).unwrap(), 2);
+    drop(others);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(super) fn refused(
         member.inbox()? == before,
         "nothing that was refused reaches the agent",
     )?;
-    step(&format!("{what}: refused ({reason}), logged"));
+    step(&format!("{what}: refused ({reason}), logged"))?;
     Ok(())
 }
 

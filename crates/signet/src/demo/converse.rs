@@ -31,10 +31,10 @@ pub(super) fn converse(house: &Household) -> Result<(), DemoError> {
         flights == FLIGHTS.len(),
         "a handshake of four flights comes first",
     )?;
-    step("handshake: announce, verify, capability, trust: one session on both sides");
+    step("handshake: announce, verify, capability, trust: one session on both sides")?;
     step(&format!(
         "request \"Asks for free evenings next week\", answered {answer}, both signatures verified"
-    ));
+    ))?;
 
     let notification = json!({
         "peer": helper.id, "kind": "notification", "wait": 10, "summary": "Dinner is at half past seven",
@@ -48,7 +48,7 @@ pub(super) fn converse(house: &Household) -> Result<(), DemoError> {
     step(&format!(
         "notification from {} to {}, received durably (signed receipt)",
         bob.id, helper.id
-    ));
+    ))?;
     let pinged = helper.call(
         "send",
         &json!({"peer": alice.id, "kind": "ping", "wait": 10}),

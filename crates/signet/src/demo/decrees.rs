@@ -27,12 +27,12 @@ pub(super) fn pause(house: &Household) -> Result<(), DemoError> {
             && helper.count(|line| is_verdict(line, "sent", message_id))? == 0,
         "nothing leaves during a pause",
     )?;
-    step("alice pauses: her second agent hears of it and obeys, what it wants to send waits");
+    step("alice pauses: her second agent hears of it and obeys, what it wants to send waits")?;
     tell(alice, helper, false)?;
     bob.wait_line("what waited arrives", |line| {
         is_verdict(line, "accepted", message_id)
     })?;
-    step("alice resumes: what waited has arrived at bob's agent");
+    step("alice resumes: what waited has arrived at bob's agent")?;
     Ok(())
 }
 
@@ -69,7 +69,7 @@ pub(super) fn revoke(house: &Household, attacker: &Attacker) -> Result<(), DemoE
     step(&format!(
         "alice's root key revokes {}: it stands in the logs of bob's and carol's agents",
         helper.id
-    ));
+    ))?;
     // Its own daemon sends nothing any more; a thief has one that does.
     let thief = announce_as(helper.identity()?, &bob.certificate()?)?;
     let what = "what a thief sends to bob with the keys of the revoked agent";

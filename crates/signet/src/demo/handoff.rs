@@ -37,7 +37,7 @@ pub(super) fn hand_on(house: &Household) -> Result<String, DemoError> {
     step(&format!(
         "handoff \"{GOAL}\", as carol's agent sees it: {}",
         chain(&shown)?
-    ));
+    ))?;
     let result = json!({"evening": "Tue"});
     let report = json!({"task": task, "state": "completed", "result": result});
     for (holder, giver) in [(carol, bob), (bob, alice)] {
@@ -51,7 +51,7 @@ pub(super) fn hand_on(house: &Household) -> Result<String, DemoError> {
     )?;
     step(&format!(
         "carol's agent reports it completed, bob's to alice's: {result}"
-    ));
+    ))?;
     Ok(task)
 }
 

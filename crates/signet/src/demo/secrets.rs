@@ -23,7 +23,7 @@ pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
     }
     step(
         "sealed request of tier 3, sealed answer: both logs were searched, no word of it is there",
-    );
+    )?;
 
     let opened = alice.sights(&alice.audit_key()?)?;
     let bodies: Vec<&Value> = opened.iter().filter_map(body_of).collect();
@@ -35,13 +35,13 @@ pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
     step(&format!(
         "alice's person opens both in the log with her audit key: {}",
         read.join(", ")
-    ));
+    ))?;
     let foreign = alice.sights(&bob.audit_key()?)?;
     expect(
         foreign.len() == 2 && foreign.iter().all(|sight| *sight == Sight::OtherKey),
         "bob's audit key opens nothing in alice's log",
     )?;
-    step("bob's audit key opens neither of the two in alice's log");
+    step("bob's audit key opens neither of the two in alice's log")?;
     Ok(())
 }
 

@@ -27,7 +27,7 @@ pub(super) fn introduce(house: &Household) -> Result<(), DemoError> {
     step(&format!(
         "carol, a stranger, writes to alice: nothing is delivered, {} is pending, its root key reads: {words}",
         carol.id
-    ));
+    ))?;
     alice.call("trust.approve", &json!({"agent": carol.id, "root": root}))?;
     let (root, _) = pending(carol, alice)?;
     let message_id = text(&sent, "message-id");
@@ -42,7 +42,7 @@ pub(super) fn introduce(house: &Household) -> Result<(), DemoError> {
     step(&format!(
         "alice approves carol, carol approves alice: the message arrives: \"{}\"",
         text(&arrived, "summary")
-    ));
+    ))?;
     Ok(())
 }
 
@@ -71,7 +71,7 @@ pub(super) fn release(house: &Household) -> Result<(), DemoError> {
     })?;
     step(
         "a message of tier 4 is held back; alice's person signs that it may leave; bob receives it",
-    );
+    )?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! What can be wrong with a key store. No text repeats the content of a file.
 
+use std::io::ErrorKind::NotFound;
 use std::path::PathBuf;
 
 use signet_proto::certificate::CertificateError;
@@ -15,6 +16,12 @@ pub enum KeystoreError {
     /// A file that is absent, or that others can read.
     #[error(transparent)]
     File(#[from] PrivateError),
+    /// A file that every home has is not there, though the home is.
+    #[error("the home is there, and its key file {} is missing", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// Not a PEM file of the kind that belongs there.
     #[error("{} is not a private key of the kind {kind} in PKCS#8 PEM", path.display())]
     Pem {
@@ -186,10 +193,24 @@ pub enum KeystoreError {
 }
 
 impl KeystoreError {
+    /// The error of reading a home: every file that is read there belongs there.
+    pub(super) fn of_a_home(self) -> Self {
+        match self {
+            Self::File(PrivateError::Io { path, source }) if source.kind() == NotFound => {
+                Self::Missing { path }
+            }
+            other => other,
+        }
+    }
+
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
             Self::File(error) => error.next(),
+            Self::Missing { .. } => {
+                "put it back from a backup; without one, move the home away and make it again from an export: signet key recover --help"
+                    .to_owned()
+            }
             Self::OtherAgent { .. } => {
                 "correct [agent] in config.toml, or restore the certificate".to_owned()
             }
@@ -245,7 +266,7 @@ impl KeystoreError {
             | Self::Certificate { .. }
             | Self::ForeignCertificate { .. }
             | Self::ForeignStatement { .. } => {
-                "restore the file from a backup, or make another home with `signet init`".to_owned()
+                "put the right file there, from a backup or from where it was copied".to_owned()
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use signet_audit::Position;
-use signet_proto::node::Snapshot;
+use signet_proto::node::{Snapshot, TABLES};
 use tracing::{debug, warn};
 
 use super::Store;
@@ -70,9 +70,12 @@ pub fn offer(snapshots: &SyncSender<Kept>, kept: Kept) {
 
 fn keep(mut store: Store, snapshots: &Receiver<Kept>, counted: &AtomicU64) {
     while let Ok((snapshot, position)) = snapshots.recv() {
-        let rows = snapshot.rows();
-        counted.store(rows.len() as u64, Ordering::Relaxed);
-        match store.replace(&position, rows) {
+        let mut count = 0;
+        let tables = TABLES.into_iter();
+        let rows = tables.flat_map(|table| snapshot.table(table));
+        let written = store.replace(&position, rows.inspect(|_| count += 1));
+        counted.store(count, Ordering::Relaxed);
+        match written {
             Ok(changed) => debug!(changed, seq = position.head.seq, "the state is written"),
             Err(error) => warn!(
                 %error,

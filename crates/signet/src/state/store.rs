@@ -1,6 +1,6 @@
 //! The database: one table a kind of row, and where in the log they end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -170,30 +170,30 @@ impl Store {
     }
 
     /// Makes the rows those of a snapshot that ends at `position`: what is the same stays untouched,
-    /// and a crash leaves the rows as they were before or as they are now. Returns how many changed.
+    /// and a crash leaves the rows as they were before or as they are now. They come by the order of
+    /// [`TABLES`] and by their keys, and are never all in memory. Returns how many changed.
     ///
     /// # Errors
     /// When the database or the system refuses; then the rows are as they were.
-    pub fn replace(&mut self, position: &Position, rows: Vec<Row>) -> Result<usize, StateError> {
-        let mut tables: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
-        for row in rows {
-            tables
-                .entry(row.table)
-                .or_default()
-                .insert(row.key, row.value);
-        }
+    pub fn replace(
+        &mut self,
+        position: &Position,
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Result<usize, StateError> {
+        let mut rows = rows.into_iter().peekable();
         let mut hash = Sha256::new();
-        for table in TABLES {
-            let rows = tables.get(table).into_iter().flatten();
-            let rows = rows.map(|(key, value)| (key.as_str(), value.as_str()));
-            add(&mut hash, table, rows);
-        }
-        let sum = HEXLOWER.encode(&hash.finalize());
         let changed = self.db.transaction().and_then(|deal| {
             let mut changed = 0;
             for table in TABLES {
-                changed += replace_table(&deal, table, tables.remove(table).unwrap_or_default())?;
+                let mut kept = Kept::of(&deal, table);
+                while let Some(row) = rows.next_if(|row| row.table == table) {
+                    let parts = (row.key.as_str(), row.value.as_str());
+                    add(&mut hash, table, [parts].into_iter());
+                    changed += kept.replace(&row)?;
+                }
+                changed += kept.drop_rest()?;
             }
+            let sum = HEXLOWER.encode(&hash.finalize());
             let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
             put(&deal, META, "rows", &sum)?;
             put(&deal, META, "file", &position.file)?;
@@ -212,7 +212,8 @@ impl Store {
     /// where they end.
     fn prepare(&self) -> Result<(), StateError> {
         let mode: String = self.pragma("PRAGMA journal_mode = WAL")?;
-        let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST;";
+        let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST; \
+                       PRAGMA journal_size_limit = 16777216;";
         if mode != "wal" {
             return Err(StateError::Damaged(format!("journal mode {mode}")));
         }
@@ -240,32 +241,77 @@ impl Store {
     }
 }
 
-fn replace_table(
-    deal: &Transaction<'_>,
-    table: &str,
-    mut rows: BTreeMap<String, String>,
-) -> rusqlite::Result<usize> {
-    let mut gone = Vec::new();
-    {
-        let mut query = deal.prepare(&format!("SELECT key, value FROM {table}"))?;
-        let mut known = query.query([])?;
-        while let Some(row) = known.next()? {
-            let (key, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
-            match rows.get(key) {
-                Some(wanted) if wanted == value => drop(rows.remove(key)),
-                Some(_) => {}
-                None => gone.push(key.to_owned()),
-            }
+/// The rows that a table has, by key, a page at a time, while others take their places.
+struct Kept<'d> {
+    deal: &'d Transaction<'d>,
+    table: &'static str,
+    page: VecDeque<(String, String)>,
+    /// The last key that was read; none when all was.
+    last: Option<String>,
+}
+
+impl<'d> Kept<'d> {
+    fn of(deal: &'d Transaction<'d>, table: &'static str) -> Self {
+        Self {
+            deal,
+            table,
+            page: VecDeque::new(),
+            last: Some(String::new()),
         }
     }
-    let mut remove = deal.prepare(&format!("DELETE FROM {table} WHERE key = ?1"))?;
-    for key in &gone {
-        remove.execute(params![key])?;
+
+    /// Drops what stands before the row, and puts it into its place. Returns how many changed.
+    fn replace(&mut self, row: &Row) -> rusqlite::Result<usize> {
+        let mut changed = 0;
+        while let Some((key, value)) = self.next_up_to(&row.key)? {
+            if key == row.key && value == row.value {
+                return Ok(changed);
+            }
+            if key == row.key {
+                break;
+            }
+            changed += self.drop_row(&key)?;
+        }
+        put(self.deal, self.table, &row.key, &row.value)?;
+        Ok(changed + 1)
     }
-    for (key, value) in &rows {
-        put(deal, table, key, value)?;
+
+    fn drop_rest(&mut self) -> rusqlite::Result<usize> {
+        let mut changed = 0;
+        while self.fill()? {
+            for (key, _) in std::mem::take(&mut self.page) {
+                changed += self.drop_row(&key)?;
+            }
+        }
+        Ok(changed)
     }
-    Ok(gone.len() + rows.len())
+
+    fn next_up_to(&mut self, key: &str) -> rusqlite::Result<Option<(String, String)>> {
+        self.fill()?;
+        let front = self.page.front();
+        let is_next = front.is_some_and(|(known, _)| known.as_str() <= key);
+        Ok(is_next.then(|| self.page.pop_front()).flatten())
+    }
+
+    /// Reads on when a page is used up. Says whether there is anything.
+    fn fill(&mut self) -> rusqlite::Result<bool> {
+        if let Some(last) = self.last.take_if(|_| self.page.is_empty()) {
+            let query = format!(
+                "SELECT key, value FROM {} WHERE key > ?1 ORDER BY key LIMIT {PAGE}",
+                self.table
+            );
+            let mut query = self.deal.prepare_cached(&query)?;
+            let page = query.query_map(params![last], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            self.page = page.collect::<Result<_, _>>()?;
+            self.last = self.page.back().map(|(key, _)| key.clone());
+        }
+        Ok(!self.page.is_empty())
+    }
+
+    fn drop_row(&self, key: &str) -> rusqlite::Result<usize> {
+        let remove = format!("DELETE FROM {} WHERE key = ?1", self.table);
+        self.deal.prepare_cached(&remove)?.execute(params![key])
+    }
 }
 
 fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result<()> {
@@ -311,6 +357,8 @@ fn extended(error: &rusqlite::Error) -> i32 {
 /// SQLITE_IOERR_SHMSIZE), or a write found no room (SQLITE_IOERR_WRITE).
 const NO_ROOM: [i32; 3] = [4618, 4874, 778];
 
+/// How many rows are read at once.
+const PAGE: usize = 256;
 /// About the rows themselves.
 const META: &str = "meta";
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE

@@ -50,7 +50,7 @@ fn a_foreign_answer_and_a_forged_request_are_refused() {
     ];
     std::fs::write(desk.path("answer.json"), desk.done("", &theirs)).unwrap();
     let before = desk.certificate("home");
-    let said = desk.refused("home", &["key", "install", "@answer.json"]);
+    let said = desk.unusable("home", &["key", "install", "@answer.json"]);
     assert!(said.contains("another root key"), "{said}");
     assert_eq!(desk.certificate("home"), before);
     // Somebody on the way puts their own key into the request: the person sees another name.
@@ -61,7 +61,7 @@ fn a_foreign_answer_and_a_forged_request_are_refused() {
         "--root",
         "@home/keys/root.pem",
     ];
-    assert!(desk.refused("", &args).contains("not the root key"));
+    assert!(desk.unusable("", &args).contains("not the root key"));
     let text = std::fs::read_to_string(desk.path("home.json")).unwrap();
     let forged = text.replace("agent-alice-001", "agent-alice-666");
     std::fs::write(desk.path("forged.json"), forged).unwrap();
@@ -83,11 +83,11 @@ fn a_person_begins_again_from_an_exported_file() {
     let open = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(desk.path("pass"), open).unwrap();
     let export = ["key", "export", "@alice.pem", "--passphrase-file", "@pass"];
-    assert!(desk.refused("home", &export).contains("mode 0644"));
+    assert!(desk.unusable("home", &export).contains("mode 0644"));
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(desk.path("pass"), private).unwrap();
     desk.carry("home", "root.pem");
-    assert!(desk.refused("home", &export).contains("root.pem"));
+    assert!(desk.unusable("home", &export).contains("root.pem"));
     let (root, secrets) = (["--root", "@root.pem"], secrets(&desk));
     desk.done("home", &[&export[..], &root].concat());
     desk.refused("home", &[&export[..], &root].concat());
@@ -99,7 +99,7 @@ fn a_person_begins_again_from_an_exported_file() {
     );
     desk.prove_private();
     let again = ["key", "recover", "@alice.pem", "--agent", "agent-alice-001"];
-    assert!(desk.refused("again", &again).contains("no passphrase"));
+    assert!(desk.unusable("again", &again).contains("no passphrase"));
     assert!(!desk.path("again").exists());
     let pass = ["--passphrase-file", "@pass"];
     let said = desk.done("again", &[&again[..], &pass].concat());
@@ -183,7 +183,7 @@ fn an_existing_ssh_key_is_somebodys_root_and_an_encrypted_one_is_refused_with_th
     // Made by ssh-keygen -t ed25519 -N secret, for this test alone.
     std::fs::write(desk.path("locked"), LOCKED).unwrap();
     std::fs::set_permissions(desk.path("locked"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    let said = desk.refused("home", &["key", "rotate", "signing", "--root", "@locked"]);
+    let said = desk.unusable("home", &["key", "rotate", "signing", "--root", "@locked"]);
     assert!(
         said.contains("encrypted OpenSSH") && said.contains("ssh-keygen -p"),
         "{said}"

@@ -49,9 +49,18 @@ impl Desk {
 
     /// What it says when it refuses, which is two lines.
     fn refused(&self, home: &str, args: &[&str]) -> String {
+        self.fails(1, home, args)
+    }
+
+    /// The same for a file that cannot be used.
+    fn unusable(&self, home: &str, args: &[&str]) -> String {
+        self.fails(2, home, args)
+    }
+
+    fn fails(&self, code: i32, home: &str, args: &[&str]) -> String {
         let output = self.signet(home, args);
         let said = err(&output);
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
         let form = said.starts_with("error: ") && said.contains("\n  next: ");
         assert!(form && said.lines().count() == 2, "{args:?}: {said}");
         said
@@ -173,7 +182,7 @@ fn each_key_is_rotated_with_the_root_on_a_stick() {
             .contains("keep it")
     );
     assert_eq!(desk.certificate("home"), after);
-    let said = desk.refused("home", &["key", "rotate", "signing"]);
+    let said = desk.unusable("home", &["key", "rotate", "signing"]);
     assert!(said.contains("root.pem"), "{said}");
     desk.prove_private();
 }
@@ -186,7 +195,7 @@ fn the_next_root_takes_over_wherever_it_is() {
     let second = ["init", "--agent", "agent-alice-002", "--principal", "alice"];
     desk.done("other", &[&second[..], &args].concat());
     // In the home …
-    let said = desk.refused(
+    let said = desk.unusable(
         "home",
         &["key", "rotate", "root", "--root", "@home/keys/root.pem"],
     );
@@ -246,7 +255,7 @@ fn the_agents_of_a_person_share_their_control_and_audit_keys() {
         "--root",
         "@root.pem",
     ];
-    let said = desk.refused("other", &second);
+    let said = desk.unusable("other", &second);
     assert!(
         said.contains("control.json") && said.contains("--control"),
         "{said}"
@@ -265,7 +274,7 @@ fn the_agents_of_a_person_share_their_control_and_audit_keys() {
         desk.key("other", "control")["id"]
     );
     desk.alice("mallory", &[]);
-    desk.refused("home", &["key", "install", "@mallory/keys/control.json"]);
+    desk.unusable("home", &["key", "install", "@mallory/keys/control.json"]);
 }
 
 #[test]
@@ -299,7 +308,7 @@ fn a_revocation_is_signed_by_the_root_and_written_once() {
     assert_eq!(elsewhere["serial"], serial);
     desk.alice("mallory", &[]);
     let theirs = ["--root", "@mallory/keys/root.pem", "--reason", "x"];
-    let said = desk.refused("home", &[&["key", "revoke"][..], &theirs].concat());
+    let said = desk.unusable("home", &[&["key", "revoke"][..], &theirs].concat());
     assert!(said.contains("not the root key"), "{said}");
     let endless = "x".repeat(201);
     let args = [

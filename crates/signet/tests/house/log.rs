@@ -169,7 +169,7 @@ pub fn unfinished(log: &[Value], pings: bool) -> BTreeSet<String> {
             Some("outcome")
                 if line["what"] == "acknowledged" || line["what"] == "answer-failed" =>
             {
-                open.remove(line["message-id"].as_str().unwrap());
+                open.remove(line["id"].as_str().unwrap());
             }
             Some("draft") => {
                 open.remove(header(line, "in-reply-to"));

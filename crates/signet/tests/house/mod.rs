@@ -170,13 +170,6 @@ impl Home {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A message that waits until people have introduced the two agents; what was printed.
-    pub fn waits_for_introduction(&self, args: &[&str]) -> String {
-        let output = self.cli(args);
-        assert_eq!(output.status.code(), Some(5), "{args:?}: {}", says(&output));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
     /// A command that must end with `code`; the two lines that it says.
     pub fn fails(&self, code: i32, args: &[&str]) -> String {
         let output = self.cli(args);
@@ -186,6 +179,13 @@ impl Home {
         let form = said.starts_with("error: ") && said.contains("\n  next: ");
         assert!(form && said.lines().count() == 2, "{args:?}: {said}");
         said
+    }
+
+    /// A command after which people have to decide: code 5; what it printed.
+    pub fn waits(&self, args: &[&str]) -> String {
+        let output = self.cli(args);
+        assert_eq!(output.status.code(), Some(5), "{args:?}: {}", says(&output));
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// The same with `--json`, parsed: one document a line.

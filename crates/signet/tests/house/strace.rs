@@ -86,6 +86,17 @@ impl Home {
         files.push(dir);
         files
     }
+
+    /// The files of the state: the rows and what SQLite keeps beside them.
+    pub fn state_files(&self) -> Vec<PathBuf> {
+        let names = [
+            "state.db",
+            "state.db-wal",
+            "state.db-shm",
+            "state.db-journal",
+        ];
+        names.iter().map(|name| self.dir.join(name)).collect()
+    }
 }
 
 /// What changes something outside the process, by the names of Linux.

@@ -86,7 +86,7 @@ fn talk(scene: &Scene, alice: &Home, bob: &Home, tier: &str) {
             scene.runs(bob, &["reply", &id, &body()]);
         }
         // What answers at tier 4 is a draft of bob's own.
-        for draft in bob.json(&["drafts"])[0]["drafts"].as_array().unwrap() {
+        for draft in bob.json(&["drafts"]) {
             let draft = draft["message-id"].as_str().unwrap();
             assert!(scene.reader(bob, &["approve", draft]).status.success());
         }

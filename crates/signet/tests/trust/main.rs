@@ -29,8 +29,9 @@ fn words(home: &Home) -> String {
 
 /// Who waits for the person's decision.
 fn pending(home: &Home) -> Vec<Value> {
-    let shown = home.json(&["trust", "pending"]).remove(0);
-    shown["pending"].as_array().unwrap().clone()
+    let mut listed = home.json(&["trust", "pending"]);
+    listed.retain(|one| one["kind"] == "stranger");
+    listed
 }
 
 /// Until the person of `home` is asked about `other`.
@@ -43,9 +44,10 @@ fn is_asked_about(home: &Home, other: &Home) -> Value {
 
 /// How an agent stands with this one, in a word.
 fn standing(home: &Home, other: &Home) -> String {
-    let list = home.json(&["trust", "list"]).remove(0);
-    let mut list = list.as_array().unwrap().iter();
-    let one = list.find(|peer| peer["peer"] == other.agent.as_str());
+    let list = home.json(&["trust", "list"]);
+    let one = list
+        .iter()
+        .find(|peer| peer["peer"] == other.agent.as_str());
     one.map_or("unknown", |one| one["trust"].as_str().unwrap())
         .to_owned()
 }

@@ -52,7 +52,7 @@ fn one_word_stops_every_agent_of_the_person_and_a_restart_does_not_let_them_go_o
             said.contains("paused") && said.contains("signet resume"),
             "{said}"
         );
-        let said = home.done(&[
+        let said = home.waits(&[
             "send",
             &bob.agent,
             "--notify",
@@ -75,7 +75,7 @@ fn one_word_stops_every_agent_of_the_person_and_a_restart_does_not_let_them_go_o
     second.start();
     assert!(paused(&alice) && paused(&second));
     assert!(bob.inbox().is_empty());
-    let said = second.fails(1, &["resume"]);
+    let said = second.fails(2, &["resume"]);
     assert!(said.contains("control key is not at"), "{said}");
     let said = second.done(&["resume", "--key", &key(&alice, "control.pem")]);
     assert!(said.starts_with("the agents of alice go on"), "{said}");

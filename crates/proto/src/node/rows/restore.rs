@@ -10,6 +10,7 @@ use super::*;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
 use crate::node::link::Waiting;
+use crate::node::names::Name;
 use crate::node::quarantine::{Shelved, Tries};
 use crate::node::tasks::Task;
 use crate::policy::Policy;
@@ -17,9 +18,7 @@ use crate::session::Slot;
 
 /// A row does not say what its table must. The log has it all: the state is made again from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the row {key:?} of the table {table} cannot be read; `signet state rebuild` makes all rows again"
-)]
+#[error("the row {key:?} of the table {table} cannot be read")]
 pub struct RestoreError {
     /// The table.
     pub table: String,
@@ -44,11 +43,15 @@ impl Node {
         seed: [u8; 32],
         rows: impl IntoIterator<Item = Read>,
     ) -> Restored<Self> {
+        let mut node = Self::new(identity, policy, seed);
         let mut tables: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for (table, key, value) in rows {
-            tables.entry(table).or_default().push((key, value));
+            match table.as_str() {
+                // So many that they are not gathered first.
+                NAMES => node.take_name(&key, &value)?,
+                _ => tables.entry(table).or_default().push((key, value)),
+            }
         }
-        let mut node = Self::new(identity, policy, seed);
         let mut tables = Tables(tables);
         node.take_trust(&mut tables)?;
         node.take_links(&mut tables)?;
@@ -149,18 +152,21 @@ impl Node {
                 Err(reason) => link.lost.push((name, reason)),
             }
         }
-        for (key, name) in tables.take::<Name>(NAMES)? {
-            let [peer, id] = tables.parts(NAMES, &key)?;
-            let id = tables.parse(NAMES, &key, id)?;
-            let link = self.link_mut(&tables.parse(NAMES, &key, peer)?);
-            link.names.put_back(name.until, id, name.hash);
-        }
         for (key, (since, state)) in tables.take(FATES)? {
             let [peer, id] = tables.parts(FATES, &key)?;
             let id = tables.parse(FATES, &key, id)?;
             let link = self.link_mut(&tables.parse(FATES, &key, peer)?);
             link.fates.put(since, id, state);
         }
+        Ok(())
+    }
+
+    fn take_name(&mut self, key: &str, value: &str) -> Restored {
+        let [peer, name] = parts(NAMES, key)?;
+        let (peer, name) = (parse(NAMES, key, peer)?, parse(NAMES, key, name)?);
+        let NameRow { hash, until } = serde_json::from_str(value).map_err(|_| fault(NAMES, key))?;
+        let name = Name { until, name, hash };
+        self.link_mut(&peer).names.put_back(name);
         Ok(())
     }
 
@@ -267,8 +273,7 @@ impl Tables {
         table: &'static str,
         key: &'k str,
     ) -> Restored<[&'k str; N]> {
-        let parts: Vec<&str> = key.split(' ').collect();
-        parts.try_into().map_err(|_| fault(table, key))
+        parts(table, key)
     }
 
     fn parse<T: std::str::FromStr>(
@@ -277,12 +282,21 @@ impl Tables {
         key: &str,
         part: &str,
     ) -> Restored<T> {
-        part.parse().map_err(|_| fault(table, key))
+        parse(table, key, part)
     }
 
     fn message(&self, table: &'static str, key: &str, value: &Value) -> Restored<Arc<Message>> {
         Stored::from_stored(value).ok_or_else(|| fault(table, key))
     }
+}
+
+fn parts<'k, const N: usize>(table: &str, key: &'k str) -> Restored<[&'k str; N]> {
+    let parts: Vec<&str> = key.split(' ').collect();
+    parts.try_into().map_err(|_| fault(table, key))
+}
+
+fn parse<T: std::str::FromStr>(table: &str, key: &str, part: &str) -> Restored<T> {
+    part.parse().map_err(|_| fault(table, key))
 }
 
 fn fault(table: &str, key: &str) -> RestoreError {

@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +11,8 @@ use signet_audit::{ExportError, Exported, Span, export};
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
-use super::{TAMPERED, UNREADABLE, complain, tell};
+use super::{tell, unreadable};
+use crate::cli::{Exit, Failure};
 use crate::config::Config;
 use crate::home::Home;
 
@@ -36,11 +36,8 @@ pub(super) struct ExportArgs {
     log: Option<PathBuf>,
 }
 
-pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> ExitCode {
-    let log = match args.log.map_or_else(|| log_of(home), Ok) {
-        Ok(log) => log,
-        Err(error) => return complain(&error, UNREADABLE),
-    };
+pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let log = args.log.map_or_else(|| log_of(home), Ok)?;
     let span = Span {
         peer: args.peer,
         from: args.from,
@@ -48,29 +45,49 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> ExitCode {
     };
     let exported = match &args.output {
         Some(path) => write_new(&log, &span, path),
-        None => export(&log, &span, &mut anstream::stdout().lock()),
+        None => print_all(&log, &span),
     };
-    match exported {
-        Ok(Exported {
-            lines, left_out, ..
-        }) => {
-            tell(&format!("{lines} lines with {}", span.peer));
-            if left_out > 0 {
-                tell(&format!(
-                    "{left_out} lines are newer than the last checkpoint and are not in it: the next comes within a minute"
-                ));
-            }
-            ExitCode::SUCCESS
+    let Exported {
+        lines, left_out, ..
+    } = exported.map_err(|error| not_exported(error, args.output.as_deref(), &log))?;
+    tell(&format!("{lines} lines with {}", span.peer));
+    if left_out > 0 {
+        tell(&format!(
+            "{left_out} lines are newer than the last checkpoint and are not in it: the next comes within a minute"
+        ));
+    }
+    Ok(())
+}
+
+fn log_of(home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    Ok(Config::load(&Home::find(home)?)?.audit_dir)
+}
+
+fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> Failure {
+    match (error, output) {
+        (ExportError::Write(error), None) => Failure::output(error),
+        (ExportError::Write(source), Some(path)) => {
+            let what = format!("{}: {source}", path.display());
+            Failure::file(&source, what, "name a new file with --output")
         }
-        Err(error @ ExportError::DoesNotHold) => complain(&error, TAMPERED),
-        Err(error) => complain(&error, UNREADABLE),
+        (ExportError::Log(error), _) => unreadable(error),
+        (error @ ExportError::DoesNotHold, _) => {
+            let next = format!("see where: signet audit verify {}", log.display());
+            Failure::new(Exit::Refused, error, next)
+        }
+        (error @ ExportError::Nothing(..), _) => {
+            let next = "widen --from and --to, or wait a minute for the next checkpoint";
+            Failure::new(Exit::Usage, error, next)
+        }
+        (error, _) => Failure::new(Exit::Usage, error, "give all months of the log"),
     }
 }
 
-fn log_of(home: Option<PathBuf>) -> Result<PathBuf, String> {
-    let home = Home::find(home).map_err(|error| error.to_string())?;
-    let config = Config::load(&home).map_err(|error| error.to_string())?;
-    Ok(config.audit_dir)
+fn print_all(log: &Path, span: &Span) -> Result<Exported, ExportError> {
+    let mut out = anstream::stdout().lock();
+    let exported = export(log, span, &mut out)?;
+    out.flush()?;
+    Ok(exported)
 }
 
 /// A file that is there already is somebody's, and half a bundle is nobody's.

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,7 +12,8 @@ use signet_proto::json::canonical;
 use signet_proto::keys::SealSecret;
 use signet_proto::seal::Opened;
 
-use super::{Cursor, Ended, TAMPERED, UNREADABLE, complain, tell};
+use super::{Cursor, ended, tell, unreadable};
+use crate::cli::{Exit, Failure};
 use crate::keystore::read_seal_secret;
 
 /// See `signet audit open --help`.
@@ -30,28 +30,19 @@ pub(super) struct OpenArgs {
     json: bool,
 }
 
-pub(super) fn run(args: OpenArgs) -> ExitCode {
-    let secret = match read_seal_secret(&args.key) {
-        Ok(secret) => secret,
-        Err(error) => {
-            tell(&format!(
-                "{error}; name the file of your audit key with --key"
-            ));
-            return ExitCode::from(UNREADABLE);
-        }
-    };
+pub(super) fn run(args: OpenArgs) -> Result<(), Failure> {
     let mut open = Open {
-        secret,
+        secret: read_seal_secret(&args.key)?,
         json: args.json,
         other_key: 0,
         without_copy: 0,
-        status: 0,
+        verdict: Exit::Done,
     };
     for path in args.paths {
         match open.read(&mut Cursor::new(path)) {
             Ok(()) => {}
-            Err(Ended::Unreadable(error)) => return complain(&error, UNREADABLE),
-            Err(Ended::ClosedPipe) => return ExitCode::from(open.status),
+            Err(Failure::Unread) => return ended(open.verdict),
+            Err(failure) => return Err(failure),
         }
     }
     open.conclude()
@@ -62,22 +53,22 @@ struct Open {
     json: bool,
     other_key: u64,
     without_copy: u64,
-    status: u8,
+    verdict: Exit,
 }
 
 impl Open {
-    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Ended> {
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
         let mut out = anstream::stdout().lock();
-        while let Some(next) = cursor.next_line().map_err(Ended::Unreadable)? {
+        while let Some(next) = cursor.next_line().map_err(unreadable)? {
             match next {
-                Ok(line) => self.show(&line, &mut out)?,
+                Ok(line) => self.show(&line, &mut out).map_err(Failure::output)?,
                 Err(error) => {
-                    self.status = TAMPERED;
-                    complain(&error, TAMPERED);
+                    self.verdict = Exit::Refused;
+                    tell(&error.to_string());
                 }
             }
         }
-        Ok(out.flush()?)
+        out.flush().map_err(Failure::output)
     }
 
     fn show(&mut self, line: &Line, out: &mut impl Write) -> io::Result<()> {
@@ -96,7 +87,7 @@ impl Open {
                 Ok(())
             }
             Sight::Damaged(reason) => {
-                self.status = TAMPERED;
+                self.verdict = Exit::Refused;
                 tell(&format!(
                     "line {}: {reason}; its box is not what was written: run `signet audit verify`",
                     line.seq
@@ -106,7 +97,7 @@ impl Open {
         }
     }
 
-    fn conclude(self) -> ExitCode {
+    fn conclude(self) -> Result<(), Failure> {
         if self.without_copy > 0 {
             tell(&format!(
                 "{} sealed lines have no copy for a person: refused, or written without an audit key",
@@ -118,9 +109,9 @@ impl Open {
                 "the key does not fit {} sealed lines; name the audit key of this agent's person",
                 self.other_key
             ));
-            return ExitCode::from(TAMPERED);
+            return ended(Exit::Refused);
         }
-        ExitCode::from(self.status)
+        ended(self.verdict)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use signet_audit::{printable, visible};
 
-use crate::cli::ask::text;
+use crate::cli::ask::{items, text};
 
 /// All tasks, one on a line.
 pub(super) fn list(tasks: &Value) -> String {
@@ -140,11 +140,6 @@ fn quoted(value: &Value, name: &str) -> String {
     let text = value.get(name).and_then(Value::as_str);
     text.map(|text| format!("\"{}\"", printable(text)))
         .unwrap_or_default()
-}
-
-fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    let items = value.get(name).and_then(Value::as_array);
-    items.map(Vec::as_slice).unwrap_or_default()
 }
 
 fn words<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {

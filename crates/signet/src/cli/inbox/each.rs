@@ -54,7 +54,7 @@ fn lock(home: &Home) -> Result<File, Failure> {
     let file = options.create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| {
         let what = format!("{}: {error}", path.display());
-        Failure::new(Exit::Refused, what, "see to the rights of the home")
+        Failure::file(&error, what, "see to the rights of the home")
     })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -71,7 +71,7 @@ fn stopped(follows: bool) -> Result<(), Failure> {
     match follows {
         true => Ok(()),
         false => Err(Failure::new(
-            Exit::Refused,
+            Exit::Waiting,
             "stopped before everything was handled",
             "the same command goes on from there",
         )),

@@ -95,8 +95,21 @@ fn refused(error: Error) -> Failure {
             &error,
             "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config",
         ),
-        _ => Failure::new(
+        Error::LoginRefused { .. } => Failure::new(
+            Exit::Refused,
+            &error,
+            "give --nkey or --creds of an administrator of the server",
+        ),
+        Error::LoginFile { .. } | Error::TlsFile { .. } => {
+            Failure::new(Exit::Usage, &error, "name the right file")
+        }
+        Error::Setting { .. } => Failure::new(
             Exit::Usage,
+            &error,
+            "correct --server, NATS_URL or the context: bare addresses, the login by --nkey or --creds",
+        ),
+        _ => Failure::new(
+            Exit::Refused,
             &error,
             "give --server, and --nkey or --creds of an administrator",
         ),

@@ -1,0 +1,241 @@
+//! People's decisions in the log: under whose root key they stand, and whether what was sent had them.
+//!
+//! What a log proves of a draft: that its message left as the draft says, after the person's approval of
+//! exactly this draft when the draft asks for one, and to the root key that it was approved for. For
+//! which tiers the person wanted to be asked stands only in the drafts that ask.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use signet_proto::entry::{ApprovalLine, Did, DraftLine, OutcomeLine};
+use signet_proto::envelope::{Message, Method};
+use signet_proto::ids::{AgentId, Digest, KeyId, MessageId};
+use signet_proto::json::{Limits, Map, Value, canonical, parse};
+use signet_proto::node::hash_of_draft;
+use signet_proto::policy::PING;
+use signet_proto::statement::{Decision, PauseStatement};
+
+use super::Authority;
+
+/// Drafts that have not left, and the person's last word.
+#[derive(Default)]
+pub(super) struct Decisions {
+    drafts: HashMap<MessageId, Waiting>,
+    order: VecDeque<MessageId>,
+    /// Whether drafts may wait of which no line is known: the log's first lines were not given, or there
+    /// were too many to be remembered.
+    is_partial: bool,
+    /// The ranks (control certificate, statement) of the last pause or resume.
+    obeyed: Option<(u64, u64)>,
+    /// The tiers of drafts that asked for approval.
+    asked: BTreeSet<u8>,
+    /// Messages of such tiers that left without, whose draft, if there was one, did not ask.
+    pub(super) unasked: u64,
+    /// Decisions that stand under the own root key.
+    pub(super) proven: u64,
+    /// Decisions whose root key, or whose draft, stands in a part that was not given.
+    pub(super) untied: u64,
+}
+
+struct Waiting {
+    peer: AgentId,
+    approve: Option<KeyId>,
+    /// What a person signs of it.
+    hash: Digest,
+    /// What its message has to say.
+    says: Option<Digest>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waits,
+    Approved,
+    Ended,
+}
+
+impl Decisions {
+    /// The log's first lines were not given.
+    pub(super) fn begin_within(&mut self) {
+        self.is_partial = true;
+    }
+
+    pub(super) fn take_draft(&mut self, line: &DraftLine) -> Result<(), &'static str> {
+        if line.approve.is_some() {
+            self.asked.extend(tier_of(&line.message));
+        }
+        let waiting = Waiting {
+            peer: line.peer.clone(),
+            approve: line.approve,
+            hash: hash_of_draft(&line.message),
+            says: content(line.message.clone()),
+            state: State::Waits,
+        };
+        if self.drafts.insert(line.message_id, waiting).is_some() {
+            return Err(
+                "a draft of this message-id waits already: the line is a copy, or one was put in",
+            );
+        }
+        self.order.push_back(line.message_id);
+        while self.order.len() > DRAFTS {
+            let oldest = self.order.pop_front();
+            let forgotten = oldest.and_then(|oldest| self.drafts.remove(&oldest));
+            self.is_partial |= forgotten.is_some();
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_outcome(&mut self, line: &OutcomeLine) {
+        if let Did::DraftExpired | Did::DraftRefused = line.what
+            && let Some(draft) = self.drafts.get_mut(&line.message_id)
+        {
+            draft.state = State::Ended;
+        }
+    }
+
+    pub(super) fn take_approval(
+        &mut self,
+        line: &ApprovalLine,
+        authority: &Authority,
+    ) -> Result<(), &'static str> {
+        self.take_control(authority.is_own_control(&line.approval.control))?;
+        let control = line.approval.control.serial;
+        if self.obeyed.is_some_and(|(serial, _)| control < serial) {
+            return Err(OUTRANKED);
+        }
+        let Some(draft) = self.drafts.get_mut(&line.message_id) else {
+            return match self.is_partial {
+                true => Ok(()),
+                false => Err("it decides about a draft of which no line stands before it"),
+            };
+        };
+        if draft.hash != line.approval.draft || draft.peer != line.peer {
+            return Err(
+                "it decides about another draft than the one that waits under this message-id",
+            );
+        }
+        if draft.approve.is_none() || draft.state != State::Waits {
+            return Err("it decides about a draft that does not wait for a decision");
+        }
+        draft.state = match line.approval.decision {
+            Decision::Approved => State::Approved,
+            Decision::Refused => State::Ended,
+        };
+        Ok(())
+    }
+
+    pub(super) fn take_pause(
+        &mut self,
+        statement: &PauseStatement,
+        authority: &Authority,
+    ) -> Result<(), &'static str> {
+        self.take_control(authority.is_own_control(&statement.control))?;
+        let rank = (statement.control.serial, statement.serial);
+        let is_newer = self.obeyed.is_none_or(|obeyed| obeyed < rank);
+        self.obeyed = self.obeyed.max(Some(rank));
+        match is_newer {
+            true => Ok(()),
+            false => Err("the person's word is not newer than the one that was obeyed before"),
+        }
+    }
+
+    /// Takes a message of the log's own, and tells what its draft says against it.
+    pub(super) fn take_sent(
+        &mut self,
+        message: &Message,
+        authority: &Authority,
+    ) -> Option<&'static str> {
+        let headers = &message.headers;
+        let Some(draft) = self.drafts.remove(&headers.message_id) else {
+            self.count_unasked(message);
+            return None;
+        };
+        match (draft.approve, draft.state) {
+            (_, State::Ended) => return Some("it was sent although its draft had ended"),
+            (Some(_), State::Waits) => {
+                return Some("it was sent without the approval that its draft asks for");
+            }
+            (Some(root), State::Approved) => {
+                let bound = authority.root_of(&headers.recipient_id);
+                if bound.is_some_and(|bound| bound != root) {
+                    return Some(
+                        "it was sent to a recipient under another root key than the one that it was approved for",
+                    );
+                }
+            }
+            (None, _) => self.count_unasked(message),
+        }
+        let sent = parse(message.canonical(), Limits::LINE).ok();
+        let says = sent.and_then(content);
+        (says != draft.says).then_some("it says something else than its draft")
+    }
+
+    fn count_unasked(&mut self, message: &Message) {
+        // What the daemon says by itself is not its person's to decide about.
+        let is_agents = match message.form.method() {
+            Some(Method::Request | Method::Notification | Method::Handoff) | None => true,
+            Some(_) => false,
+        };
+        let named = message.headers.capability.as_ref();
+        let is_ping = named.is_some_and(|name| name.as_str() == PING);
+        let is_bare =
+            message.summary.is_none() && message.body.is_none() && message.sealed.is_none();
+        let is_asked = self.asked.contains(&message.headers.data_tier);
+        if is_agents && !is_ping && !is_bare && is_asked {
+            self.unasked += 1;
+        }
+    }
+
+    fn take_control(&mut self, is_own: Option<bool>) -> Result<(), &'static str> {
+        match is_own {
+            Some(true) => self.proven += 1,
+            Some(false) => {
+                return Err(
+                    "its control certificate does not stand under the root key of this agent's person",
+                );
+            }
+            None => self.untied += 1,
+        }
+        Ok(())
+    }
+}
+
+/// What signing does not change of a draft, hashed. What is sealed is sealed anew when it leaves, and its
+/// session and the layers of that day say which version and layers it names.
+fn content(mut message: Value) -> Option<Digest> {
+    let envelope = envelope(&mut message)?;
+    envelope.remove("sealed");
+    envelope.remove("signature");
+    let headers = envelope.get_mut("headers")?.as_object_mut()?;
+    SIGNED_LATER
+        .iter()
+        .for_each(|name| drop(headers.remove(*name)));
+    Some(Digest::of(&[&canonical(&message)]))
+}
+
+fn tier_of(message: &Value) -> Option<u8> {
+    let mut places = PLACES.iter();
+    let tier = places.find_map(|place| message.pointer(&format!("{place}/headers/data-tier")));
+    tier?.as_u64()?.try_into().ok()
+}
+
+fn envelope(message: &mut Value) -> Option<&mut Map<String, Value>> {
+    let mut places = PLACES.iter();
+    let place = places.find(|place| message.pointer(&format!("{place}/headers")).is_some())?;
+    message.pointer_mut(place)?.as_object_mut()
+}
+
+const OUTRANKED: &str =
+    "its control certificate is older than that of a word of the person obeyed before";
+const PLACES: [&str; 3] = ["/params", "/result", "/error/data"];
+const SIGNED_LATER: [&str; 8] = [
+    "timestamp",
+    "expires-at",
+    "key-id",
+    "session",
+    "sequence",
+    "audit-head",
+    "trust-layer-version",
+    "skill-layers-loaded",
+];
+/// So many drafts are remembered at most: far more than ever wait at one time.
+const DRAFTS: usize = 65_536;

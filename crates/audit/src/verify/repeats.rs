@@ -1,0 +1,180 @@
+//! Messages that stand in a log twice: the same number in one session and direction, the same message-id,
+//! or a message of the log's own that names an older line than its own message before it.
+//!
+//! An honest log says of each message once that it was sent or accepted. A line copied to another place,
+//! with the chain made anew behind it, is still signed; only what it repeats shows it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use signet_proto::entry::{Direction, Ruling, Verdict};
+use signet_proto::envelope::Message;
+use signet_proto::ids::{MessageId, SessionId};
+
+/// What was sent and accepted so far.
+#[derive(Default)]
+pub(super) struct Repeats {
+    sent: Sessions,
+    accepted: Sessions,
+    order: VecDeque<(bool, MessageId)>,
+    known: HashSet<(bool, MessageId)>,
+    /// The newest line that a message of the log's own named as its head.
+    head: u64,
+}
+
+impl Repeats {
+    /// Takes a message, and tells of what it is a repetition. `head` is the number of the line that it
+    /// names as the head of this log, when it is one of the log's own.
+    pub(super) fn follow(
+        &mut self,
+        verdict: &Verdict,
+        message: &Message,
+        head: Option<u64>,
+    ) -> Option<&'static str> {
+        let is_own = verdict.direction == Direction::Out;
+        if let Ruling::Rejected(_) = verdict.ruling {
+            return None;
+        }
+        let headers = &message.headers;
+        let sessions = if is_own {
+            &mut self.sent
+        } else {
+            &mut self.accepted
+        };
+        let place = headers.session.zip(headers.sequence);
+        let is_number_new = place.is_none_or(|(session, number)| sessions.take(session, number));
+        let is_id_new = self.remember((is_own, headers.message_id));
+        let is_head_newer = head.is_none_or(|head| self.head <= head);
+        self.head = self.head.max(head.unwrap_or_default());
+        Some(match (is_own, is_number_new, is_id_new, is_head_newer) {
+            (_, true, true, true) => return None,
+            (true, false, ..) => {
+                "its number was sent in this session before: the line is a copy, or one was put in"
+            }
+            (true, _, false, _) => {
+                "its message-id was sent before: the line is a copy, or one was put in"
+            }
+            (true, ..) => {
+                "it names an older line as head than a message of this log before it: it was moved or copied"
+            }
+            (false, false, ..) => {
+                "its number was accepted in this session before: the line is a copy, or one was put in"
+            }
+            (false, ..) => {
+                "its message-id was accepted before: the line is a copy, or one was put in"
+            }
+        })
+    }
+
+    /// Whether the name is new among the newest.
+    fn remember(&mut self, name: (bool, MessageId)) -> bool {
+        if !self.known.insert(name) {
+            return false;
+        }
+        self.order.push_back(name);
+        if self.order.len() > IDS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// The numbers of one direction.
+#[derive(Default)]
+struct Sessions {
+    numbers: HashMap<SessionId, (u64, Numbers)>,
+    clock: u64,
+}
+
+impl Sessions {
+    /// Whether the number is new in the session.
+    fn take(&mut self, session: SessionId, number: u64) -> bool {
+        self.clock += 1;
+        if self.numbers.len() >= SESSIONS && !self.numbers.contains_key(&session) {
+            self.forget_half();
+        }
+        let (used, numbers) = self.numbers.entry(session).or_default();
+        *used = self.clock;
+        numbers.take(number)
+    }
+
+    /// The half that was not used for the longest time.
+    fn forget_half(&mut self) {
+        let mut used: Vec<u64> = self.numbers.values().map(|(used, _)| *used).collect();
+        let middle = used.len() / 2;
+        let (_, median, _) = used.select_nth_unstable(middle);
+        let median = *median;
+        self.numbers.retain(|_, (used, _)| *used >= median);
+    }
+}
+
+/// Numbers as ranges from and to, ascending: an honest session has few.
+#[derive(Default)]
+struct Numbers(VecDeque<(u64, u64)>);
+
+impl Numbers {
+    /// Whether the number is new.
+    fn take(&mut self, number: u64) -> bool {
+        let ranges = &mut self.0;
+        let next = ranges.partition_point(|(from, _)| *from <= number);
+        let before = next.checked_sub(1).and_then(|at| ranges.get_mut(at));
+        if let Some((_, to)) = before {
+            if number <= *to {
+                return false;
+            }
+            if *to + 1 == number {
+                *to = number;
+                return true;
+            }
+        }
+        ranges.insert(next, (number, number));
+        if ranges.len() > RANGES {
+            // Forgotten numbers are not told of; remembered wrongly they would be.
+            ranges.pop_front();
+        }
+        true
+    }
+}
+
+/// So many sessions of each direction are remembered: a forger's invention costs no memory.
+const SESSIONS: usize = 16_384;
+/// Of each session.
+const RANGES: usize = 512;
+/// So many message-ids: what has no number in a session is found by them.
+const IDS: usize = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signet_proto::ids::Digest;
+
+    #[test]
+    fn each_number_is_new_once_in_whatever_order() {
+        let mut numbers = Numbers::default();
+        for number in [5, 3, 4, 9, 1, 2, 6, 8, 7] {
+            assert!(numbers.take(number), "{number}");
+        }
+        for number in 1..=9 {
+            assert!(!numbers.take(number), "{number}");
+        }
+        assert!(numbers.take(10));
+    }
+
+    #[test]
+    fn sessions_and_gaps_without_end_cost_no_memory_without_end() {
+        let mut sessions = Sessions::default();
+        for number in 0..3 * SESSIONS as u64 {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            assert!(sessions.take(SessionId(Digest(id)), 1));
+        }
+        assert!(sessions.numbers.len() <= SESSIONS);
+        let mut numbers = Numbers::default();
+        for number in 0..10 * RANGES as u64 {
+            assert!(numbers.take(2 * number));
+        }
+        assert_eq!(numbers.0.len(), RANGES);
+        assert!(!numbers.take(20 * RANGES as u64 - 2));
+    }
+}

@@ -1,0 +1,137 @@
+//! What one peer may write into our log, in bytes of lines: so that nobody who was let in can fill our disk.
+//!
+//! | what | over it |
+//! |---|---|
+//! | its mail that is refused | headers and hash are kept; over a second budget it is counted, and not judged |
+//! | its receipts | counted, not judged: a later one says it all again |
+//! | decrees | counted, not judged: they are told again daily |
+//! | flights, ours to it among them | counted, not judged: they come again |
+//! | our receipts to it | the next one waits |
+//!
+//! Accepted mail is bounded by the calls a minute that the peer was granted.
+
+use crate::entry::{Direction, Entry, Ruling};
+use crate::envelope::{Message, Method};
+use crate::time::Timestamp;
+
+use super::budget::{MIB, Meter, weight};
+
+/// The budgets of one peer. Not lasting: a restart makes them whole.
+#[derive(Clone, Debug)]
+pub(super) struct Bytes {
+    refused: Meter,
+    withheld: Meter,
+    receipts: Meter,
+    decrees: Meter,
+    flights: Meter,
+    /// Our receipts to it.
+    told: Meter,
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self {
+            refused: Meter::new(4 * MIB, 16 * MIB),
+            withheld: Meter::new(8 * MIB, 64 * MIB),
+            receipts: Meter::new(4 * MIB, 64 * MIB),
+            decrees: Meter::new(MIB, 8 * MIB),
+            flights: Meter::new(8 * MIB, 64 * MIB),
+            told: Meter::new(4 * MIB, 64 * MIB),
+        }
+    }
+}
+
+/// What a message of a peer's is to its budgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paid {
+    /// As strangers' input is: anybody can send a copy of it.
+    AsStrangers,
+    /// By the calls a minute that the peer was granted.
+    Mail,
+    Refused,
+    /// As refused, with its headers alone.
+    Withheld,
+    Receipt,
+    Decree,
+    Flight,
+}
+
+impl Bytes {
+    /// By what a message is paid that would be judged so; `None` when there is no room for its line.
+    pub(super) fn admit(
+        &mut self,
+        now: Timestamp,
+        message: &Message,
+        is_refused: bool,
+    ) -> Option<Paid> {
+        if is_refused {
+            let (whole, headers) = (self.refused.has_room(now), self.withheld.has_room(now));
+            return match (whole, headers) {
+                (true, _) => Some(Paid::Refused),
+                (false, true) => Some(Paid::Withheld),
+                (false, false) => None,
+            };
+        }
+        let (paid, meter) = match message.form.method() {
+            Some(Method::Receipt) => (Paid::Receipt, &mut self.receipts),
+            Some(Method::Revoke | Method::Pause | Method::Resume) => {
+                (Paid::Decree, &mut self.decrees)
+            }
+            Some(method) if method.is_handshake() => (Paid::Flight, &mut self.flights),
+            _ => return Some(Paid::Mail),
+        };
+        meter.has_room(now).then_some(paid)
+    }
+
+    /// Pays the lines that a message caused. Those that our own mail has when it leaves in a new session are
+    /// not the peer's, and our flights and receipts are paid where they are made.
+    pub(super) fn pay(&mut self, paid: Paid, lines: &[Entry]) {
+        let meter = match paid {
+            Paid::AsStrangers => return,
+            // What is taken is receipted.
+            Paid::Mail => return self.told.give_back(RECEIPT),
+            Paid::Refused => return self.refused.spend(weight(lines)),
+            Paid::Withheld => return self.withheld.spend(weight(lines)),
+            Paid::Receipt => &mut self.receipts,
+            Paid::Decree => &mut self.decrees,
+            Paid::Flight => &mut self.flights,
+        };
+        let theirs = |line: &&Entry| match line {
+            Entry::Message(verdict) => verdict.direction == Direction::In,
+            Entry::Trust(..) | Entry::Revoked(_) | Entry::Pause(_) => true,
+            _ => false,
+        };
+        meter.spend(weight(lines.iter().filter(theirs)));
+    }
+
+    /// Notes a message of ours that goes out to the peer.
+    pub(super) fn note_sent(&mut self, line: &Entry) {
+        let Entry::Message(verdict) = line else {
+            return;
+        };
+        let method = verdict
+            .message()
+            .filter(|_| verdict.ruling == Ruling::Sent)
+            .and_then(|message| message.form.method());
+        match method {
+            Some(Method::Receipt) => self.told.spend(weight([line])),
+            Some(method) if method.is_handshake() => self.flights.spend(weight([line])),
+            Some(Method::Revoke | Method::Pause | Method::Resume) => {}
+            // It will be receipted.
+            _ => self.receipts.give_back(RECEIPT),
+        }
+    }
+
+    /// Whether a receipt of ours may go out at `now`.
+    pub(super) fn may_tell(&mut self, now: Timestamp) -> bool {
+        self.told.has_room(now)
+    }
+
+    /// From when on a receipt of ours may go out, if not at once.
+    pub(super) fn tells_at(&self) -> Option<Timestamp> {
+        self.told.room_at()
+    }
+}
+
+/// What each message adds to the room for the receipts of it.
+const RECEIPT: u64 = 2 * 1024;

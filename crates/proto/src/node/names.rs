@@ -1,0 +1,236 @@
+//! The message-ids that one peer has used: many, kept small, and shared with a snapshot of the state
+//! instead of copied.
+//!
+//! ```text
+//! name ──▶ until ──▶ block ──▶ hash          a block belongs to the node and to every snapshot that
+//!                    [ (until, name, hash) … ]     has it; whoever changes it copies it first
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ids::{Digest, MessageId};
+use crate::time::Timestamp;
+
+/// How many message-ids of one peer are remembered; beyond that the one that would be forgotten first
+/// is, and the sequence window alone keeps its copy out.
+const NAMES: usize = 200_000;
+/// How long a message-id is remembered after the message expired.
+const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How many stand in one block.
+const BLOCK: usize = 512;
+
+/// A message-id that was used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name {
+    /// How long it is remembered.
+    pub(super) until: Timestamp,
+    pub(super) name: MessageId,
+    /// The hash of the message.
+    pub(super) hash: Digest,
+}
+
+type Block = VecDeque<Name>;
+
+/// What a snapshot has of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared(VecDeque<Arc<Block>>);
+
+/// The message-ids that a peer has used.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    until: HashMap<MessageId, Timestamp>,
+    /// Soonest forgotten first, in each block and from block to block. None is empty.
+    blocks: VecDeque<Arc<Block>>,
+}
+
+impl Names {
+    /// The hash of the message that was first seen under a name.
+    pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
+        let key = (*self.until.get(&name)?, name);
+        let block = self.blocks.get(self.block_of(key))?;
+        let at = block.binary_search_by_key(&key, Name::key).ok()?;
+        block.get(at).map(|name| name.hash)
+    }
+
+    /// Remembers a name, and forgets those whose time is over, and the first over the limit.
+    pub(super) fn insert(
+        &mut self,
+        name: MessageId,
+        hash: Digest,
+        expires: Timestamp,
+        now: Timestamp,
+    ) {
+        self.put_back(Name {
+            until: expires.saturating_add(NAME_LIFE),
+            name,
+            hash,
+        });
+        let is_over = |names: &Self| {
+            let first = names.blocks.front().and_then(|block| block.front());
+            names.until.len() > NAMES || first.is_some_and(|first| first.until < now)
+        };
+        while is_over(self) {
+            self.forget_first();
+        }
+    }
+
+    /// Puts back a name as it was remembered. One that is known keeps its time.
+    pub(super) fn put_back(&mut self, mut name: Name) {
+        name.until = *self.until.entry(name.name).or_insert(name.until);
+        let key = name.key();
+        let index = self.block_of(key);
+        let is_behind = |block: &Arc<Block>| block.back().is_none_or(|last| last.key() < key);
+        let is_last = index + 1 >= self.blocks.len();
+        let Some(block) = self.blocks.get_mut(index) else {
+            return self.blocks.push_back(Arc::new(Block::from([name])));
+        };
+        if block.len() >= BLOCK && is_last && is_behind(block) {
+            return self.blocks.push_back(Arc::new(Block::from([name])));
+        }
+        let block = Arc::make_mut(block);
+        match block.binary_search_by_key(&key, Name::key) {
+            Ok(at) => block
+                .get_mut(at)
+                .into_iter()
+                .for_each(|known| *known = name),
+            Err(at) => block.insert(at, name),
+        }
+        if block.len() > BLOCK {
+            let rest = block.split_off(BLOCK / 2);
+            block.shrink_to_fit();
+            self.blocks.insert(index + 1, Arc::new(rest));
+        }
+    }
+
+    /// All of them, for a snapshot: nothing is copied.
+    pub(super) fn share(&self) -> Shared {
+        Shared(self.blocks.clone())
+    }
+
+    fn forget_first(&mut self) {
+        let Some(block) = self.blocks.front_mut().map(Arc::make_mut) else {
+            return;
+        };
+        if let Some(first) = block.pop_front() {
+            self.until.remove(&first.name);
+        }
+        if block.is_empty() {
+            self.blocks.pop_front();
+        }
+    }
+
+    /// The block that the key stands in, or belongs in; 0 when there is none.
+    fn block_of(&self, key: (Timestamp, MessageId)) -> usize {
+        let begins_before =
+            |block: &Arc<Block>| block.front().is_some_and(|first| first.key() <= key);
+        let behind = self.blocks.partition_point(begins_before);
+        behind.saturating_sub(1)
+    }
+}
+
+impl Name {
+    fn key(&self) -> (Timestamp, MessageId) {
+        (self.until, self.name)
+    }
+}
+
+impl Shared {
+    /// All of them, by name.
+    pub(super) fn by_name(&self) -> impl Iterator<Item = Name> {
+        let blocks = self.0.iter().flat_map(|block| block.iter());
+        let mut names: Vec<&Name> = blocks.collect();
+        names.sort_unstable_by_key(|name| name.name);
+        names.into_iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn id(n: u64) -> MessageId {
+        MessageId::from_parts(n, [7; 10])
+    }
+
+    fn at(n: u64) -> Timestamp {
+        Timestamp::from_millis(i64::try_from(n).unwrap())
+    }
+
+    fn hash(n: u64) -> Digest {
+        Digest::of(&[&n.to_be_bytes()])
+    }
+
+    /// Numbers that come in no order, and each once.
+    fn mixed(n: u64) -> u64 {
+        n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+    }
+
+    fn all(names: &Names) -> Vec<(MessageId, Timestamp, Digest)> {
+        let names = names.share();
+        let names = names.by_name();
+        names
+            .map(|name| (name.name, name.until, name.hash))
+            .collect()
+    }
+
+    #[test]
+    fn in_whatever_order_names_come_each_is_found_and_the_soonest_goes_first() {
+        for order in [|n| n, mixed, |n| 1_000_000 - n] {
+            let (mut names, mut model) = (Names::default(), BTreeMap::new());
+            for n in 0..20_000 {
+                let expires = at(order(n));
+                names.insert(id(n), hash(n), expires, at(0));
+                model.insert(id(n), (expires.saturating_add(NAME_LIFE), hash(n)));
+            }
+            let expected = model
+                .iter()
+                .map(|(name, (until, hash))| (*name, *until, *hash));
+            assert_eq!(all(&names), expected.collect::<Vec<_>>());
+            for n in 0..20_000 {
+                assert_eq!(names.hash_of(id(n)), Some(hash(n)));
+            }
+            assert_eq!(names.hash_of(id(20_000)), None);
+            let blocks = names.blocks.len();
+            assert!(blocks <= 20_000 / (BLOCK / 2) + 1, "{blocks} blocks");
+            let middle = at(0).saturating_add(NAME_LIFE + Duration::from_millis(500_000));
+            names.insert(id(30_000), hash(1), middle, middle);
+            for (name, (until, hash)) in model {
+                let kept = (until >= middle).then_some(hash);
+                assert_eq!(names.hash_of(name), kept);
+            }
+        }
+    }
+
+    #[test]
+    fn a_snapshot_stays_as_it_was() {
+        let mut names = Names::default();
+        for n in 0..5_000 {
+            names.insert(id(n), hash(n), at(mixed(n)), at(0));
+        }
+        let (before, shared) = (all(&names), names.share());
+        for n in 5_000..9_000 {
+            names.insert(id(n), hash(n), at(mixed(n)), at(0));
+        }
+        let later = at(0).saturating_add(NAME_LIFE + Duration::from_millis(3_000_000));
+        names.insert(id(9_000), hash(1), later, later);
+        let shared = shared.by_name();
+        let shared: Vec<_> = shared
+            .map(|name| (name.name, name.until, name.hash))
+            .collect();
+        assert_eq!(shared, before);
+    }
+
+    #[test]
+    fn two_hundred_thousand_are_kept_and_the_next_puts_out_the_first() {
+        let mut names = Names::default();
+        for n in 0..NAMES as u64 + 10 {
+            names.insert(id(n), hash(n), at(n), at(0));
+        }
+        assert_eq!((names.until.len(), names.hash_of(id(9))), (NAMES, None));
+        assert_eq!(names.hash_of(id(10)), Some(hash(10)));
+    }
+}

@@ -1,0 +1,200 @@
+//! Who has a place at the control socket, and who leaves when all are taken.
+//!
+//! Every client that may talk to the daemon gets a place at once: whoever keeps all of them busy, or holds
+//! them without a word, must not keep the person from `signet pause`. When the places are taken, one is
+//! freed. A client that waits for nothing goes first; among those alike the one whose process holds the most
+//! places; then the one that has been as it is the longest. So a process that fills the table throws out
+//! itself, and a person's one short call is the last to go.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+/// The places of a server.
+#[derive(Debug)]
+pub(super) struct Places {
+    taken: Mutex<Vec<Arc<Place>>>,
+    most: usize,
+}
+
+/// One client's place.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The process that connected; those that the system does not name count as one.
+    process: Option<i32>,
+    state: Mutex<State>,
+    leave: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many of its lines wait for their answers.
+    waits: usize,
+    /// Whether it is told what happens, as `inbox.follow` asks.
+    listens: Option<mpsc::WeakSender<String>>,
+    /// Since when it waits, or has nothing to wait for.
+    since: Instant,
+}
+
+impl Places {
+    pub(super) const fn new(most: usize) -> Self {
+        Self {
+            taken: Mutex::new(Vec::new()),
+            most,
+        }
+    }
+
+    /// A place for a client of `process`; whether somebody has to leave for it.
+    pub(super) fn take(&self, process: Option<i32>) -> (Arc<Place>, bool) {
+        let place = Arc::new(Place {
+            process,
+            state: Mutex::new(State {
+                waits: 0,
+                listens: None,
+                since: Instant::now(),
+            }),
+            leave: Notify::new(),
+        });
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaves = (taken.len() >= self.most)
+            .then(|| first_to_leave(&taken, process))
+            .flatten()
+            .map(|index| taken.swap_remove(index));
+        if let Some(place) = &leaves {
+            place.leave.notify_one();
+        }
+        taken.push(Arc::clone(&place));
+        (place, leaves.is_some())
+    }
+
+    /// The client has gone.
+    pub(super) fn free(&self, place: &Arc<Place>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|other| !Arc::ptr_eq(other, place));
+    }
+}
+
+/// Which of the places is freed for a client of `process`.
+fn first_to_leave(taken: &[Arc<Place>], process: Option<i32>) -> Option<usize> {
+    let mut held = HashMap::from([(process, 1_usize)]);
+    for place in taken {
+        *held.entry(place.process).or_default() += 1;
+    }
+    let now = Instant::now();
+    let rank = |place: &Place| {
+        let (is_idle, since) = place.standing();
+        let share = held.get(&place.process).copied();
+        (is_idle, share, now.saturating_duration_since(since))
+    };
+    let ranked = taken.iter().enumerate();
+    ranked
+        .max_by_key(|(_, place)| rank(place))
+        .map(|(index, _)| index)
+}
+
+impl Place {
+    /// What tells the client more is `queue`; others than the connection hold it while it listens.
+    pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
+        self.with(|state| state.listens = Some(queue));
+    }
+
+    /// So many of the client's lines wait for their answers.
+    pub(super) fn waits_for(&self, lines: usize) {
+        self.with(|state| {
+            if (state.waits == 0) != (lines == 0) {
+                state.since = Instant::now();
+            }
+            state.waits = lines;
+        });
+    }
+
+    /// Resolves when the place is needed for somebody else.
+    pub(super) async fn is_needed(&self) {
+        self.leave.notified().await;
+    }
+
+    /// Whether it waits for nothing, and since when it is so.
+    fn standing(&self) -> (bool, Instant) {
+        self.with(|state| {
+            // The connection itself holds one.
+            let holders = state.listens.as_ref().map(mpsc::WeakSender::strong_count);
+            let listens = holders.is_some_and(|holders| holders > 1);
+            (state.waits == 0 && !listens, state.since)
+        })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a client that has been there for `seconds` stands.
+    fn place(places: &Places, process: i32, waits: usize, seconds: u64) -> Arc<Place> {
+        let (place, _) = places.take(Some(process));
+        place.with(|state| {
+            state.waits = waits;
+            state.since -= std::time::Duration::from_secs(seconds);
+        });
+        place
+    }
+
+    fn leaves(place: &Place) -> bool {
+        let mut told = std::pin::pin!(place.leave.notified());
+        told.as_mut().enable()
+    }
+
+    #[test]
+    fn while_there_is_room_nobody_leaves() {
+        let places = Places::new(2);
+        let first = place(&places, 1, 0, 100);
+        assert!(!places.take(Some(2)).1);
+        assert!(!leaves(&first));
+        places.free(&first);
+        assert!(!places.take(Some(3)).1, "what was freed is free");
+    }
+
+    #[test]
+    fn who_waits_for_nothing_leaves_before_who_waits() {
+        let places = Places::new(3);
+        let all = [
+            place(&places, 1, 1, 900),
+            place(&places, 2, 0, 5),
+            place(&places, 3, 0, 50),
+        ];
+        assert!(places.take(Some(4)).1);
+        assert_eq!(
+            all.each_ref().map(|place| leaves(place)),
+            [false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_process_that_takes_every_place_throws_out_itself() {
+        let places = Places::new(4);
+        let person = place(&places, 1, 1, 900);
+        let hostile: Vec<_> = (0..3).map(|at| place(&places, 2, 1, at)).collect();
+        for _ in 0..3 {
+            places.take(Some(2)).0.waits_for(1);
+        }
+        assert!(!leaves(&person));
+        assert!(hostile.iter().all(|place| leaves(place)));
+    }
+
+    #[test]
+    fn who_listens_is_not_idle() {
+        let places = Places::new(2);
+        let (queue, _told) = mpsc::channel(1);
+        let listener = place(&places, 1, 0, 900);
+        listener.tells_by(queue.downgrade());
+        let _held_by_the_daemon = queue.clone();
+        let idle = place(&places, 2, 0, 1);
+        assert!(places.take(Some(3)).1);
+        assert!(leaves(&idle) && !leaves(&listener));
+    }
+}

@@ -1,0 +1,207 @@
+//! The documents say what signet does: their transcripts are run and compared, their commands exist, their
+//! defaults are those of the code.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod defaults;
+#[path = "../house/mod.rs"]
+mod house;
+mod masks;
+mod shell;
+mod transcript;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use house::server::Server;
+use shell::Shell;
+use transcript::{Run, Step, steps};
+
+const README: &str = "README.md";
+const OPERATIONS: &str = "docs/operations.md";
+const AUDIT: &str = "audit/README.md";
+
+/// The text of a document of the repository.
+fn text(page: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(page)).unwrap()
+}
+
+fn perform(page: &str) -> usize {
+    let server = Server::with_jetstream();
+    let place = tempfile::tempdir().unwrap();
+    let mut run = Run::new(Shell::new(place.path(), &server.url()));
+    let page = text(page);
+    let steps = steps(&page);
+    for step in &steps {
+        run.perform(step);
+    }
+    let is_transcript = |step: &&Step<'_>| matches!(step, Step::Transcript(_));
+    steps.iter().filter(is_transcript).count()
+}
+
+#[test]
+fn every_transcript_of_the_readme_is_what_happens() {
+    assert!(perform(README) >= 7);
+}
+
+#[test]
+fn every_transcript_of_the_operations_is_what_happens() {
+    assert!(perform(OPERATIONS) >= 2);
+}
+
+/// The lines of the demonstration that the README shows are those that it prints.
+#[test]
+fn the_demonstration_of_the_readme_is_the_one_that_runs() {
+    let place = tempfile::tempdir().unwrap();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_signet"));
+    demo.arg("demo")
+        .current_dir(place.path())
+        .env("NO_COLOR", "1");
+    let output = demo.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let readme = text(README);
+    let shown = readme.split_once("<!-- demo -->").unwrap().1;
+    let shown = shown.split_once("<!-- /demo -->").unwrap().0;
+    let happened = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("  ok "));
+        lines.map(str::to_owned).collect()
+    };
+    let (shown_steps, steps) = (happened(shown), happened(&printed));
+    assert_eq!(shown_steps.len(), steps.len(), "{steps:#?}");
+    for (shown, step) in shown_steps.iter().zip(&steps) {
+        // Twelve words stand at the end of one of them.
+        assert!(
+            masks::Names::default().agree(shown, step),
+            "{shown}\n{step}"
+        );
+    }
+    let rejected = r#"cat audit/*/inter-agent-*.jsonl | jq -r 'select(.verdict == "rejected") | [.ts, .peer, .reason] | @tsv'"#;
+    assert!(shown.contains(rejected), "the recipe of the README");
+    let done = Command::new("sh")
+        .args(["-c", rejected])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    let refused = |text: &str| -> BTreeSet<String> {
+        let rows = text.lines().filter(|line| line.matches('\t').count() == 2);
+        rows.map(|row| row.split_once('\t').unwrap().1.to_owned())
+            .collect()
+    };
+    // Which of them were sent twice differs from run to run.
+    assert_eq!(
+        refused(shown),
+        refused(&String::from_utf8(done.stdout).unwrap())
+    );
+}
+
+/// `--help` of a command, by its words.
+fn help(words: &[&str], known: &mut BTreeMap<String, String>) -> String {
+    let name = words.join(" ");
+    let print = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_signet"));
+        let command = command
+            .args(words)
+            .arg("--help")
+            .env_clear()
+            .stdin(Stdio::null());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    known.entry(name).or_insert_with(print).clone()
+}
+
+/// Every command line `signet …` in blocks and in backticks.
+fn commands(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            let line = line.trim_start_matches("$ ").trim();
+            found.extend(line.starts_with("signet ").then(|| line.to_owned()));
+        }
+    }
+    let mut prose = String::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        fenced ^= line.starts_with("```");
+        if !fenced && !line.starts_with("```") {
+            prose.push_str(line);
+            prose.push(' ');
+        }
+    }
+    let inline = prose.split('`').skip(1).step_by(2);
+    found.extend(
+        inline
+            .filter(|text| text.starts_with("signet "))
+            .map(str::to_owned),
+    );
+    found
+}
+
+/// `[--send|--receive]` names two options.
+fn alternatives(token: &str) -> Vec<&str> {
+    match token.contains("--") {
+        true => token.split('|').collect(),
+        false => vec![token],
+    }
+}
+
+#[test]
+fn every_command_and_option_in_the_documents_exists() {
+    let mut known = BTreeMap::new();
+    let mut seen = 0;
+    for page in [README, OPERATIONS, AUDIT] {
+        for command in commands(&text(page)) {
+            let own = command.split([';', '#', '>']).next().unwrap();
+            let own = own
+                .split(" | ")
+                .next()
+                .unwrap()
+                .split(" -- ")
+                .next()
+                .unwrap();
+            let mut words: Vec<&str> = Vec::new();
+            let mut options = Vec::new();
+            for token in own.split_whitespace().skip(1).flat_map(alternatives) {
+                let token = token.trim_matches(['[', ']', '(', ')', ',', '.', '"']);
+                if let Some(option) = token.strip_prefix("--") {
+                    options.push(option.split('=').next().unwrap());
+                    continue;
+                }
+                let listed = help(&words, &mut known);
+                let names = listed
+                    .lines()
+                    .skip_while(|line| *line != "Commands:")
+                    .skip(1);
+                let mut names = names.take_while(|line| !line.is_empty());
+                let prefix = format!("  {token}");
+                if names.any(|line| line == prefix || line.starts_with(&format!("{prefix} "))) {
+                    words.push(token);
+                }
+            }
+            assert!(
+                !words.is_empty() || options.contains(&"help"),
+                "no such command: {command}"
+            );
+            let text = help(&words, &mut known);
+            for option in options.iter().filter(|option| !option.is_empty()) {
+                let option = format!("--{option}");
+                let has = text
+                    .split_whitespace()
+                    .any(|word| word.trim_matches([',', '[', ']', '.']) == option);
+                assert!(has, "signet {} has no {option}: {command}", words.join(" "));
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
