@@ -19,6 +19,7 @@ mod disk;
 mod error;
 mod escape;
 mod file;
+mod filter;
 mod keys;
 mod log;
 mod mend;
@@ -42,6 +43,7 @@ pub use checkpoint::CHECKPOINT_LINES;
 pub use disk::{Faults, Operation};
 pub use error::LogError;
 pub use escape::{printable, visible};
+pub use filter::{Filter, UnknownVerdict, VerdictName};
 pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use open::Sight;
@@ -49,7 +51,7 @@ pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use reserved::{Carrier, Reserved};
-pub use show::{Filter, UnknownVerdict, VerdictName, describe};
+pub use show::{body, describe};
 pub use verify::{
     Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,
 };

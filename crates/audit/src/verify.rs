@@ -114,7 +114,7 @@ pub fn verify_with(paths: &[PathBuf], settings: Settings, progress: &mut Progres
     let mut whole = HashSet::new();
     for path in paths {
         if is_bundle(path) {
-            match verify_bundle(path) {
+            match verify_bundle(path, settings.findings) {
                 Ok(bundle) => report.bundles.push(bundle),
                 Err(error) => report.unreadable.push(error),
             }

@@ -410,6 +410,24 @@ fn the_first_line_says_in_one_sentence_what_is_proven_and_what_is_not() {
 }
 
 #[test]
+fn a_log_that_ends_with_a_closed_month_says_that_the_next_may_be_missing() {
+    let dir = log();
+    let mut later = open(dir.path(), march());
+    later.append(march(), &gap("march")).unwrap();
+    later.commit().unwrap();
+    drop(later);
+    assert_eq!(prove(dir.path()).notes, Vec::<String>::new());
+    fs::remove_file(dir.path().join(MARCH)).unwrap();
+    let report = prove(dir.path());
+    assert_eq!(report.faults, []);
+    let note = &report.notes[0];
+    assert!(
+        note.contains("the next month's file is not there"),
+        "{note}"
+    );
+}
+
+#[test]
 fn the_findings_that_are_told_are_those_that_were_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(FEBRUARY), "garbage\n".repeat(30)).unwrap();

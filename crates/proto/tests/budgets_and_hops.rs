@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use household::Agent;
 use household::allowed::{capability, content, met, offering, try_send, with_bob};
+use household::forger::hear;
+use household::liar::Liar;
 use household::net::{Net, message_of};
 use signet_proto::entry::{AttemptLine, Entry};
 use signet_proto::headers::MessageType;
@@ -353,4 +355,114 @@ fn hops_are_counted_after_a_restart_too() {
         said(2, Some(MessageId::from_parts(1, [1; 10]))),
     );
     assert_eq!(unknown.unwrap_err().name(), "not-remembered");
+}
+
+/// The third of the three, whom the others' conversation does not concern.
+const CAROL: usize = 2;
+
+fn in_conversation(name: &str) -> Content {
+    Content {
+        conversation_id: name.parse().ok(),
+        ..content(1, None)
+    }
+}
+
+fn hops_of(net: &Net, name: MessageId) -> u8 {
+    let sent = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
+    let mut sent = sent.filter(|message| message.headers.message_id == name);
+    sent.next().unwrap().headers.hops
+}
+
+/// What Carol makes Alice hear in that conversation, with eight hops.
+fn poisons(net: &mut Net, conversation: &str, chain: Option<MessageId>) {
+    let mut liar = Liar::new(net, CAROL, 0);
+    liar.skip(net.now as u64 + net.agents[0].log.len() as u64);
+    let bytes = liar.call(net, |draft, _| {
+        draft.conversation_id = conversation.parse().ok();
+        draft.hops = 8;
+        draft.in_reply_to = chain;
+    });
+    let (reason, _) = hear(net, 0, &bytes);
+    assert_eq!(reason, None, "what Carol says is taken");
+}
+
+#[test]
+fn a_third_agents_hops_do_not_count_in_a_conversation_that_is_not_its_own() {
+    let mut net = three();
+    try_send(&mut net, CAROL, 0, content(1, None)).unwrap();
+    // Alice began to talk with Bob; and Bob with Alice.
+    try_send(&mut net, 0, 1, in_conversation("ours")).unwrap();
+    try_send(&mut net, 1, 0, in_conversation("theirs")).unwrap();
+    net.run_for(3_000);
+    for _ in 0..20 {
+        for conversation in ["ours", "theirs"] {
+            poisons(&mut net, conversation, None);
+            poisons(
+                &mut net,
+                conversation,
+                Some(MessageId::from_parts(7, [7; 10])),
+            );
+            let said = try_send(&mut net, 0, 1, in_conversation(conversation)).unwrap();
+            let most = if conversation == "theirs" { 2 } else { 1 };
+            let hops = hops_of(&net, said);
+            assert!(hops <= most, "{conversation}: {hops}");
+        }
+        net.run_for(10_000);
+    }
+    assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+    // To Carol herself, whoever began to talk, her own hops count.
+    let back = try_send(&mut net, 0, CAROL, in_conversation("ours")).unwrap_err();
+    assert_eq!(back.name(), "hops-exceeded");
+}
+
+#[test]
+fn what_an_agent_says_that_it_continues_counts_and_nothing_else() {
+    let mut net = three();
+    try_send(&mut net, CAROL, 0, content(1, None)).unwrap();
+    let asked = try_send(&mut net, 1, 0, in_conversation("dinner")).unwrap();
+    net.run_for(3_000);
+    poisons(&mut net, "dinner", None);
+    let content = Content {
+        continues: Some(Continues {
+            from: None,
+            message: asked,
+        }),
+        ..in_conversation("dinner")
+    };
+    let said = try_send(&mut net, 0, 1, content).unwrap();
+    assert_eq!(hops_of(&net, said), 2);
+    let headers = net
+        .sent
+        .last()
+        .map(|(_, _, bytes)| message_of(bytes))
+        .unwrap()
+        .headers;
+    assert_eq!(headers.in_reply_to, Some(asked));
+}
+
+/// Each of them spoke first, so nobody counts what came as its own: the chain that comes round does.
+#[test]
+fn a_loop_in_which_everybody_began_at_once_is_stopped_all_the_same() {
+    let mut net = three();
+    for from in 0..3 {
+        try_send(&mut net, from, (from + 1) % 3, in_conversation("crossing")).unwrap();
+    }
+    net.run_for(3_000);
+    let said = |_: usize, _: Option<MessageId>| in_conversation("crossing");
+    let (sent, error) = pass_on(&mut net, 3_000, 100, said);
+    assert_eq!(error.unwrap().name(), "hops-exceeded");
+    assert!(sent <= 24, "{sent}");
+}
+
+#[test]
+fn the_chain_of_a_loop_is_known_after_a_restart_too() {
+    let mut net = three();
+    let said = |_: usize, _: Option<MessageId>| in_conversation("round");
+    assert_eq!(pass_on(&mut net, 3_000, 6, said).0, 6);
+    for who in 0..3 {
+        net.restart(who);
+    }
+    let (sent, error) = pass_on(&mut net, 3_000, 100, said);
+    assert_eq!((sent, error.unwrap().name()), (2, "hops-exceeded"));
+    household::people::remembered(&net);
 }

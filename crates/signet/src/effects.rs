@@ -348,8 +348,9 @@ fn tell(notice: &Notice) {
         Notice::Alarm(alarm) => error!(
             peer = %alarm.peer,
             alarm = alarm.what.as_str(),
-            "ALARM: {}", alarm.what.text()
+            "ALARM: {}", alarm.what.text(&alarm.peer)
         ),
+        Notice::Doubled(text) => error!("ALARM: {text}"),
         Notice::Hole(hole) => warn!(
             peer = %hole.peer,
             session = %hole.session,

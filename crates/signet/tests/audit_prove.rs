@@ -159,6 +159,62 @@ fn verification_with_a_peer_says_by_whose_head_and_draws_no_bar_into_a_pipe() {
 }
 
 #[test]
+fn the_first_line_is_a_verdict_and_findings_are_told_as_many_as_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let (alice, bob) = talked(home.path());
+    let verify = |more: &[&str]| {
+        let path = alice.to_str().unwrap();
+        let done = signet(&[&["audit", "verify", path], more].concat());
+        (done.status.code(), text(&done.stdout))
+    };
+    let first = |said: &str| said.lines().next().unwrap().to_owned();
+    assert_eq!(
+        first(&verify(&[]).1),
+        "OK: 12 lines of agent-alice-001, 2026-02, are complete and unchanged up to line 12 by its own checkpoints; no peer's log was compared."
+    );
+    assert_eq!(
+        first(&verify(&[bob.to_str().unwrap()]).1),
+        "OK: 12 lines of agent-alice-001, 2026-02, are complete and unchanged up to line 12 by its own checkpoints and up to line 10 by the log of agent-bob-001; 12 lines of agent-bob-001, 2026-02, are complete and unchanged up to line 12 by its own checkpoints and up to line 11 by the log of agent-alice-001."
+    );
+    let file = alice.join("inter-agent-2026-02.jsonl");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{}{whole}", "garbage\n".repeat(30))).unwrap();
+    let (status, said) = verify(&[]);
+    assert_eq!(status, Some(1));
+    assert!(first(&said).starts_with("NOT OK: 3"), "{said}");
+    let told = |said: &str| said.lines().filter(|line| line.contains(", line ")).count();
+    assert_eq!(told(&said), 20, "{said}");
+    assert!(said.contains("(--all tells each)"), "{said}");
+    let (_, all) = verify(&["--all"]);
+    assert!(told(&all) > 30 && !all.contains("(--all"), "{all}");
+    let (status, json) = verify(&["--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((status, &json["holds"]), (Some(1), &Value::Bool(false)));
+    assert_eq!(json["sentence"], first(&said));
+    assert_eq!(json["logs"][0]["faults"].as_array().unwrap().len(), 20);
+}
+
+/// A command that waits for a pipe would wait for ever.
+#[test]
+fn a_pipe_is_named_and_not_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("inter-agent-2026-02.jsonl");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for command in ["verify", "show"] {
+        let done = signet(&["audit", command, pipe.to_str().unwrap()]);
+        assert_eq!(done.status.code(), Some(3), "{command}");
+        let said = text(&done.stdout) + &text(&done.stderr);
+        assert!(said.contains("it is a pipe"), "{said}");
+    }
+}
+
+#[test]
 fn two_logs_that_agree_and_two_that_do_not() {
     let home = tempfile::tempdir().unwrap();
     let (alice, bob) = talked(home.path());

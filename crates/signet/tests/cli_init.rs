@@ -354,6 +354,24 @@ fn broken_by_hand(help: &str, width: usize) -> Vec<String> {
     found
 }
 
+/// Lines of examples in which no command begins and that no backslash leads to.
+fn torn_commands(help: &str) -> Vec<String> {
+    let example = help.lines().skip_while(|line| *line != "EXAMPLE:").skip(1);
+    let mut goes_on = false;
+    let mut torn = Vec::new();
+    for line in example.take_while(|line| !line.is_empty()) {
+        let begins = ["signet ", "nats-server ", "NATS_CONTEXT="];
+        let is_begun = begins
+            .iter()
+            .any(|word| line.trim_start().starts_with(word));
+        if !is_begun && !goes_on {
+            torn.push(line.to_owned());
+        }
+        goes_on = line.ends_with('\\');
+    }
+    torn
+}
+
 #[test]
 fn help_is_broken_once_at_every_width() {
     let mut found = Vec::new();
@@ -369,6 +387,7 @@ fn help_is_broken_once_at_every_width() {
                 let lines = help.lines().filter(|line| !line.starts_with("Usage: "));
                 let long = lines.filter(|line| line.chars().count() > width);
                 assert_eq!(long.collect::<Vec<_>>(), Vec::<&str>::new(), "{path:?}");
+                assert_eq!(torn_commands(&help), Vec::<String>::new(), "{path:?}");
                 assert_eq!(
                     broken_by_hand(&help, width),
                     Vec::<String>::new(),

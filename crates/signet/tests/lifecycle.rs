@@ -239,3 +239,30 @@ fn a_connection_that_is_lost_is_told_of() {
         alice.said().contains("disconnected").then_some(())
     });
 }
+
+/// Another program of the same user holds every place of the control socket.
+#[test]
+fn connections_that_ask_nothing_do_not_keep_the_person_from_a_pause() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let socket = alice.dir.join("control.sock");
+    let held: Vec<_> = (0..64)
+        .map(|_| {
+            let mut client = alice.client().unwrap();
+            client.call("status", &json!({})).unwrap();
+            client
+        })
+        .collect();
+    let more: Vec<_> = (0..64)
+        .map(|_| std::os::unix::net::UnixStream::connect(&socket).unwrap())
+        .collect();
+    assert!(
+        alice
+            .done(&["pause"])
+            .starts_with("the agents of alice pause")
+    );
+    assert!(alice.done(&["status"]).contains("signet resume"));
+    alice.done(&["resume"]);
+    drop((held, more));
+}

@@ -94,7 +94,7 @@ fn a_peers_text_neither_forges_a_line_nor_drives_the_terminal() {
     let log = String::from_utf8(bob.log_bytes()).unwrap();
     harmless("the log", &log);
     let path = bob.dir.join("audit").join(&bob.agent);
-    let shown = bob.done(&["audit", "show", path.to_str().unwrap()]);
+    let shown = bob.done(&["audit", "show", "--plumbing", path.to_str().unwrap()]);
     harmless("audit show", &shown);
     assert_eq!(
         shown.lines().count(),

@@ -44,7 +44,7 @@ pub(crate) fn is_bundle(path: &Path) -> bool {
 }
 
 /// Proves a bundle.
-pub(crate) fn verify_bundle(path: &Path) -> Result<BundleReport, LogError> {
+pub(crate) fn verify_bundle(path: &Path, most: usize) -> Result<BundleReport, LogError> {
     let mut lines = RawLines::open(path)?;
     let mut reader = Reader {
         report: BundleReport {
@@ -57,6 +57,7 @@ pub(crate) fn verify_bundle(path: &Path) -> Result<BundleReport, LogError> {
         next: None,
         seq: 0,
         place: 0,
+        most,
     };
     loop {
         let raw = match lines.next_line()? {
@@ -86,6 +87,8 @@ struct Reader {
     next: Option<Proof>,
     seq: u64,
     place: u64,
+    /// So many faults are told one by one.
+    most: usize,
 }
 
 struct Proof {
@@ -293,10 +296,11 @@ impl Reader {
     }
 
     fn fault(&mut self, what: &str) {
-        if self.report.faults.len() < FAULTS {
-            self.report
-                .faults
-                .push(format!("line {}: {what}", self.place));
+        let report = &mut self.report;
+        if report.faults.len() < self.most {
+            report.faults.push(format!("line {}: {what}", self.place));
+        } else {
+            report.more_faults += 1;
         }
     }
 }
@@ -330,5 +334,4 @@ fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
 
 /// More than the first line of a bundle needs.
 const HEADER: u64 = 4096;
-const FAULTS: usize = 100;
 const _: () = assert!(HEADER < MAX_LINE as u64);

@@ -31,8 +31,10 @@ pub struct BundleReport {
     pub months: BTreeMap<String, u64>,
     /// Lines that its maker left out, because no checkpoint covered them.
     pub left_out: u64,
-    /// What is wrong; the first hundred.
+    /// What is wrong; as many as were asked for.
     pub faults: Vec<String>,
+    /// How many faults more there are.
+    pub more_faults: u64,
 }
 
 impl BundleReport {
@@ -83,6 +85,7 @@ impl BundleReport {
             "months": self.months,
             "left-out": self.left_out,
             "faults": self.faults,
+            "faults-left-out": self.more_faults,
             "sentence": self.sentence(),
         })
     }
@@ -94,6 +97,13 @@ impl fmt::Display for BundleReport {
         self.faults
             .iter()
             .try_for_each(|fault| writeln!(f, "{}, {}", printable(&name), printable(fault)))?;
+        if self.more_faults > 0 {
+            writeln!(
+                f,
+                "… and {} findings more (--all tells each)",
+                self.more_faults
+            )?;
+        }
         writeln!(f, "{}", self.sentence())
     }
 }

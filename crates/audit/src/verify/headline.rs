@@ -115,7 +115,7 @@ fn bundle_clause(bundle: &BundleReport) -> String {
     if !bundle.faults.is_empty() {
         return format!(
             "{} in the bundle of {agent} about {peer}: it proves nothing",
-            counted(bundle.faults.len() as u64, "finding")
+            counted(bundle.faults.len() as u64 + bundle.more_faults, "finding")
         );
     }
     format!(
@@ -137,7 +137,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -93,6 +93,13 @@ impl<'a, 'p> Walk<'a, 'p> {
         }
         walk.report.agent = walk.authority.me().cloned();
         walk.report.take_decisions(&walk.decisions);
+        if walk.before.as_deref() == Some(Mark::CLOSE) {
+            // A crash or a full disk may have come between the two.
+            walk.report.note(format!(
+                "{}: it ends with `close`, and the next month's file is not there: not begun yet, or taken away",
+                walk.file.display()
+            ));
+        }
         Ok((walk.report, walk.testimony))
     }
 

@@ -10,6 +10,7 @@ use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;
 
 use super::bytes::Paid;
+use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
 use super::permission::Fault;
 use super::timers::RECEIPT_PACE;
@@ -181,6 +182,12 @@ impl Node {
             .last()
             .is_some_and(|newest| message.headers.timestamp < newest.began);
         if old || link.unknown_sessions.contains(&id) {
+            return;
+        }
+        // A session that was made just now is the answer already.
+        let latest = at.now.saturating_add(CLOCK_TOLERANCE);
+        let newest = link.sessions.last().map(|newest| newest.began);
+        if newest.is_some_and(|began| latest.is_within(CLOCK_TOLERANCE * 2, began)) {
             return;
         }
         if self.suspect_copy_by_session(at, message, outcome) {

@@ -42,7 +42,7 @@ pub enum WaitsFor {
     Introduction,
     /// That our person lets their agents go on.
     Resume,
-    /// That our person sees to an alarm: another copy of us seems to run.
+    /// That our person sees to an alarm: another copy of us seems to run ([`Node::held_by`]).
     Alarm,
     /// A session, or room in it.
     Session,
@@ -208,11 +208,19 @@ impl Node {
             WaitsFor::Introduction
         } else if self.pausing.is_paused() {
             WaitsFor::Resume
-        } else if self.is_doubled() && !self.link(peer).is_some_and(Link::has_open_session) {
+        } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm
         } else {
             WaitsFor::Session
         }
+    }
+}
+
+impl Node {
+    /// Whether a session stood when the last line was written: what waits all the same waits for room.
+    fn had_session(&self, peer: &AgentId) -> bool {
+        let link = self.link(peer);
+        link.is_some_and(|link| link.sendable(self.written).is_some())
     }
 }
 

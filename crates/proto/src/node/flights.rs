@@ -18,7 +18,7 @@ use super::{At, Effect, Node, Notice, Outcome, State};
 impl Node {
     /// Starts a handshake: flight 1.
     pub(super) fn announce(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        if self.is_doubled() {
+        if self.is_held(peer) {
             // Not at every timer either.
             let later = at.now.saturating_add(FLIGHT_LIFE);
             self.link_mut(peer).next_announce = Some(later);

@@ -51,8 +51,8 @@ impl Node {
         self.written = now;
         match entry {
             Entry::Message(verdict) => return self.apply_message(now, verdict),
-            Entry::Genesis(own) => self.apply_genesis(own),
-            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(own),
+            Entry::Genesis(own) => self.apply_genesis(now, own),
+            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(now, own),
             Entry::Trust(change, certificate) => {
                 return self.apply_trust(now, *change, certificate);
             }
@@ -281,6 +281,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         version: established.version,
         began: established.began,
         ends: established.ends,
+        peer_until: established.peer_until,
         given: established.given.clone(),
         received: established.received.clone(),
         confirmed: initiator,

@@ -158,6 +158,8 @@ pub enum Notice {
     },
     /// Something is wrong that only a person can judge.
     Alarm(AlarmLine),
+    /// Agents of several people, or one of our own person's, show another copy of us: in words.
+    Doubled(String),
     /// Messages of a peer's never came, and it did not give them up.
     Hole(HoleLine),
     /// A peer's clock and ours differ by more than a minute: what one of them signs, the other refuses.
@@ -215,6 +217,8 @@ pub struct Node {
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
+    /// When our signing key last changed.
+    rekeyed: Option<Timestamp>,
     /// When the log was told again, or a person last cleared the alarms.
     started: Option<Timestamp>,
     /// When holes were last looked for.
@@ -253,6 +257,7 @@ impl Node {
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
             alarms: Alarms::new(),
+            rekeyed: None,
             started: None,
             looked: None,
             disconnected: false,

@@ -69,12 +69,13 @@ impl Node {
                 },
             ),
         };
-        let (conversation_id, hops) = self.trace(at, &content)?;
+        let traced = self.trace(at, peer, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
-        draft.conversation_id = conversation_id;
-        draft.hops = hops;
+        draft.conversation_id = traced.conversation;
+        draft.in_reply_to = traced.chain;
+        draft.hops = traced.hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
         self.keep_within_task(at.now, &mut draft)?;

@@ -46,7 +46,9 @@ impl Node {
 
     /// The next time at which [`Node::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let links = self.links.values().filter_map(Link::due).min();
+        let own_until = self.identity.until();
+        let links = self.links.values();
+        let links = links.filter_map(|link| link.due(own_until)).min();
         let others = [
             self.strangers.due(),
             self.attempts.due(),
@@ -201,14 +203,15 @@ impl Node {
 
     fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(link) = self.link(peer) else { return };
-        if link.seeks_session_at().is_some_and(|due| due <= at.now) {
+        let due = link.seeks_session_at(self.identity.until());
+        if due.is_some_and(|due| due <= at.now) {
             self.announce(at, peer, outcome);
         }
     }
 }
 
 impl Link {
-    fn due(&self) -> Option<Timestamp> {
+    fn due(&self, own_until: Timestamp) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {
             [session.retry.map(|retry| retry.due()), session.ledger.due()]
                 .into_iter()
@@ -219,7 +222,7 @@ impl Link {
             self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(),
-            self.seeks_session_at(),
+            self.seeks_session_at(own_until),
         ];
         sessions
             .chain(drafts)

@@ -59,13 +59,42 @@ fn join(text: &str) -> String {
             if !joined.is_empty() {
                 joined.push('\n');
             }
-            joined.push_str(line);
+            match is_verbatim {
+                true => joined.push_str(&continued(line)),
+                false => joined.push_str(line),
+            }
         }
         before = (!line.is_empty()).then_some(indentation);
     }
     joined
 }
 
+/// A command that is too long for a line of 80 columns goes on in the next, as a shell reads it: the parser
+/// would break it within its quotes.
+fn continued(line: &str) -> String {
+    let (mut whole, mut width, mut is_quoted) = (String::new(), 0, false);
+    let mut word = String::new();
+    for c in line.chars().chain([' ']) {
+        is_quoted ^= c == '\'';
+        word.push(c);
+        if c != ' ' || is_quoted {
+            continue;
+        }
+        let length = word.chars().count();
+        // A space and a backslash stand behind the word.
+        if width > 0 && !word.trim().is_empty() && width + length + 1 > COLUMNS {
+            whole.push_str("\\\n      ");
+            width = 6;
+        }
+        whole.push_str(&word);
+        width += length;
+        word.clear();
+    }
+    whole.push_str(&word);
+    whole.trim_end().to_owned()
+}
+
+const COLUMNS: usize = 80;
 /// Under these stand commands and tables: each line is one.
 const VERBATIM: [&str; 2] = ["EXAMPLE:", "EXIT CODES:"];
 
@@ -78,5 +107,14 @@ mod tests {
         let text = "Prose of\ntwo lines.\n\nHANDLERS:\n  More\n  of it.\n\nEXAMPLE:\n  signet a\n  signet b \\\n    --c";
         let joined = "Prose of two lines.\n\nHANDLERS:\n  More of it.\n\nEXAMPLE:\n  signet a\n  signet b \\\n    --c";
         assert_eq!(join(text), joined);
+    }
+
+    #[test]
+    fn a_long_command_is_broken_where_a_shell_goes_on() {
+        let short = "  signet send agent-bob-001 --notify '{}'";
+        assert_eq!(continued(short), short);
+        let long = "  signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary 'Asks for free evenings'";
+        let broken = "  signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary \\\n      'Asks for free evenings'";
+        assert_eq!(continued(long), broken);
     }
 }

@@ -141,6 +141,10 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
         ("published", _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("the mailbox of {} holds it: {id}\n", args.peer))
         }
+        ("queued", _) if place.waits_for == "alarm" => {
+            let next = place.next().unwrap_or_default();
+            done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))
+        }
         ("queued", _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
             let waits_for = place.waits_for;

@@ -63,6 +63,9 @@ fn page(status: &Value) -> String {
             "  state  refusing: the disk is full, since {since}; free some space where the log is"
         );
     }
+    for note in alarm_notes(status) {
+        let _ = writeln!(page, "  note   {note}");
+    }
     let notes = [
         (
             "revoked",
@@ -70,10 +73,6 @@ fn page(status: &Value) -> String {
         ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
-        (
-            "alarms",
-            "ALARM: a second copy, or a backup put back; signet alarms",
-        ),
         (
             "root-alarms",
             "ALARM: a known person with another root key; signet trust pending",
@@ -108,6 +107,24 @@ fn page(status: &Value) -> String {
     }
     page
 }
+
+/// What rings and who rang it, the first few by name.
+fn alarm_notes(status: &Value) -> Vec<String> {
+    let ringing = status.get("ringing").and_then(Value::as_array);
+    let ringing = ringing.map(Vec::as_slice).unwrap_or_default();
+    let note = |alarm: &Value| {
+        let (what, peer) = (text(alarm, "alarm"), text(alarm, "peer"));
+        visible(&format!("ALARM: {what}, with {peer}; signet alarms")).into_owned()
+    };
+    let mut notes: Vec<_> = ringing.iter().take(ALARMS).map(note).collect();
+    if let Some(more) = ringing.len().checked_sub(ALARMS).filter(|more| *more > 0) {
+        notes.push(format!("ALARM: {more} more; signet alarms"));
+    }
+    notes
+}
+
+/// How many alarms are shown by name.
+const ALARMS: usize = 8;
 
 fn is(status: &Value, name: &str) -> bool {
     let flag = status.get(name).and_then(Value::as_bool);
@@ -149,3 +166,23 @@ refused, expired (no receipt came in its life), unknown (nobody can say).
 EXAMPLE:
   signet status --json | jq .log.head
   signet status 0192f0c1-0000-7000-8000-000000000000";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alarm_is_a_note_that_names_it_and_the_peer_that_rang_it() {
+        let alarm = |n: usize| json!({"alarm": "second-copy", "peer": format!("agent-{n}")});
+        let ringing: Vec<_> = (0..11).map(alarm).collect();
+        let page = page(&json!({"alarms": 11, "ringing": ringing}));
+        assert!(
+            page.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
+            "{page}"
+        );
+        assert!(page.contains("ALARM: 3 more"), "{page}");
+        assert_eq!(page.matches("ALARM").count(), 9);
+        let quiet = super::page(&json!({"alarms": 0, "ringing": []}));
+        assert!(!quiet.contains("ALARM"), "{quiet}");
+    }
+}

@@ -21,6 +21,8 @@ pub(super) struct Whereabouts<'a> {
     pub(super) here: bool,
     /// What keeps it here.
     pub(super) waits_for: &'a str,
+    /// Whose alarm keeps it here.
+    pub(super) held_by: &'a [Value],
     /// Whether the peer's mailbox has said that it holds it.
     pub(super) stored: bool,
     /// Whether this was said because the daemon stops.
@@ -37,6 +39,11 @@ impl<'a> Whereabouts<'a> {
             reason: text(shown, "reason"),
             here: text(shown, "by") == "self",
             waits_for: text(shown, "waits-for"),
+            held_by: shown
+                .get("held-by")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default(),
             stored: shown.get("stored").and_then(Value::as_bool) == Some(true),
             stopping: shown.get("stopping").and_then(Value::as_bool) == Some(true),
         }
@@ -81,7 +88,9 @@ impl<'a> Whereabouts<'a> {
                  sides; or take it back: signet drafts drop {id}"
             ),
             ("queued", "resume") => "signet resume, when your agents may go on".to_owned(),
-            ("queued", "alarm") => "signet alarms, then signet alarms clear".to_owned(),
+            ("queued", "alarm") => {
+                "signet alarms says what to make sure of, then signet alarms clear".to_owned()
+            }
             ("queued", "connection") => {
                 "start the NATS server, or correct [nats] in config.toml".to_owned()
             }
@@ -111,11 +120,23 @@ impl<'a> Whereabouts<'a> {
                 format!("it waits until your person and {peer}'s have approved each other")
             }
             "resume" => "it waits because your person's agents pause".to_owned(),
-            "alarm" => "it waits for a session, and an alarm rings that lets none begin".to_owned(),
+            "alarm" => format!(
+                "it waits for a session with {peer}, and the alarm `second-copy` that {} rang lets \
+                 none begin",
+                self.ringers()
+            ),
             "connection" => {
                 "it waits for the connection to the NATS server, and leaves by itself".to_owned()
             }
             _ => "it is signed, and goes out by itself until a receipt comes".to_owned(),
+        }
+    }
+
+    fn ringers(&self) -> String {
+        let names: Vec<_> = self.held_by.iter().filter_map(Value::as_str).collect();
+        match names.as_slice() {
+            [] => self.peer.to_owned(),
+            names => names.join(" and "),
         }
     }
 
@@ -181,6 +202,7 @@ mod tests {
             json!({"state": "queued", "waits-for": "approval"}),
             json!({"state": "queued", "waits-for": "introduction"}),
             json!({"state": "queued", "waits-for": "resume"}),
+            json!({"state": "queued", "waits-for": "alarm", "held-by": ["agent-bob"]}),
             json!({"state": "queued", "waits-for": "connection"}),
             json!({"state": "published", "stored": true}),
             json!({"state": "published", "stored": false}),
@@ -205,6 +227,18 @@ mod tests {
             let one = !sentence.contains('\n') && !sentence.ends_with('.') && sentence.len() < 200;
             assert!(one && !sentence.contains("no words"), "{sentence}");
         }
+    }
+
+    #[test]
+    fn what_an_alarm_holds_back_names_who_rang_it() {
+        let held =
+            json!({"state": "queued", "waits-for": "alarm", "held-by": ["agent-x", "agent-y"]});
+        let (sentence, next) = said(&held);
+        assert!(
+            sentence.contains("that agent-x and agent-y rang"),
+            "{sentence}"
+        );
+        assert!(next.unwrap().contains("signet alarms"));
     }
 
     #[test]

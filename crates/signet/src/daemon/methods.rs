@@ -256,6 +256,7 @@ impl Heart {
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
             "alarms": self.node.alarms().len(),
+            "ringing": super::people::ringing(&self.node),
             "root-alarms": self.node.root_alarms(self.at().now).count(),
             "drafts": self.node.drafts().count(),
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),

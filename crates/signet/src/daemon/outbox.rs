@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Outcome, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
 
 use crate::control::RpcError;
 
@@ -76,6 +76,8 @@ impl Heart {
         put("reason", out.state.why().map(Into::into));
         put("by", out.state.by().map(Into::into));
         put("waits-for", self.obstacle(out).map(Into::into));
+        let held_by = |waits_for| held_by(&self.node, &out.peer, waits_for);
+        put("held-by", out.waits_for.and_then(held_by));
         put("expires", out.expires.map(|time| time.to_string().into()));
         put("type", out.message_type.map(|kind| kind.as_str().into()));
         put(
@@ -104,11 +106,12 @@ impl Heart {
 }
 
 /// What a caller hears of a message of ours.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Told {
     pub(super) message_id: MessageId,
     pub(super) task: Option<TaskId>,
     pub(super) waits_for: Option<WaitsFor>,
+    pub(super) held_by: Option<Value>,
 }
 
 impl Told {
@@ -154,9 +157,12 @@ impl Told {
 
     /// Where it is still, and for what it waits.
     pub(super) fn fate(&self, state: &State) -> Value {
-        let value = self.since(state);
-        match self.waits_for {
-            Some(waits_for) => with(value, "waits-for", waits_for.as_str()),
+        let value = match self.waits_for {
+            Some(waits_for) => with(self.since(state), "waits-for", waits_for.as_str()),
+            None => self.since(state),
+        };
+        match &self.held_by {
+            Some(agents) => with(value, "held-by", agents.clone()),
             None => value,
         }
     }
@@ -167,6 +173,13 @@ fn with(mut value: Value, name: &str, member: impl Into<Value>) -> Value {
         members.insert(name.into(), member.into());
     }
     value
+}
+
+/// Whose alarm holds back what is for `peer`, where it waits for that.
+pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Value> {
+    let agents = node.held_by(peer);
+    let agents = agents.into_iter().map(AgentId::as_str);
+    (waits_for == WaitsFor::Alarm).then(|| agents.collect())
 }
 
 /// A message that had to wait left a draft line.

@@ -55,9 +55,9 @@ pub fn serve(
     params: Value,
 ) -> Option<Result<Done, RpcError>> {
     Some(match method {
-        "alarms.list" => Ok((alarms(node), Outcome::default())),
+        "alarms.list" => Ok((json!({"alarms": ringing(node)}), Outcome::default())),
         "alarms.clear" => {
-            let shown = alarms(node);
+            let shown = json!({"alarms": ringing(node)});
             Ok((shown, node.handle_clear(at)))
         }
         "trust.pending" => Ok((pending(node, at), Outcome::default())),
@@ -137,16 +137,17 @@ fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done
     ))
 }
 
-fn alarms(node: &Node) -> Value {
+/// What rings, as `alarms.list` and `status` tell it.
+pub(super) fn ringing(node: &Node) -> Value {
     let alarm = |((what, peer), since): (&(Alarm, AgentId), &Timestamp)| {
         json!({
             "alarm": what.as_str(),
             "peer": peer.as_str(),
             "since": since.to_string(),
-            "text": what.text(),
+            "text": node.alarm_text(*what, peer),
         })
     };
-    json!({"alarms": node.alarms().iter().map(alarm).collect::<Vec<_>>()})
+    node.alarms().iter().map(alarm).collect()
 }
 
 fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
@@ -196,6 +197,7 @@ fn drafts(node: &Node, params: Value) -> Result<Value, RpcError> {
             "peer": waiter.peer.as_str(),
             "message-id": draft.message_id.to_string(),
             "waits-for": waiter.waits_for.as_str(),
+            "held-by": super::outbox::held_by(node, waiter.peer, waiter.waits_for),
             "until": waiter.until.to_string(),
             "type": draft.form.message_type().as_str(),
             "data-tier": draft.data_tier,

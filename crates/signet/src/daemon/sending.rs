@@ -13,7 +13,7 @@ use crate::render;
 
 use super::heart::{Heart, is_publish};
 use super::methods::{REFUSED, refused};
-use super::outbox::{Told, waits_for_session};
+use super::outbox::{Told, held_by, waits_for_session};
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct Asked {
@@ -37,9 +37,9 @@ impl Heart {
             let sent = self.node.handle_send(at, &asked.peer, asked.sending);
             let (message_id, outcome) = sent.map_err(refused)?;
             let times = (asked.wait, asked.mailbox_after);
-            Ok((message_id, outcome, times, for_answer))
+            Ok((asked.peer, message_id, outcome, times, for_answer))
         });
-        let (message_id, outcome, (wait, mailbox_after), for_answer) = match sent {
+        let (peer, message_id, outcome, (wait, mailbox_after), for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return self.refuse(reply, error).await,
         };
@@ -57,6 +57,7 @@ impl Heart {
             message_id,
             task,
             waits_for,
+            held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);

@@ -40,6 +40,9 @@ impl Node {
             _ => {}
         }
         link.drop_draft(headers.message_id);
+        if message.form.method().is_some() {
+            link.trail.note_own(now, message);
+        }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),

@@ -229,6 +229,7 @@ impl Node {
         let mut lone = tables.take::<Lone>(NODE)?;
         let (_, lone) = lone.pop().ok_or_else(|| fault(NODE, "node"))?;
         self.recorded = lone.recorded;
+        self.rekeyed = lone.rekeyed;
         self.pausing = lone.pausing;
         for (key, value) in tables.take::<Value>(INBOX)? {
             let number = tables.parse(INBOX, &key, &key)?;
