@@ -18,6 +18,7 @@ mod outbox;
 mod params;
 pub mod people;
 mod quarantine;
+mod sending;
 
 pub use methods::bound;
 
