@@ -17,6 +17,7 @@ mod outbox;
 mod params;
 pub mod people;
 mod quarantine;
+mod sending;
 
 pub use methods::bound;
 

@@ -29,6 +29,7 @@ impl Node {
         if let Some(flood) = self.strangers.overdue(at.now) {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
+        self.write_attempts(at, &mut outcome);
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
@@ -48,7 +49,11 @@ impl Node {
         let own_until = self.identity.until();
         let links = self.links.values();
         let links = links.filter_map(|link| link.due(own_until)).min();
-        let others = [self.strangers.due(), self.decrees_due()];
+        let others = [
+            self.strangers.due(),
+            self.attempts.due(),
+            self.decrees_due(),
+        ];
         links.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -112,13 +117,10 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
+        let flood = self.strangers.flush().map(Entry::Flood);
+        let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
-            entries: self
-                .strangers
-                .flush()
-                .map(Entry::Flood)
-                .into_iter()
-                .collect(),
+            entries: flood.into_iter().chain(attempts).collect(),
             effects: Vec::new(),
         }
     }

@@ -263,6 +263,7 @@ impl From<ClientError> for Failure {
                 refused_by(Exit::Disk, refusal)
             }
             ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
+            ClientError::Stopped(stopped) => refused_by(Exit::NotReachable, stopped),
             ClientError::NotReachable { .. } => Self::new(
                 Exit::NotReachable,
                 &error,

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
-use crate::control::Call;
+use crate::control::{Call, Reply, RpcError};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
@@ -107,6 +107,8 @@ impl Heart {
                 _ = self.full.changed() => {}
             }
         }
+        // Who asks from now on hears at once that nothing is done any more.
+        drop(calls);
         self.drain(taken).await;
     }
 
@@ -127,9 +129,24 @@ impl Heart {
         &mut self,
         now: Timestamp,
         outcomes: Vec<Outcome>,
-        before: Vec<Deed>,
+        mut before: Vec<Deed>,
     ) {
+        // Who asked only to be shown something loses nothing by a stop.
+        if outcomes.iter().any(|outcome| !outcome.entries.is_empty()) {
+            before.iter_mut().for_each(Deed::doubt);
+        }
         self.append(group_of(now, outcomes, before)).await;
+    }
+
+    /// Refuses a call; what our agent tried is durable before it hears of it.
+    pub(super) async fn refuse(&mut self, reply: Reply, error: RpcError) {
+        let at = self.at();
+        let attempts = self.node.refused_attempts(at);
+        if attempts.entries.is_empty() {
+            return reply.send(Err(error));
+        }
+        let refused = vec![Deed::Refuse(reply, error)];
+        self.write(at.now, vec![attempts], refused).await;
     }
 
     async fn append(&mut self, mut group: Group) {
