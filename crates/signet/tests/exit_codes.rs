@@ -341,6 +341,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["drafts"],
         vec!["status"],
         vec!["status", &waiting],
+        vec!["drafts", "drop", &waiting],
         vec!["alarms", "list"],
         vec!["alarms", "clear"],
         vec!["policy", "show"],
