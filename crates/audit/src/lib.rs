@@ -53,5 +53,6 @@ pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use reserved::{Carrier, Reserved};
 pub use show::{body, describe};
 pub use verify::{
-    Depth, Fault, LogReport, Progress, Report, Settings, Witness, log_files, verify, verify_with,
+    Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock, log_files, verify,
+    verify_with,
 };

@@ -166,8 +166,8 @@ fn describe_entry(entry: &Entry) -> String {
             peer,
             difference_ms,
         } => format!(
-            "{:<12}  {peer:<14}  {difference_ms} ms from ours",
-            "differs"
+            "{:<12}  {peer:<14}  {difference_ms} ms from this log's time",
+            "clock"
         ),
         Entry::Alarm(alarm) => format!(
             "{:<12}  {:<14}  {}",

@@ -26,9 +26,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) use agreement::{contradictions, forged_member, prove_parties};
-pub(crate) use authority::{Authority, forgery};
+pub(crate) use authority::{Authority, OUT_OF_DATES, Worth, worth};
 pub(crate) use examine::broken_chain;
-pub use report::{Fault, LogReport, Report, Witness};
+pub use report::{Fault, LogReport, Report, Witness, WrongClock};
 
 use crate::bundle::{is_bundle, verify_bundle};
 use crate::error::LogError;

@@ -332,6 +332,11 @@ impl<'a, 'p> Walk<'a, 'p> {
                 report.signed += 1;
                 self.witness(&message, direction, line.seq);
             }
+            Proof::WrongClock(message) => {
+                report.signed += 1;
+                report.note_wrong_clock(line.seq, &message);
+                self.witness(&message, Direction::Out, line.seq);
+            }
             Proof::Uncertified if self.first != Some(1) => report.uncertified += 1,
             Proof::Uncertified => {
                 faults.push("no line before certifies the key that signed the message".to_owned());

@@ -42,6 +42,8 @@ pub enum WaitsFor {
     Introduction,
     /// That our person lets their agents go on.
     Resume,
+    /// That our clock stands within the dates of our certificate: outside of them nothing is signed.
+    Clock,
     /// That our person sees to an alarm: another copy of us seems to run ([`Node::held_by`]).
     Alarm,
     /// A session, or room in it.
@@ -55,6 +57,7 @@ impl WaitsFor {
             Self::Approval => "approval",
             Self::Introduction => "introduction",
             Self::Resume => "resume",
+            Self::Clock => "clock",
             Self::Alarm => "alarm",
             Self::Session => "session",
         }
@@ -208,6 +211,8 @@ impl Node {
             WaitsFor::Introduction
         } else if self.pausing.is_paused() {
             WaitsFor::Resume
+        } else if !self.may_sign(self.clock) {
+            WaitsFor::Clock
         } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm
         } else {

@@ -24,6 +24,13 @@ impl Node {
             self.link_mut(peer).next_announce = Some(later);
             return;
         }
+        let announced = self.link(peer).and_then(|link| link.announced);
+        if !self.may_sign(after(at.now, announced)) {
+            let later = at.now.saturating_add(FLIGHT_LIFE);
+            let later = self.may_sign_at(at.now).map_or(later, |at| at.min(later));
+            self.link_mut(peer).next_announce = Some(later);
+            return;
+        }
         let nonce = self.nonce();
         let mut body = self.credentials();
         body.insert("nonce".into(), nonce.to_string().into());
@@ -154,6 +161,9 @@ impl Node {
             audit_head: at.head,
             version: self.identity.certificate.lowest_version(),
         };
+        if !self.may_sign(stamp.now) {
+            return;
+        }
         if let Ok(signed) = draft.sign(&self.identity, stamp) {
             self.write_sent(at, signed, outcome);
         }

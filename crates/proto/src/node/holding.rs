@@ -29,6 +29,14 @@ impl Node {
         if !self.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
+        // A mandate is signed now, whenever the message around it leaves.
+        if let Some((from, to)) = self.outside_certificate(at.now) {
+            return Err(LocalError::WrongClock {
+                now: at.now,
+                from,
+                to,
+            });
+        }
         let message_id = self.fresh_id(at.now);
         let (chain, hops) = self.chain_for(at.now, peer, &handing)?;
         let task = chain.task();

@@ -91,6 +91,13 @@ impl Node {
         }
     }
 
+    /// What cannot be said now is said when it can be.
+    pub(super) fn owe_receipt(&mut self, peer: &AgentId, id: SessionId) {
+        if let Some(session) = self.link_mut(peer).session_mut(id) {
+            session.window.owe();
+        }
+    }
+
     /// A handshake that the old key began cannot end well: then it is begun anew.
     fn announce_to_all(&mut self, at: At, anew: bool, outcome: &mut Outcome) {
         let peers = self.trust().peers().map(|(peer, _)| peer);

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
+use super::pace::Pace;
 use super::permission::Budgets;
 use super::trail::Trail;
 
@@ -42,14 +43,14 @@ pub(super) struct Link {
     pub(super) next_announce: Option<Timestamp>,
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
-    /// When the last receipt went out, by the clock as it is now.
-    pub(super) paced: Option<Timestamp>,
+    pub(super) pace: Pace,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
     pub(super) late: Option<(Timestamp, u8)>,
-    pub(super) repeated: Option<Timestamp>,
+    /// When a copy was last answered, by the clock that nobody sets.
+    pub(super) repeated: Option<Duration>,
     /// Whether our person approved the peer and it has not heard from us since.
     pub(super) greets: bool,
     /// When the decrees of our person were last told.

@@ -10,6 +10,7 @@ mod answers;
 mod attempts;
 mod budget;
 mod bytes;
+mod clock;
 mod decrees;
 mod drafts;
 mod fates;
@@ -25,6 +26,7 @@ mod memory;
 mod names;
 mod outbound;
 mod outbox;
+mod pace;
 mod permission;
 mod quarantine;
 mod release;
@@ -40,6 +42,7 @@ mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +85,10 @@ pub use tasks::{Task, Tasks};
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The time.
+    /// The time by the clock, which may be set, forwards and back.
     pub now: Timestamp,
+    /// How long the node has run, by a clock that nobody sets: whatever only paces runs on it.
+    pub elapsed: Duration,
     /// SHA-256 of our last durable audit line.
     pub head: Option<Digest>,
 }
@@ -204,6 +209,8 @@ pub struct Node {
     recorded: Option<Certificate>,
     /// The time of the last line.
     written: Timestamp,
+    /// The clock as it was last read: behind the last line's time after it was put back.
+    clock: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -244,6 +251,7 @@ impl Node {
             identity,
             recorded: None,
             written: Timestamp::from_millis(0),
+            clock: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),

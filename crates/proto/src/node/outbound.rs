@@ -259,18 +259,32 @@ impl Node {
         let Some(session) = link.session(id) else {
             return;
         };
-        let (own_key, receipted) = (session.own_key, link.receipted);
+        let (own_key, version) = (session.own_key, session.version);
+        let stamp_now = after(at.now, link.receipted);
+        // Of an earlier key's certificate we know that it lasts as long as the sessions of that key.
+        let over = session.retired && stamp_now > session.ends;
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
+        if over {
+            return self.forgive_receipt(peer, id);
+        }
+        if !self.may_sign(stamp_now) {
+            // It waits for the clock; not for the last moments of a certificate.
+            return match self.may_sign(at.now) {
+                true => self.forgive_receipt(peer, id),
+                false => self.owe_receipt(peer, id),
+            };
+        }
         let stamp = Stamp {
-            now: after(at.now, receipted),
+            now: stamp_now,
             session: Some(id),
             sequence: None,
             audit_head: at.head,
-            version: session.version,
+            version,
         };
+        let exceptions = receipt.except.len();
         let message_id = self.fresh_id(at.now);
         let draft = Draft::call(
             Method::Receipt,
@@ -281,14 +295,18 @@ impl Node {
         // The key that opened the session: the peer takes it from no other.
         let signer = self.identity.signer(own_key);
         match signer.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
-            Some(signed) => self.write_sent(at, signed, outcome),
+            Some(signed) => {
+                self.write_sent(at, signed, outcome);
+                self.link_mut(peer).pace.note(at.elapsed, exceptions);
+            }
             None => self.forgive_receipt(peer, id),
         }
     }
 
     /// Where the next message to a peer goes, and the key that it is sealed for there.
     pub(super) fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
-        if self.pausing.is_paused() || self.trust().trusted(peer).is_none() {
+        let speaks = !self.pausing.is_paused() && self.may_sign(at.now);
+        if !speaks || self.trust().trusted(peer).is_none() {
             return None;
         }
         let session = self.link(peer)?.sendable(at.now)?;

@@ -8,6 +8,7 @@ use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
 use crate::reject::Reason;
+use crate::time::Timestamp;
 use crate::trust::BindError;
 
 /// What our agent wants to say. It does not print itself: an answer's tier is its request's.
@@ -184,6 +185,18 @@ pub enum LocalError {
     /// Too many tasks of ours are open with this peer.
     #[error("too many tasks of {0} are open; wait until some are completed")]
     TooManyTasks(AgentId),
+    /// What has to be signed at once would be signed outside the dates of our certificate.
+    #[error(
+        "the clock says {now}, and this agent's certificate lasts from {from} to {to}: nothing is signed outside of it; `signet status` says what to do"
+    )]
+    WrongClock {
+        /// What the clock says.
+        now: Timestamp,
+        /// When the certificate begins.
+        from: Timestamp,
+        /// When it ends.
+        to: Timestamp,
+    },
     /// `signet.task` is how daemons report.
     #[error("the capability signet.task is for reports; use `signet handoff report`")]
     ReservedForReports,
@@ -233,6 +246,7 @@ impl LocalError {
             Self::BeyondTask(..) => Reason::AuthorityWidened.name(),
             Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
             Self::TooManyTasks(_) => "too-many-tasks",
+            Self::WrongClock { .. } => "wrong-clock",
             Self::ReservedForReports => "capability-reserved",
         }
     }

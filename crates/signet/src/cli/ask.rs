@@ -121,6 +121,7 @@ pub(super) fn decide(
     with_daemon(&home, method, params, |memory| {
         let at = At {
             now: clock::now(),
+            elapsed: clock::elapsed(),
             head: None,
         };
         let served = people::serve(&mut memory.node, at, method, params.clone());

@@ -63,6 +63,9 @@ fn page(status: &Value) -> String {
             "  state  refusing: the disk is full, since {since}; free some space where the log is"
         );
     }
+    if let Some(clock) = status.get("clock").filter(|value| value.is_object()) {
+        let _ = writeln!(page, "  note   {}", clock_note(clock));
+    }
     for note in alarm_notes(status) {
         let _ = writeln!(page, "  note   {note}");
     }
@@ -106,6 +109,26 @@ fn page(status: &Value) -> String {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
     }
     page
+}
+
+/// The clock stands outside the dates of our certificate: either it is wrong, or the certificate has run
+/// out, which only a person can tell.
+fn clock_note(clock: &Value) -> String {
+    let [now, from, to] = ["now", "not-before", "not-after"].map(|name| visible(text(clock, name)));
+    // Times of one spelling compare as texts.
+    if now < from {
+        format!(
+            "the CLOCK IS WRONG, or this agent is new: it says {now}, and the certificate begins {from}; \
+             nothing is signed and all that is sent waits; timedatectl set-ntp true, and if the clock \
+             is right: signet key rotate signing"
+        )
+    } else {
+        format!(
+            "the CERTIFICATE HAS RUN OUT, or the clock is wrong: it says {now}, and the certificate ended \
+             {to}; nothing is signed and all that is sent waits; signet key rotate signing, and if the \
+             clock is ahead: timedatectl set-ntp true"
+        )
+    }
 }
 
 /// What rings and who rang it, the first few by name.
@@ -170,6 +193,42 @@ EXAMPLE:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn note(now: &str) -> String {
+        let clock = json!({
+            "now": now, "not-before": "2026-02-01T00:00:00.000Z", "not-after": "2027-02-01T00:00:00.000Z",
+        });
+        let page = page(&json!({"clock": clock, "connected": true}));
+        let note = page.lines().find(|line| line.contains("  note   "));
+        note.unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_slow_clock_is_answered_with_both_times_and_the_command_that_sets_it() {
+        let note = note("2020-01-01T00:00:00.000Z");
+        for part in [
+            "CLOCK IS WRONG",
+            "2020-01-01",
+            "2026-02-01",
+            "timedatectl set-ntp true",
+        ] {
+            assert!(note.contains(part), "{note}");
+        }
+    }
+
+    #[test]
+    fn an_own_certificate_that_ran_out_is_a_note_with_both_times_and_the_next_command() {
+        let note = note("2027-02-01T00:00:00.001Z");
+        for part in [
+            "CERTIFICATE HAS RUN OUT",
+            "2027-02-01",
+            "signet key rotate signing",
+        ] {
+            assert!(note.contains(part), "{note}");
+        }
+        let page = page(&json!({"clock": null, "connected": true}));
+        assert!(!page.contains("note"), "{page}");
+    }
 
     #[test]
     fn each_alarm_is_a_note_that_names_it_and_the_peer_that_rang_it() {

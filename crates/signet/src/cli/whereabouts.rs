@@ -87,6 +87,9 @@ impl<'a> Whereabouts<'a> {
                 "{peer}'s person approves you, then you approve them: signet trust pending, on both \
                  sides; or take it back: signet drafts drop {id}"
             ),
+            ("queued", "clock") => {
+                "signet status, which shows the clock and the certificate's dates".to_owned()
+            }
             ("queued", "resume") => "signet resume, when your agents may go on".to_owned(),
             ("queued", "alarm") => {
                 "signet alarms says what to make sure of, then signet alarms clear".to_owned()
@@ -118,6 +121,11 @@ impl<'a> Whereabouts<'a> {
             "approval" => "it waits for your approval, and never leaves without".to_owned(),
             "introduction" => {
                 format!("it waits until your person and {peer}'s have approved each other")
+            }
+            "clock" => {
+                "it waits because the clock stands outside the dates of this agent's certificate, \
+                        and nothing is signed there"
+                    .to_owned()
             }
             "resume" => "it waits because your person's agents pause".to_owned(),
             "alarm" => format!(
@@ -202,6 +210,7 @@ mod tests {
             json!({"state": "queued", "waits-for": "approval"}),
             json!({"state": "queued", "waits-for": "introduction"}),
             json!({"state": "queued", "waits-for": "resume"}),
+            json!({"state": "queued", "waits-for": "clock"}),
             json!({"state": "queued", "waits-for": "alarm", "held-by": ["agent-bob"]}),
             json!({"state": "queued", "waits-for": "connection"}),
             json!({"state": "published", "stored": true}),
@@ -270,7 +279,7 @@ mod tests {
         let draft = json!({"state": "queued", "waits-for": "approval", "message-id": "0192"});
         let next = said(&draft).1.unwrap();
         assert!(next.starts_with("signet approve 0192, or "), "{next}");
-        for waits in ["introduction", "resume", "alarm", "connection"] {
+        for waits in ["introduction", "resume", "clock", "alarm", "connection"] {
             assert!(
                 said(&json!({"state": "queued", "waits-for": waits}))
                     .1

@@ -120,6 +120,7 @@ impl Heart {
     pub(super) fn at(&self) -> At {
         At {
             now: clock::now(),
+            elapsed: clock::elapsed(),
             head: self.head.borrow().map(|head| head.hash),
         }
     }
@@ -259,26 +260,27 @@ impl Heart {
     }
 
     async fn tick_if_due(&mut self) {
-        if self
-            .node
-            .poll_timeout()
-            .is_some_and(|due| due <= clock::now())
-        {
+        let at = self.at();
+        if self.node.poll_timeout(at).is_some_and(|due| due <= at.now) {
             self.tick().await;
         }
     }
 
     async fn tick(&mut self) {
         let at = self.at();
+        let put_back = self.node.was_put_back(at.now);
         let outcome = self.node.handle_timeout(at);
         self.write(at.now, vec![outcome], Vec::new()).await;
+        if put_back {
+            warn!(now = %at.now, "the clock was put back; going on by it as it is now");
+            self.keep_keys().await;
+        }
     }
 
     fn sleep(&self) -> tokio::time::Sleep {
-        let due = self
-            .node
-            .poll_timeout()
-            .map_or(LONGEST_SLEEP, |due| due.since(clock::now()));
+        let at = self.at();
+        let due = self.node.poll_timeout(at);
+        let due = due.map_or(LONGEST_SLEEP, |due| due.since(at.now));
         // A millisecond at least: times are whole milliseconds, and a timer must not spin.
         tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }

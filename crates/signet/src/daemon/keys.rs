@@ -22,8 +22,11 @@ impl Heart {
         let certificate = &self.node.identity().certificate;
         if !certificate.covers(now) {
             warn!(
+                %now,
+                not_before = %certificate.not_before,
                 not_after = %certificate.not_after,
-                "our certificate is not valid now and peers refuse us; signet key rotate signing"
+                "the clock stands outside the dates of our certificate: nothing is signed; signet status \
+                 says what to do"
             );
         }
         match self.keys_at(now) {

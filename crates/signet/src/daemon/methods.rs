@@ -235,6 +235,15 @@ impl Heart {
             .ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))
     }
 
+    /// What the clock says, where it stands outside the dates of our certificate.
+    fn clock_outside(&self) -> Option<Value> {
+        let now = self.at().now;
+        let (from, to) = self.node.outside_certificate(now)?;
+        Some(json!({
+            "now": now.to_string(), "not-before": from.to_string(), "not-after": to.to_string(),
+        }))
+    }
+
     fn status(&self) -> Value {
         let certificate = &self.node.identity().certificate;
         let head = *self.head.borrow();
@@ -253,6 +262,7 @@ impl Heart {
             "set-aside": self.node.inbox().aside().count(),
             "quarantine": self.node.inbox().quarantine().iter().count(),
             "revoked": self.node.is_revoked(),
+            "clock": self.clock_outside(),
             "paused": self.node.pausing().is_paused(),
             "pending": self.node.pending(self.at().now).count(),
             "alarms": self.node.alarms().len(),

@@ -16,7 +16,11 @@ use crate::reject::PeerReason;
 use crate::time::Timestamp;
 
 impl Node {
-    pub(super) fn apply_sent(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+    pub(super) fn apply_sent(
+        &mut self,
+        (now, clock): (Timestamp, Timestamp),
+        message: &Arc<Message>,
+    ) -> Changed {
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
         let link = self.link_mut(&peer);
@@ -26,12 +30,11 @@ impl Node {
                     link.announced = Some(headers.timestamp);
                     link.greets = false;
                 }
-                let established = link.handshake.sent(message, now);
-                return self.establish(&peer, established, now);
+                let established = link.handshake.sent(message, clock);
+                return self.establish(&peer, established, (now, clock));
             }
             Some(Method::Receipt) => {
                 link.receipted = Some(headers.timestamp);
-                link.paced = Some(now);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }
@@ -47,7 +50,7 @@ impl Node {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
                 Arc::clone(message),
-                now,
+                clock,
             );
         }
         self.note_request_or_answer(now, &message.form, headers);

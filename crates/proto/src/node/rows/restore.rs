@@ -174,6 +174,7 @@ impl Node {
         let unread = |_| fault(PASSING, key);
         if key == "written" {
             self.written = serde_json::from_value(value).map_err(unread)?;
+            self.clock = self.written;
             return Ok(());
         }
         let [_, peer] = tables.parts(PASSING, key)?;
