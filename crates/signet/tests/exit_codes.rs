@@ -384,6 +384,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
     // They print by the same function, after steps that need other people, files or minutes.
     let elsewhere = [
         "init",
+        "state accept-loss",
         "run",
         "demo",
         "reply",
