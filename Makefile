@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help demo test lint ci bench mutants torture clean
+.PHONY: help demo test lint ci bench mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ mutants: ## which changes of the protocol no test notices (hours; FILE=… for o
 
 torture: ## kill, fill up and break everything, at every step and by chance (hours; not part of ci)
 	@server=$$(scripts/nats-server) && NATS_SERVER=$$server scripts/torture
+
+sample: ## play the log in audit/sample anew, and its answers (read what changed before you commit it)
+	@scripts/jq && server=$$(scripts/nats-server) \
+		&& NATS_SERVER=$$server cargo test --locked -p signet --test questions -- --ignored make_the_sample
 
 clean: ## remove what was built and fetched
 	@cargo clean && rm -rf .tools

@@ -91,9 +91,9 @@ fn a_line_reads_as_the_documents_show_it() {
     assert_eq!(
         described,
         [
-            "2026-02-08 17:00:01.000  in  accepted  notification  agent-bob-001   t2  \"Asks for free evenings next week\"  019c3e32…",
-            "2026-02-08 17:00:01.000  in  rejected  notification  agent-bob-001   t2  expired  \"Too late\"  019c3e32…",
-            "2026-02-08 17:00:01.000  out sent      notification  agent-bob-001   t2  \"Answers\"  019c3e32…",
+            "2026-02-08 17:00:01.000  in  accepted  notification  agent-bob-001   t2  \"Asks for free evenings next week\"  019c3e32-2681-7101-8101-010101010101",
+            "2026-02-08 17:00:01.000  in  rejected  notification  agent-bob-001   t2  expired  \"Too late\"  019c3e32-2682-7202-8202-020202020202",
+            "2026-02-08 17:00:01.000  out sent      notification  agent-bob-001   t2  \"Answers\"  019c3e32-2683-7303-8303-030303030303",
         ]
     );
 }

@@ -68,6 +68,7 @@ fn node(certificate: Certificate, seed: u8) -> Node {
 fn now(number: u64) -> At {
     At {
         now: second(number),
+        elapsed: std::time::Duration::from_secs(number),
         head: None,
     }
 }

@@ -15,6 +15,7 @@ use crate::keys::{KeyError, Purpose, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 
 pub use control::{ControlCertificate, ControlRequest};
+pub(crate) use keys::KEYS_LEEWAY;
 pub use keys::{KEYS_LIFE, KEYS_ROTATE, KeyStatement, SEALING_AFTER};
 use members::{Members, sign_statement};
 

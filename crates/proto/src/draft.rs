@@ -49,7 +49,7 @@ pub struct Draft {
     pub capability: Option<CapabilityName>,
     /// What it belongs to.
     pub conversation_id: Option<ConversationId>,
-    /// The request it answers.
+    /// The request it answers; for a call, the first call of the chain that it continues.
     pub in_reply_to: Option<MessageId>,
     /// How often the conversation was passed on.
     pub hops: u8,

@@ -85,11 +85,16 @@ impl Handshake {
     }
 
     /// Moves on by a flight that [`Handshake::admit`] welcomed. Flight 4 ends it, with a session when
-    /// the peer granted one.
-    pub fn take(&mut self, flight: &Arc<Message>, now: Timestamp) -> Option<Established> {
+    /// the peer granted one. Resends are counted from `now`; what is remembered, from `written`.
+    pub fn take(
+        &mut self,
+        flight: &Arc<Message>,
+        now: Timestamp,
+        written: Timestamp,
+    ) -> Option<Established> {
         match (flight.form.method()?, std::mem::take(self)) {
             (Method::Announce, _) => {
-                *self = Self::AwaitCapability(AwaitCapability::of(flight, now))
+                *self = Self::AwaitCapability(AwaitCapability::of(flight, written))
             }
             (Method::Verify, Self::AwaitVerify(state)) => {
                 let next = state.take(flight, now);

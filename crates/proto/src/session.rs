@@ -51,6 +51,8 @@ pub struct Session {
     pub began: Timestamp,
     /// When it ends, judged at a message's `timestamp`.
     pub ends: Timestamp,
+    /// Until when the peer's certificate and key statement last that made it.
+    pub peer_until: Timestamp,
     /// What we accept from the peer.
     pub given: Grant,
     /// What the peer accepts from us.
@@ -92,7 +94,18 @@ impl Session {
 
     /// Whether a new message may go out in it at `now`.
     pub fn is_open_for_sending(&self, now: Timestamp) -> bool {
-        self.confirmed && !self.closed && !self.retired && now < self.ends
+        self.is_open() && !self.retired && now < self.ends
+    }
+
+    /// Whether both sides have it and neither closed it for sending, whether or not it has ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.confirmed && !self.closed
+    }
+
+    /// Whether a new session with the peer can end later. `own_until` is when our certificate or key
+    /// statement ends.
+    pub(crate) fn can_be_outlasted(&self, own_until: Timestamp) -> bool {
+        own_until.min(self.peer_until) > self.ends
     }
 
     /// Whether nothing that a person decides changed between this session and `other`.

@@ -15,6 +15,9 @@ use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
+/// How far a sender's clock may be ahead of the recipient's (check V09).
+pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
 /// Why a text is not a time. It does not repeat the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::certificate::{Certificate, KEYS_LIFE, KeyStatement};
-use crate::envelope::{Message, Unverified};
+use crate::certificate::{Certificate, KEYS_LEEWAY, KEYS_LIFE, KeyStatement};
+use crate::envelope::{Message, Method, Unverified};
 use crate::keys::{Purpose, VerifyKey};
 use crate::reject::Reason;
 use crate::trust::TrustView;
@@ -36,6 +36,10 @@ pub struct Unproven {
     pub reason: Reason,
     /// What it claimed.
     pub message: Box<Message>,
+    /// Whether it is its sender's all the same: a numbered message whose signature holds, and whose time or
+    /// layers alone go beyond the certificate of the key that signed it. It is refused, and its number is
+    /// used up.
+    pub is_signed: bool,
 }
 
 impl Unverified {
@@ -52,10 +56,14 @@ impl Unverified {
                 credentials,
                 epoch,
             }),
-            Err(reason) => Err(Unproven {
-                reason,
-                message: Box::new(self.into_message()),
-            }),
+            Err(reason) => {
+                let is_signed = is_beyond(reason) && is_numbered_and_signed(self.claims(), view);
+                Err(Unproven {
+                    reason,
+                    message: Box::new(self.into_message()),
+                    is_signed,
+                })
+            }
         }
     }
 }
@@ -178,7 +186,7 @@ fn prove_credentials(message: &Message, certificate: Certificate) -> Result<Cred
 }
 
 /// A statement lasts 45 days from its making; an hour is for clocks that differ.
-const KEYS_LONGEST: Duration = Duration::from_secs(KEYS_LIFE.as_secs() + 3600);
+const KEYS_LONGEST: Duration = Duration::from_secs(KEYS_LIFE.as_secs() + KEYS_LEEWAY.as_secs());
 
 fn prove_sender(message: &Message, certificate: &Certificate) -> Result<(), Reason> {
     let headers = &message.headers;
@@ -192,6 +200,27 @@ fn prove_sender(message: &Message, certificate: &Certificate) -> Result<(), Reas
         return Err(Reason::LayersExceedCertificate);
     }
     Ok(())
+}
+
+/// The faults that lie in what a message says of itself beside what its sender's certificate says.
+fn is_beyond(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::CertificateExpired | Reason::LayersExceedCertificate
+    )
+}
+
+/// Whether a message that goes beyond its certificate bears a number in a session, and the signature of
+/// a certified key of its sender: then the sender waits for word of that number.
+fn is_numbered_and_signed(message: &Message, view: &TrustView) -> bool {
+    let headers = &message.headers;
+    let numbered = headers.session.is_some() && headers.sequence.is_some();
+    let method = message.form.method();
+    let certificate = view.peer(&headers.agent_id);
+    let certificate = certificate.and_then(|peer| peer.certificate(headers.key_id));
+    numbered
+        && !method.is_some_and(Method::is_handshake)
+        && certificate.is_some_and(|known| prove_signature(message, &known.signing_key).is_ok())
 }
 
 fn prove_signature(message: &Message, key: &VerifyKey) -> Result<(), Reason> {

@@ -267,7 +267,7 @@ fn receipts_that_a_bound_peer_calls_forth() {
     net.now += 120_000;
     let at = net.at(0);
     net.agents[0].tick(at);
-    let due = net.agents[0].node.poll_timeout().unwrap();
+    let due = net.agents[0].node.poll_timeout(net.at(0)).unwrap();
     assert!(due > at.now, "she does not spin");
 }
 

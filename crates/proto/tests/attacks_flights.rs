@@ -121,7 +121,7 @@ fn two_agents_without_a_common_version_end_it_and_say_so() {
     let refused = |effect: &Effect| matches!(effect, Effect::Settle { state, .. } if state.as_str() == "refused");
     assert!(effects.iter().any(refused), "{effects:?}");
     for agent in [&alice, &bob] {
-        assert_eq!(agent.node.poll_timeout(), None, "nothing goes on");
+        assert_eq!(agent.node.poll_timeout(at(2)), None, "nothing goes on");
     }
 }
 

@@ -10,6 +10,8 @@
 
 mod household;
 
+use std::time::Duration;
+
 use household::forger::hear;
 use household::net::Net;
 use household::tasks::{
@@ -612,4 +614,23 @@ fn a_flood_of_tasks() {
     assert_eq!(verdict(&mut net, (DAVE, CAROL), 1, &other), None);
     net.restart(CAROL);
     assert_eq!(net.agents[CAROL].node.tasks().iter().count(), 257);
+}
+
+#[test]
+fn a_handoff_that_outlives_its_last_mandate_is_refused() {
+    let mut net = household();
+    let chain = json!([link(ALICE, mandate(ALICE, BOB, None, |_| {}))]);
+    let outlives = |by: u64| {
+        let id = task(1).to_string();
+        let body = json!({"task": id, "goal": "Find an evening", "chain": chain});
+        let form = Form::Call(Method::Handoff);
+        say(&net, (ALICE, BOB), 1 + by, form, body, |draft, stamp| {
+            let end = at(24 * HOUR).now;
+            draft.conversation_id = id.parse().ok();
+            draft.life = end.since(stamp.now) + Duration::from_millis(by);
+        })
+    };
+    let (late, fits) = (outlives(1), outlives(0));
+    assert_eq!(hear(&mut net, BOB, &late).0, Some("mandate-invalid"));
+    assert_eq!(hear(&mut net, BOB, &fits).0, None);
 }

@@ -348,9 +348,11 @@ fn what_the_peer_gave_up_is_not_waited_for_but_what_came_of_it_counts() {
         except.iter().map(|(number, _)| *number).collect()
     };
     assert_eq!(missing(&window), [1, 2, 4, 5]);
-    assert_eq!(window.unreported(), 3);
+    assert_eq!((window.unreported(), window.owes()), (2, true));
+    window.reported();
     window.take_floor(Some(6), &[(1, 5), (9, 8)]);
-    assert_eq!((window.through(), window.unreported()), (6, 4));
+    assert_eq!((window.through(), window.unreported()), (6, 0));
+    assert!(window.owes(), "the peer asks for what it gave up");
     // It has heard of them.
     window.take_floor(Some(6), &[]);
     assert!(missing(&window).is_empty());

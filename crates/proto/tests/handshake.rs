@@ -162,7 +162,7 @@ fn a_peer_that_answers_only_the_first_flight_is_announced_to_ever_more_rarely() 
                 }
             }
         }
-        now = alice.node.poll_timeout().unwrap().as_millis() - START;
+        now = alice.node.poll_timeout(at(now)).unwrap().as_millis() - START;
         effects = alice.tick(at(now));
     }
     assert!((5..20).contains(&announces), "{announces} in an hour");

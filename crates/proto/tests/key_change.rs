@@ -154,7 +154,7 @@ fn without_the_old_key_the_receipt_is_let_go_and_no_timer_spins() {
     assert!(
         net.agents[0]
             .node
-            .poll_timeout()
+            .poll_timeout(net.at(0))
             .is_none_or(|due| due > now)
     );
 }

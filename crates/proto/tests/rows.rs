@@ -132,7 +132,7 @@ fn every_table_is_named_and_no_key_stands_twice_in_one() {
     assert!(keys.iter().all(|(table, _)| TABLES.contains(table)));
     keys.sort_unstable();
     keys.dedup();
-    assert_eq!((keys.len(), ROWS_VERSION), (all, 1));
+    assert_eq!((keys.len(), ROWS_VERSION), (all, 2));
 }
 
 /// What cannot be read is named, and never half taken: the log makes it again.
@@ -145,7 +145,7 @@ fn a_damaged_row_is_refused_by_its_name_and_no_text_makes_the_reader_panic() {
             let mut damaged = whole.clone();
             damaged[place].value = value.to_owned();
             if let Err(error) = read(damaged) {
-                assert!(error.contains("signet state rebuild"), "{error}");
+                assert!(error.contains("cannot be read"), "{error}");
                 assert!(error.contains(row.table), "{error}");
             }
         }

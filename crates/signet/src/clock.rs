@@ -1,6 +1,7 @@
-//! The one place where the clock is read.
+//! The one place where the clocks are read: the one that people set, and the one that nobody does.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use signet_proto::time::Timestamp;
 
@@ -10,4 +11,10 @@ pub fn now() -> Timestamp {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// How long this process has asked, by a clock that only goes on.
+pub fn elapsed() -> Duration {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    FIRST.elapsed()
 }

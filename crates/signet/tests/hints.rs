@@ -148,3 +148,38 @@ fn a_missing_ca_file_is_no_fault_of_the_servers_certificate() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(alice.fails(2, &["run"]).contains("ca.pem: holds no"));
 }
+
+#[test]
+fn the_way_to_an_old_message_is_a_command_that_runs() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let args = [
+        "send",
+        &bob.agent,
+        "--request",
+        "{}",
+        "--wait",
+        "0",
+        "--json",
+    ];
+    let sent: serde_json::Value = serde_json::from_str(&alice.done(&args)).unwrap();
+    let id = sent["message-id"].as_str().unwrap();
+    let request = house::eventually("it arrives", || bob.inbox().pop());
+    bob.done(&["reply", request["message-id"].as_str().unwrap(), "{}"]);
+    house::eventually("it is answered", || {
+        alice
+            .done(&["status", id])
+            .starts_with("answered")
+            .then_some(())
+    });
+    let page = alice.done(&["status", id]);
+    let next = page
+        .split("or signet ")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap();
+    let words: Vec<&str> = next.split_whitespace().collect();
+    assert!(alice.done(&words).contains(&bob.agent), "{next}");
+}

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use data_encoding::BASE64;
 use serde_json::{Map, Value};
-use signet_proto::entry::{Direction, Entry, Evidence, TrustChange, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::json::{Limits, parse};
 use signet_proto::keys::fingerprint;
+use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
 use super::report::BundleReport;
@@ -22,7 +23,8 @@ use crate::plain;
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, MAX_LINE};
 use crate::verify::{
-    Authority, broken_chain, contradictions, forged_member, forgery, prove_parties,
+    Authority, OUT_OF_DATES, Worth, broken_chain, contradictions, forged_member, prove_parties,
+    worth,
 };
 
 /// Whether the file says of itself that it is a bundle.
@@ -267,9 +269,17 @@ impl Reader {
         if Some(other) != self.report.peer.as_ref() {
             self.fault("the message is not one with the peer that the bundle is about");
         }
-        let proof = match self.authority.certificate(message) {
-            Some(certificate) => forgery(&certificate, message),
-            None => Some("no line before certifies the key that signed the message"),
+        let refused = Ruling::Rejected(Reason::CertificateExpired);
+        let certificate = self.authority.certificate(message);
+        let found = certificate.map(|certificate| worth(&certificate, message));
+        let proof = match (found, verdict.direction) {
+            (None, _) => Some("no line before certifies the key that signed the message"),
+            (Some(Worth::Forged(what)), _) => Some(what),
+            (Some(Worth::OutOfDates), Direction::In) if verdict.ruling != refused => {
+                Some(OUT_OF_DATES)
+            }
+            // Its own agent's clock was wrong, or the peer's was and it was refused for it.
+            (Some(Worth::Holds | Worth::OutOfDates), _) => None,
         };
         match proof {
             Some(what) => self.fault(what),

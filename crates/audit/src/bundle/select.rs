@@ -7,8 +7,8 @@ use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, PrincipalId};
 
 use super::Span;
+use crate::filter::peer;
 use crate::record::Line;
-use crate::show::peer;
 
 /// What a line is for a bundle.
 pub(super) enum Wanted {

@@ -25,21 +25,36 @@ struct Known {
     certificates: VecDeque<Arc<Certificate>>,
 }
 
-/// Why the message is not signed by the key that `certificate` certifies, if so.
-pub(crate) fn forgery(certificate: &Certificate, message: &Message) -> Option<&'static str> {
+/// What a message is worth under the certificate of the key that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Worth {
+    /// It is the sender's.
+    Holds,
+    /// It is the sender's, whose certificate did not cover the message's `timestamp`: whoever signed it
+    /// had a wrong clock, or a certificate that had run out. Nobody changed it since.
+    OutOfDates,
+    /// It is not, and why.
+    Forged(&'static str),
+}
+
+/// Why a message outside its certificate's dates is no honest line where a peer's was accepted.
+pub(crate) const OUT_OF_DATES: &str =
+    "the sender's certificate was not valid at the message's timestamp";
+
+/// Whether the key that `certificate` certifies signed the message.
+pub(crate) fn worth(certificate: &Certificate, message: &Message) -> Worth {
     let headers = &message.headers;
     if certificate.principal != headers.principal_id {
-        Some("the message's principal-id is not its sender's")
-    } else if !certificate.covers(headers.timestamp) {
-        Some("the sender's certificate was not valid at the message's timestamp")
-    } else if !certificate.signing_key.verify(
-        Purpose::Message,
-        &message.signed_parts(),
-        message.signature(),
-    ) {
-        Some("the message's signature does not hold")
-    } else {
-        None
+        return Worth::Forged("the message's principal-id is not its sender's");
+    }
+    let (parts, signature) = (message.signed_parts(), message.signature());
+    let key = &certificate.signing_key;
+    if !key.verify(Purpose::Message, &parts, signature) {
+        return Worth::Forged("the message's signature does not hold");
+    }
+    match certificate.covers(headers.timestamp) {
+        true => Worth::Holds,
+        false => Worth::OutOfDates,
     }
 }
 

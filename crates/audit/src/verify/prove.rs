@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use signet_proto::certificate::Certificate;
-use signet_proto::entry::{Direction, Evidence, Verdict};
+use signet_proto::entry::{Direction, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, Digest};
+use signet_proto::reject::Reason;
 
 use super::agreement::contradictions;
-use super::authority::forgery;
+use super::authority::{OUT_OF_DATES, Worth, worth};
 
 /// What is known of a line when it was followed, and what is left to prove.
 pub(super) struct Followed {
@@ -35,6 +36,8 @@ pub(super) enum Proof {
     Skipped,
     Uncertified,
     Signed(Arc<Message>, Direction),
+    /// The log's own agent signed it while its clock stood outside its certificate's dates.
+    WrongClock(Arc<Message>),
 }
 
 /// Proves what does not depend on any other line any more.
@@ -51,11 +54,16 @@ pub(super) fn prove(mut line: Followed) -> (Followed, Proof) {
     let Some(certificate) = certificate else {
         return (line, Proof::Uncertified);
     };
-    match forgery(&certificate, &message) {
-        Some(what) => {
-            line.faults.push(what.to_owned());
-            (line, Proof::None)
+    let refused = Ruling::Rejected(Reason::CertificateExpired);
+    let fault = match (worth(&certificate, &message), verdict.direction) {
+        (Worth::Holds, direction) => return (line, Proof::Signed(message, direction)),
+        (Worth::OutOfDates, Direction::In) if verdict.ruling == refused => {
+            return (line, Proof::Signed(message, Direction::In));
         }
-        None => (line, Proof::Signed(message, verdict.direction)),
-    }
+        (Worth::OutOfDates, Direction::Out) => return (line, Proof::WrongClock(message)),
+        (Worth::OutOfDates, Direction::In) => OUT_OF_DATES,
+        (Worth::Forged(what), _) => what,
+    };
+    line.faults.push(fault.to_owned());
+    (line, Proof::None)
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use signet_proto::envelope::Message;
 use signet_proto::ids::AgentId;
+use signet_proto::time::Timestamp;
 
 use super::decisions::Decisions;
 use crate::bundle::BundleReport;
@@ -60,6 +62,8 @@ pub struct LogReport {
     pub unpromised: Vec<String>,
     /// What the logs of peers, given too, remember of this one.
     pub witnesses: Vec<Witness>,
+    /// Its own messages that were signed while its clock was wrong, if any.
+    pub wrong_clock: Option<WrongClock>,
     /// Whether contents and signatures were left out.
     pub links_only: bool,
     /// What is wrong; as many as were asked for.
@@ -83,6 +87,18 @@ pub struct Fault {
     pub seq: Option<u64>,
     /// What is wrong.
     pub what: String,
+}
+
+/// Messages that a log's own agent signed outside the dates of its certificate: its clock was wrong, or
+/// its certificate had run out. Their signatures hold, and nothing was changed since: no tampering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongClock {
+    /// How many.
+    pub count: u64,
+    /// The `seq` of the first of them.
+    pub first: Option<u64>,
+    /// The time that the first of them bears.
+    pub signed_at: Timestamp,
 }
 
 /// A peer whose log remembers a head of this one.
@@ -141,6 +157,9 @@ impl fmt::Display for Report {
             log.notes
                 .iter()
                 .try_for_each(|note| writeln!(f, "note: {}", printable(note)))?;
+            log.wrong_clock
+                .iter()
+                .try_for_each(|found| writeln!(f, "{found}"))?;
             writeln!(f, "{}", log.sentence())?;
         }
         self.bundles.iter().try_for_each(|bundle| bundle.fmt(f))?;
@@ -313,6 +332,16 @@ impl LogReport {
         }
     }
 
+    /// A message of its own that its certificate did not cover when it was signed.
+    pub(super) fn note_wrong_clock(&mut self, seq: Option<u64>, message: &Message) {
+        let found = self.wrong_clock.get_or_insert(WrongClock {
+            count: 0,
+            first: seq,
+            signed_at: message.headers.timestamp,
+        });
+        found.count += 1;
+    }
+
     pub(super) fn note(&mut self, note: String) {
         if self.notes.len() < NOTES {
             self.notes.push(note);
@@ -350,12 +379,33 @@ impl LogReport {
             "proven": self.proven.map(head),
             "months-without-key": self.unpromised,
             "witnesses": self.witnesses.iter().map(witness).collect::<Vec<_>>(),
+            "wrong-clock": self.wrong_clock.map(WrongClock::to_json),
             "links-only": self.links_only,
             "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
             "faults-left-out": self.left_out,
             "notes": self.notes,
             "sentence": self.sentence(),
         })
+    }
+}
+
+impl WrongClock {
+    fn to_json(self) -> Value {
+        json!({"count": self.count, "first": self.first, "signed-at": self.signed_at.to_string()})
+    }
+}
+
+impl fmt::Display for WrongClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "wrong clock: {} of this agent's own, the first in seq {} at {}, signed outside the dates of its \
+             certificate: the clock was wrong then, or the certificate had run out. The signatures hold and \
+             nothing was changed; peers refused them",
+            plural(self.count, "message"),
+            self.first.unwrap_or_default(),
+            self.signed_at,
+        )
     }
 }
 

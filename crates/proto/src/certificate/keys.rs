@@ -13,6 +13,8 @@ use crate::time::Timestamp;
 pub const KEYS_LIFE: Duration = Duration::from_secs(45 * 24 * 3600);
 /// The age at which a new key statement is made.
 pub const KEYS_ROTATE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How much longer than [`KEYS_LIFE`] one may last in a peer's eyes: for clocks that differ.
+pub(crate) const KEYS_LEEWAY: Duration = Duration::from_secs(3600);
 /// How long a sealing key outlives its statement: the longest life of a message, and a minute.
 pub const SEALING_AFTER: Duration = Duration::from_secs(7 * 24 * 3600 + 60);
 
@@ -51,10 +53,11 @@ impl KeyStatement {
         Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
     }
 
-    /// Whether it is [`KEYS_ROTATE`] old, so that a new sealing key and a statement of it are due.
+    /// Whether it is [`KEYS_ROTATE`] old, so that a new sealing key and a statement of it are due. So they
+    /// are when it was made by a clock that was ahead: peers take none that lasts longer than it may.
     pub fn is_due(&self, now: Timestamp) -> bool {
         let made = self.not_after.saturating_sub(KEYS_LIFE);
-        now >= made.saturating_add(KEYS_ROTATE)
+        now >= made.saturating_add(KEYS_ROTATE) || made > now.saturating_add(KEYS_LEEWAY)
     }
 
     /// The statement after this one, of a new sealing key. The serial is the second of `now`, so that

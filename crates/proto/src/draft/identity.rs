@@ -8,6 +8,7 @@ use crate::ids::{AgentId, KeyId};
 use crate::keys::{SealKey, SealSecret, SigningKey};
 use crate::reject::Reason;
 use crate::seal::Sealed;
+use crate::time::Timestamp;
 
 /// Who we are: names, keys and what others certify of us.
 #[derive(Debug)]
@@ -33,6 +34,11 @@ impl Identity {
     /// Our agent-id.
     pub fn agent(&self) -> &AgentId {
         &self.certificate.agent
+    }
+
+    /// Until when our certificate and key statement last: no session of ours outlasts it.
+    pub fn until(&self) -> Timestamp {
+        self.certificate.not_after.min(self.keys.not_after)
     }
 
     /// Our signing key `key`, now or formerly, when we still have it.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alarm {
-    /// Somebody acts with our keys, and it is not this daemon: a second copy of this agent runs, or
-    /// this one was restored from a backup while it ran.
+    /// The peer behaves as if somebody else acted with our keys: a second copy of this agent runs, or
+    /// this one was restored from a backup while it ran, or the peer makes it look so.
     SecondCopy,
     /// The peer remembers more of us than we do: this agent was restored from a backup.
     Restored,
@@ -19,6 +19,10 @@ pub enum Alarm {
     PeerRestored,
     /// The peer used a number for two messages: it was restored from a backup, or runs twice.
     SequenceReuse,
+    /// Our own log went back behind a line that we wrote, and our person accepted that.
+    LogLost,
+    /// A finished month of our own log is not what we wrote.
+    LogChanged,
 }
 
 /// An alarm begins, or a person has cleared it.
@@ -46,11 +50,13 @@ pub struct HoleLine {
 }
 
 impl Alarm {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 6] = [
         Self::SecondCopy,
         Self::Restored,
         Self::PeerRestored,
         Self::SequenceReuse,
+        Self::LogLost,
+        Self::LogChanged,
     ];
 
     /// As the line's `what` names it.
@@ -60,28 +66,41 @@ impl Alarm {
             Self::Restored => "restored-backup",
             Self::PeerRestored => "peer-restored",
             Self::SequenceReuse => "sequence-reuse",
+            Self::LogLost => "log-lost",
+            Self::LogChanged => "log-changed",
         }
     }
 
-    /// What it means and what to do, for a person.
-    pub const fn text(self) -> &'static str {
+    /// What it means and what to do, for a person. It rests on what `peer` alone did, and accuses
+    /// nobody else.
+    pub fn text(self, peer: &AgentId) -> String {
         match self {
-            Self::SecondCopy => {
-                "somebody else acts with this agent's keys: stop the second copy, or, if this one was \
-                 restored from a backup, make sure that it is the only one; then `signet alarms clear`"
-            }
-            Self::Restored => {
-                "the peer has messages of this agent that its own log does not know: it was put back to \
-                 an older copy, or runs twice; compare the logs with `signet audit reconcile`"
-            }
-            Self::PeerRestored => {
-                "the peer has forgotten what it had receipted: it was put back to an older copy; its \
+            Self::SecondCopy => format!(
+                "{peer} behaves as if another copy of this agent ran; it may be {peer}'s own doing. \
+                 New sessions with {peer} alone wait: make sure that this agent runs once and was not \
+                 put back to an older copy, ask {peer}'s person, then `signet alarms clear`"
+            ),
+            Self::Restored => format!(
+                "{peer} says that it has messages of this agent which this log does not know: this \
+                 agent was put back to an older copy, or runs twice, or {peer} is wrong; compare the \
+                 logs with `signet audit reconcile`"
+            ),
+            Self::PeerRestored => format!(
+                "{peer} has forgotten what it had receipted: it was put back to an older copy; its \
                  person should compare the logs with `signet audit reconcile`"
-            }
-            Self::SequenceReuse => {
-                "the peer gave one number to two messages: it was put back to an older copy, or runs \
+            ),
+            Self::SequenceReuse => format!(
+                "{peer} gave one number to two messages: it was put back to an older copy, or runs \
                  twice; tell its person"
-            }
+            ),
+            Self::LogLost => format!(
+                "the end of {peer}'s own log was lost, and that was accepted: whom it trusted and what it \
+                 said since is forgotten; compare the logs with those of its peers: `signet audit reconcile`"
+            ),
+            Self::LogChanged => format!(
+                "a finished month of {peer}'s own log is not what it wrote: `signet audit verify` says \
+                 what; put the month back from a copy, and find out who writes in its directory"
+            ),
         }
     }
 

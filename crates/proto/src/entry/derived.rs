@@ -91,12 +91,52 @@ impl<'a> Derived<'a> {
     }
 }
 
+impl Verdict {
+    /// What the message is for; `None` where nothing was proved, and for a copy.
+    pub fn class(&self) -> Option<Class> {
+        Derived::of(self).class
+    }
+
+    /// The method, likewise; answers have none.
+    pub fn method(&self) -> Option<Method> {
+        Derived::of(self).method
+    }
+
+    /// The message-id, likewise.
+    pub fn id(&self) -> Option<MessageId> {
+        Derived::of(self).id
+    }
+
+    /// What the message belongs to, likewise.
+    pub fn conversation(&self) -> Option<ConversationId> {
+        Derived::of(self).conversation
+    }
+}
+
+impl DraftLine {
+    /// What the message that waits belongs to.
+    pub fn conversation(&self) -> Option<ConversationId> {
+        let headers = self.envelope()?.get("headers")?;
+        let conversation = headers.get("conversation-id")?.as_str();
+        conversation.and_then(|name| name.parse().ok())
+    }
+
+    /// What the message carries in clear.
+    pub fn body(&self) -> Option<&Value> {
+        self.envelope()?.get("body")
+    }
+
+    fn envelope(&self) -> Option<&Value> {
+        let places = ["/params", "/result", "/error/data"];
+        places
+            .into_iter()
+            .find_map(|place| self.message.pointer(place))
+    }
+}
+
 /// Writes what a message that waits says, in the order of a message's line.
 pub(super) fn write_draft(draft: &DraftLine, line: &mut Line<'_>) {
-    let envelope = ["/params", "/result", "/error/data"];
-    let envelope = envelope
-        .into_iter()
-        .find_map(|place| draft.message.pointer(place));
+    let envelope = draft.envelope();
     let Some(headers) = envelope.and_then(|envelope| envelope.get("headers")?.as_object()) else {
         return;
     };

@@ -21,6 +21,18 @@ impl Verdict {
         }
     }
 
+    /// The data tier, as the line shows it.
+    pub fn tier(&self) -> Option<u8> {
+        let (_, _, tier, _) = self.seen();
+        tier
+    }
+
+    /// The summary, as the line shows it: none of tiers 3 and 4.
+    pub fn summary(&self) -> Option<&str> {
+        let (_, _, _, summary) = self.seen();
+        summary
+    }
+
     /// The message, when all of it is kept or at hand.
     pub fn message(&self) -> Option<&Arc<Message>> {
         match &self.evidence {

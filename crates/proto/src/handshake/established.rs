@@ -28,6 +28,8 @@ pub struct Established {
     pub began: Timestamp,
     /// The first not-after of either side's certificate and key statement, or 30 days.
     pub ends: Timestamp,
+    /// The first not-after of the peer's certificate and key statement.
+    pub peer_until: Timestamp,
     /// What we accept from the peer.
     pub given: Grant,
     /// What the peer accepts from us.
@@ -82,17 +84,18 @@ pub(super) fn established(
     let (certificate, keys) = theirs.credentials()?;
     let offered = theirs.capabilities();
     let began = trust.headers.timestamp;
+    let peer_until = certificate.not_after.min(keys.not_after);
     let not_after = my_certificate
         .not_after
         .min(my_keys.not_after)
-        .min(certificate.not_after)
-        .min(keys.not_after);
+        .min(peer_until);
     Some(Established {
         id: SessionId(transcript.0),
         role,
         version,
         began,
         ends: began.saturating_add(SESSION_LIFE).min(not_after),
+        peer_until,
         given: mine.grant()?,
         received: theirs.grant()?.within(&offered),
         last_flight: Arc::clone(&last.flight),

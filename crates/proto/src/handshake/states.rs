@@ -10,7 +10,7 @@ use super::{Retry, Role, START_AGAIN, best_common};
 use crate::envelope::Message;
 use crate::ids::{Digest, Version};
 use crate::reject::Reason;
-use crate::time::Timestamp;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 /// The initiator's state after flight 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -139,14 +139,16 @@ impl AwaitTrust {
 }
 
 impl AwaitCapability {
-    pub(super) fn of(announce: &Arc<Message>, now: Timestamp) -> Self {
+    pub(super) fn of(announce: &Arc<Message>, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(announce);
+        // The log's time runs ahead of a clock that was put back; an announce was signed just now.
+        let latest = announce.headers.timestamp.saturating_add(CLOCK_TOLERANCE);
         Self {
             announce: Arc::clone(announce),
             transcript,
             verify: None,
             choice: None,
-            since: now,
+            since: written.min(latest),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What shows that something is wrong which only a person can judge: second copies, restored backups,
 //! holes, clocks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::draft::FLIGHT_LIFE;
@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::link::Link;
-use super::{At, Node, Notice, Outcome};
+use super::{At, Effect, Node, Notice, Outcome};
 
 /// So many sessions with one peer within an hour, all alike, are not made by two daemons.
 const SESSIONS: usize = 4;
@@ -36,6 +36,8 @@ impl Node {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn handle_clear(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
+        let held: Vec<_> = self.links.keys().cloned().collect();
+        let held: Vec<_> = held.into_iter().filter(|peer| self.is_held(peer)).collect();
         let ringing: Vec<_> = self.alarms.keys().cloned().collect();
         for (what, peer) in ringing {
             let line = AlarmLine {
@@ -50,13 +52,56 @@ impl Node {
         for link in self.links.values_mut() {
             link.unknown_sessions.clear();
         }
+        for peer in held {
+            self.link_mut(&peer).next_announce = None;
+        }
         outcome
     }
 
-    /// Whether another copy of us seems to run: then we announce to nobody.
-    pub(super) fn is_doubled(&self) -> bool {
-        let mut ringing = self.alarms.keys();
-        ringing.any(|(what, _)| *what == Alarm::SecondCopy)
+    /// What an alarm with `peer` means and what to do, for a person.
+    pub fn alarm_text(&self, what: Alarm, peer: &AgentId) -> String {
+        let shown = self.copy_shown_by();
+        if what == Alarm::SecondCopy && shown.contains(&peer) && self.is_doubled(&shown) {
+            text_of_double(&shown)
+        } else {
+            what.text(peer)
+        }
+    }
+
+    /// The agents whose `second-copy` lets no session with `peer` begin; none when nothing holds it.
+    ///
+    /// One person's agents may show a second copy that does not exist: what they ring holds back
+    /// themselves.
+    pub fn held_by(&self, peer: &AgentId) -> Vec<&AgentId> {
+        let mut shown = self.copy_shown_by();
+        if !self.is_doubled(&shown) {
+            shown.retain(|agent| *agent == peer);
+        }
+        shown
+    }
+
+    pub(super) fn is_held(&self, peer: &AgentId) -> bool {
+        !self.held_by(peer).is_empty()
+    }
+
+    /// Who shows another copy of us. Under the signing key that came later it opens no session.
+    fn copy_shown_by(&self) -> Vec<&AgentId> {
+        let ringing = self.alarms.iter();
+        let copies = ringing.filter(|((what, _), since)| {
+            *what == Alarm::SecondCopy && self.concerns_present_key(**since)
+        });
+        copies.map(|((_, peer), _)| peer).collect()
+    }
+
+    fn concerns_present_key(&self, since: Timestamp) -> bool {
+        self.rekeyed.is_none_or(|rekeyed| since > rekeyed)
+    }
+
+    /// Whether agents of two principals show it, or one of our own.
+    fn is_doubled(&self, shown: &[&AgentId]) -> bool {
+        let trusted = shown.iter().filter_map(|agent| self.trust().trusted(agent));
+        let principals: BTreeSet<_> = trusted.filter_map(|peer| peer.principal()).collect();
+        principals.len() > 1 || principals.contains(&self.identity.certificate.principal)
     }
 
     pub(super) fn apply_alarm(&mut self, now: Timestamp, line: &AlarmLine) {
@@ -78,7 +123,10 @@ impl Node {
 
     /// Rings an alarm, once until a person clears it.
     fn ring(&mut self, at: At, peer: &AgentId, what: Alarm, outcome: &mut Outcome) {
-        if self.alarms.contains_key(&(what, peer.clone())) || self.alarms.len() >= RINGING {
+        let rings = self.alarms.get(&(what, peer.clone()));
+        if rings.is_some_and(|since| self.concerns_present_key(*since))
+            || self.alarms.len() >= RINGING
+        {
             return;
         }
         let line = AlarmLine {
@@ -88,6 +136,19 @@ impl Node {
         };
         let notice = Notice::Alarm(line.clone());
         self.write_entry(at, Entry::Alarm(line), Some(notice), outcome);
+        let shown = self.copy_shown_by();
+        if what == Alarm::SecondCopy && self.is_doubled(&shown) {
+            let notice = Notice::Doubled(text_of_double(&shown));
+            outcome.effects.push(Effect::Notice(Box::new(notice)));
+        }
+    }
+
+    /// Something is wrong with our own log: the alarm names ourselves.
+    pub fn handle_own_alarm(&mut self, at: At, what: Alarm) -> Outcome {
+        let mut outcome = Outcome::default();
+        let own = self.identity.agent().clone();
+        self.ring(at, &own, what, &mut outcome);
+        outcome
     }
 
     /// A receipt showed that one side was put back to an older copy: people hear of it, and a new
@@ -262,8 +323,9 @@ impl Link {
             return false;
         };
         // One in which the peer never spoke it has perhaps refused, for its time or for a crash.
+        // One that certificates or keys end within the hour is followed by others soon.
         let alike = sessions
-            .filter(|old| old.confirmed)
+            .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| now.is_within(HOUR, old.began.min(now)) && old.has_terms_of(newest));
         alike.count() + 1 >= SESSIONS
     }
@@ -286,5 +348,16 @@ impl Link {
     }
 }
 
-/// How many alarms ring at once: one peer can ring two.
+fn text_of_double(shown: &[&AgentId]) -> String {
+    let names: Vec<_> = shown.iter().map(|agent| agent.as_str()).collect();
+    format!(
+        "{} show, and not all of them are one stranger's, that somebody else acts with this agent's \
+         keys: no session begins with anybody. Stop the second copy, or, if this one was restored from \
+         a backup, make sure that it is the only one, then `signet alarms clear`; or rotate the \
+         signing key, if it may be in other hands",
+        names.join(", ")
+    )
+}
+
+/// How many alarms ring at once: one peer can ring each once.
 const RINGING: usize = 256;

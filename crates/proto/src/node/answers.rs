@@ -6,17 +6,16 @@ use crate::draft::{Draft, FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::{Exception, Receipt};
-use crate::reject::Reason;
+use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;
 
 use super::bytes::Paid;
+use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
+use super::pace::ANSWER_PACE;
 use super::permission::Fault;
-use super::timers::RECEIPT_PACE;
 use super::{Accepted, At, Effect, Node, Outcome};
 
-/// After so many unreported numbers a receipt goes out at once.
-const RECEIPT_EVERY: u64 = 256;
 /// The longest `error.message`, in characters.
 const LONGEST_TEXT: usize = 500;
 
@@ -45,14 +44,7 @@ impl Node {
                 }
             }
         }
-        if let Some(id) = message.headers.session {
-            let unreported = self
-                .link(&peer)
-                .and_then(|link| link.session(id))
-                .map(|s| s.window.unreported());
-            if unreported.is_some_and(|unreported| unreported >= RECEIPT_EVERY) {
-                self.send_receipt(at, &peer, id, outcome);
-            }
+        if message.headers.session.is_some() {
             self.release(at, &peer, outcome);
         }
     }
@@ -138,9 +130,7 @@ impl Node {
             self.note_clock(at, message, outcome);
         }
         let link = self.link_mut(&peer);
-        let lately = link
-            .receipted
-            .is_some_and(|last| at.now.is_within(RECEIPT_PACE, last));
+        let lately = at.elapsed < link.pace.answer_at();
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = link.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
@@ -183,6 +173,12 @@ impl Node {
         if old || link.unknown_sessions.contains(&id) {
             return;
         }
+        // A session that was made just now is the answer already.
+        let latest = at.now.saturating_add(CLOCK_TOLERANCE);
+        let newest = link.sessions.last().map(|newest| newest.began);
+        if newest.is_some_and(|began| latest.is_within(CLOCK_TOLERANCE * 2, began)) {
+            return;
+        }
         if self.suspect_copy_by_session(at, message, outcome) {
             return;
         }
@@ -201,11 +197,11 @@ impl Node {
         let link = self.link_mut(&peer);
         if link
             .repeated
-            .is_some_and(|last| at.now.is_within(RECEIPT_PACE, last))
+            .is_some_and(|last| at.elapsed < last + ANSWER_PACE)
         {
             return;
         }
-        link.repeated = Some(at.now);
+        link.repeated = Some(at.elapsed);
         match message.form.method() {
             Some(Method::Announce | Method::Verify | Method::Capability) => {
                 let of_session = link
@@ -240,8 +236,7 @@ impl Node {
 }
 
 fn is_about_clocks(form: &Form) -> bool {
-    let clocks = Reason::TimestampInFuture.name();
-    matches!(form, Form::Failure { reason, .. } if reason == clocks)
+    form.refusal() == Some(PeerReason::Known(Reason::TimestampInFuture))
 }
 
 fn failure(fault: &Fault) -> Form {

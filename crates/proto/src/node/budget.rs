@@ -189,6 +189,13 @@ impl Budget {
             .map(|(since, _)| since.saturating_add(FLOOD_LINE))
     }
 
+    /// The clock was put back: the line comes a second from now at the latest.
+    pub(super) fn put_back(&mut self, now: Timestamp) {
+        if let Some((since, _)) = &mut self.flood {
+            *since = (*since).min(now);
+        }
+    }
+
     /// The flood line, when it is due.
     pub(super) fn overdue(&mut self, now: Timestamp) -> Option<Flood> {
         if self.due().is_some_and(|due| due <= now) {

@@ -283,8 +283,8 @@ impl Node {
     }
 
     /// When the next decree is to be told to a peer.
-    pub(super) fn decrees_due(&self) -> Option<Timestamp> {
-        if self.disconnected {
+    pub(super) fn decrees_due(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.disconnected || !self.may_sign(now) {
             return None;
         }
         let told = |(peer, link): (&AgentId, &super::link::Link)| {
@@ -298,7 +298,7 @@ impl Node {
     }
 
     pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
-        if self.disconnected {
+        if self.disconnected || !self.may_sign(at.now) {
             return;
         }
         let due = |(peer, link): &(&AgentId, &super::link::Link)| {

@@ -5,7 +5,7 @@ use crate::entry::{ApprovalLine, Entry};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Value, canonical};
 use crate::policy::PING;
-use crate::reject::Reason;
+use crate::reject::{DROPPED, Reason};
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
@@ -42,7 +42,9 @@ pub enum WaitsFor {
     Introduction,
     /// That our person lets their agents go on.
     Resume,
-    /// That our person sees to an alarm: another copy of us seems to run.
+    /// That our clock stands within the dates of our certificate: outside of them nothing is signed.
+    Clock,
+    /// That our person sees to an alarm: another copy of us seems to run ([`Node::held_by`]).
     Alarm,
     /// A session, or room in it.
     Session,
@@ -55,6 +57,7 @@ impl WaitsFor {
             Self::Approval => "approval",
             Self::Introduction => "introduction",
             Self::Resume => "resume",
+            Self::Clock => "clock",
             Self::Alarm => "alarm",
             Self::Session => "session",
         }
@@ -102,7 +105,7 @@ impl Node {
         self.write_entry(at, Entry::Approval(line), None, &mut outcome);
         match approval.decision {
             Decision::Refused => {
-                let state = State::Refused(NOT_APPROVED.to_owned());
+                let state = State::RefusedHere(NOT_APPROVED.to_owned());
                 self.end_draft(at, &peer, message_id, state, &mut outcome);
             }
             Decision::Approved => {
@@ -111,6 +114,26 @@ impl Node {
             }
         }
         Ok(outcome)
+    }
+
+    /// Takes back a message of ours that has not left. Returns for whom it was.
+    ///
+    /// # Errors
+    /// `draft-unknown` for one that does not wait, or is signed: that one may have left.
+    pub fn handle_drop_draft(
+        &mut self,
+        at: At,
+        message_id: MessageId,
+    ) -> Result<(AgentId, Outcome), LocalError> {
+        let mut drafts = self.drafts();
+        let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
+        let peer = waiter.map(|waiter| waiter.peer.clone());
+        drop(drafts);
+        let peer = peer.ok_or(LocalError::DraftGone(message_id))?;
+        let mut outcome = Outcome::default();
+        let state = State::RefusedHere(DROPPED.to_owned());
+        self.end_draft(at, &peer, message_id, state, &mut outcome);
+        Ok((peer, outcome))
     }
 
     /// The root key that an approval of this draft would rest on, when our person's is needed.
@@ -188,11 +211,21 @@ impl Node {
             WaitsFor::Introduction
         } else if self.pausing.is_paused() {
             WaitsFor::Resume
-        } else if self.is_doubled() && !self.link(peer).is_some_and(Link::has_open_session) {
+        } else if !self.may_sign(self.clock) {
+            WaitsFor::Clock
+        } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm
         } else {
             WaitsFor::Session
         }
+    }
+}
+
+impl Node {
+    /// Whether a session stood when the last line was written: what waits all the same waits for room.
+    fn had_session(&self, peer: &AgentId) -> bool {
+        let link = self.link(peer);
+        link.is_some_and(|link| link.sendable(self.written).is_some())
     }
 }
 

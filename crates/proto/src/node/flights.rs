@@ -18,9 +18,16 @@ use super::{At, Effect, Node, Notice, Outcome, State};
 impl Node {
     /// Starts a handshake: flight 1.
     pub(super) fn announce(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        if self.is_doubled() {
+        if self.is_held(peer) {
             // Not at every timer either.
             let later = at.now.saturating_add(FLIGHT_LIFE);
+            self.link_mut(peer).next_announce = Some(later);
+            return;
+        }
+        let announced = self.link(peer).and_then(|link| link.announced);
+        if !self.may_sign(after(at.now, announced)) {
+            let later = at.now.saturating_add(FLIGHT_LIFE);
+            let later = self.may_sign_at(at.now).map_or(later, |at| at.min(later));
             self.link_mut(peer).next_announce = Some(later);
             return;
         }
@@ -154,6 +161,9 @@ impl Node {
             audit_head: at.head,
             version: self.identity.certificate.lowest_version(),
         };
+        if !self.may_sign(stamp.now) {
+            return;
+        }
         if let Ok(signed) = draft.sign(&self.identity, stamp) {
             self.write_sent(at, signed, outcome);
         }
@@ -208,7 +218,7 @@ impl Node {
             .map(|waiting| waiting.draft.message_id)
             .collect();
         for message_id in names {
-            let state = State::Refused(reason.name().to_owned());
+            let state = State::RefusedHere(reason.name().to_owned());
             self.end_draft(at, peer, message_id, state, outcome);
         }
     }

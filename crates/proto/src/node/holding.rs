@@ -29,6 +29,14 @@ impl Node {
         if !self.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
+        // A mandate is signed now, whenever the message around it leaves.
+        if let Some((from, to)) = self.outside_certificate(at.now) {
+            return Err(LocalError::WrongClock {
+                now: at.now,
+                from,
+                to,
+            });
+        }
         let message_id = self.fresh_id(at.now);
         let (chain, hops) = self.chain_for(at.now, peer, &handing)?;
         let task = chain.task();
@@ -293,7 +301,7 @@ impl Node {
         self.may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.say_own(at, draft, &mut outcome)?;
         let written = self.write_task(at, &peer, message_id, change);
         outcome.entries.extend(written.entries);
         Ok(outcome)

@@ -40,16 +40,20 @@ impl Node {
 
     /// The log begins with our certificate of that time: those whom our root certifies were known
     /// under it.
-    pub(super) fn apply_genesis(&mut self, own: &Certificate) {
+    pub(super) fn apply_genesis(&mut self, now: Timestamp, own: &Certificate) {
         if own.agent == *self.identity.agent() && self.trust().peers().next().is_none() {
-            self.apply_own(own);
+            self.apply_own(now, own);
         }
     }
 
     /// A certificate of our own takes the place of the one before, and of its root.
-    pub(super) fn apply_own(&mut self, own: &Certificate) {
+    pub(super) fn apply_own(&mut self, now: Timestamp, own: &Certificate) {
         if own.principal == self.identity.certificate.principal {
             self.trust.adopt_own(own);
+            let before = self.recorded.as_ref();
+            if before.is_some_and(|before| before.signing_key != own.signing_key) {
+                self.rekeyed = Some(now);
+            }
             self.recorded = Some(own.clone());
         }
     }
@@ -84,6 +88,13 @@ impl Node {
     pub(super) fn forgive_receipt(&mut self, peer: &AgentId, id: SessionId) {
         if let Some(session) = self.link_mut(peer).session_mut(id) {
             session.window.reported();
+        }
+    }
+
+    /// What cannot be said now is said when it can be.
+    pub(super) fn owe_receipt(&mut self, peer: &AgentId, id: SessionId) {
+        if let Some(session) = self.link_mut(peer).session_mut(id) {
+            session.window.owe();
         }
     }
 

@@ -1,11 +1,10 @@
 //! What comes from the network: one input in, exactly one verdict out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Message, Method};
+use crate::envelope::{Claimed, Message, Method, Unverified};
 use crate::handshake::Handshake;
 use crate::json::Value;
 use crate::policy::HIGHEST_CLEAR_TIER;
@@ -22,8 +21,8 @@ use super::permission::Fault;
 use super::sealing::Unsealed;
 use super::{At, Effect, Judged, Node, Outcome, Refusal};
 
-/// How far a sender's clock may be ahead of ours.
-pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+pub(super) use crate::time::CLOCK_TOLERANCE;
+
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
 /// Why what waits for a revoked peer is refused.
@@ -32,18 +31,46 @@ pub(super) const PEER_REVOKED: &str = "peer-revoked";
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
     pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
-        let verified = judged
-            .result
-            .and_then(|verified| self.current(verified).map_err(Refusal::Unproven));
-        match verified {
-            Ok(verified) => self.judge(at, judged.bytes, Arc::new(verified.into_message())),
+        let mut outcome = Outcome::default();
+        self.read_clock(at, &mut outcome);
+        let verified = match judged.result {
+            Ok(verified) => self.current(verified).map_err(Refusal::Unproven),
+            // Its sender's certificate may have been renewed since.
+            Err(Refusal::Unproven(unproven)) if unproven.is_signed => {
+                let again = Unverified::of_message(*unproven.message);
+                again.verify(self.trust()).map_err(Refusal::Unproven)
+            }
+            Err(refusal) => Err(refusal),
+        };
+        let ruled = match verified {
+            Ok(verified) => {
+                let message = Arc::new(verified.into_message());
+                self.judge(at, judged.bytes, message, None)
+            }
+            Err(Refusal::Unproven(unproven)) if unproven.is_signed => {
+                let Unproven {
+                    reason, message, ..
+                } = unproven;
+                self.judge(at, judged.bytes, Arc::new(*message), Some(reason))
+            }
             Err(refusal) => self.refuse_stranger(at, judged.bytes, judged.head, &refusal),
-        }
+        };
+        outcome.entries.extend(ruled.entries);
+        outcome.effects.extend(ruled.effects);
+        outcome
     }
 
-    fn judge(&mut self, at: At, bytes: u64, message: Arc<Message>) -> Outcome {
+    /// Judges a message whose signature holds. `beyond` is why it is refused in any case: what it claims
+    /// goes beyond its sender's certificate.
+    fn judge(
+        &mut self,
+        at: At,
+        bytes: u64,
+        message: Arc<Message>,
+        beyond: Option<Reason>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
-        let ruled = self.rule(at.now, &message).and_then(|unsealed| {
+        let ruled = self.rule(at.now, &message, beyond).and_then(|unsealed| {
             let opened = unsealed.as_ref().map(|(opened, _)| opened);
             let task = self.rule_task(at.now, &message, body_of(&message, opened))?;
             Ok((unsealed, task))
@@ -108,7 +135,12 @@ impl Node {
     }
 
     /// Checks V08 to V12, in their order, and what was sealed. Changes nothing.
-    fn rule(&self, now: Timestamp, message: &Message) -> Result<Option<Unsealed>, Fault> {
+    fn rule(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        beyond: Option<Reason>,
+    ) -> Result<Option<Unsealed>, Fault> {
         let headers = &message.headers;
         let Some(link) = self.link(&headers.agent_id) else {
             return Err(Reason::AgentUnknown.into());
@@ -116,6 +148,9 @@ impl Node {
         let known = link.names.hash_of(headers.message_id);
         if known == Some(message.hash()) || link.has_judged(message) {
             return Err(Reason::Duplicate.into());
+        }
+        if let Some(reason) = beyond {
+            return Err(reason.into());
         }
         let method = message.form.method();
         // A receipt may be late, but one from the future would silence those that follow it.

@@ -60,7 +60,11 @@ impl Judged {
 
     /// Whether the sender is unproven: it costs a line of the strangers' budget.
     pub fn is_strangers(&self) -> bool {
-        self.result.is_err()
+        match &self.result {
+            Ok(_) => false,
+            Err(Refusal::Unproven(unproven)) => !unproven.is_signed,
+            Err(_) => true,
+        }
     }
 
     fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
@@ -69,6 +73,7 @@ impl Judged {
             Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
         };
         let kept = match &result {
+            Err(Refusal::Unproven(unproven)) if unproven.is_signed => 0,
             // What says of itself that it is sensitive leaves no words, whoever said it.
             Err(Refusal::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
             Ok(_) => 0,

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
+use super::pace::Pace;
 use super::permission::Budgets;
 use super::trail::Trail;
 
@@ -42,14 +43,14 @@ pub(super) struct Link {
     pub(super) next_announce: Option<Timestamp>,
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
-    /// When the last receipt went out, by the clock as it is now.
-    pub(super) paced: Option<Timestamp>,
+    pub(super) pace: Pace,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
     /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
     pub(super) late: Option<(Timestamp, u8)>,
-    pub(super) repeated: Option<Timestamp>,
+    /// When a copy was last answered, by the clock that nobody sets.
+    pub(super) repeated: Option<Duration>,
     /// Whether our person approved the peer and it has not heard from us since.
     pub(super) greets: bool,
     /// When the decrees of our person were last told.
@@ -115,12 +116,6 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
-    /// Whether a session stands that was not closed, whether or not it has ended.
-    pub(super) fn has_open_session(&self) -> bool {
-        let mut sessions = self.sessions.iter();
-        sessions.any(|session| session.confirmed && !session.closed && !session.retired)
-    }
-
     /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
     fn has_mail(&self) -> bool {
         self.greets || self.drafts.iter().any(Waiting::is_approved)
@@ -148,8 +143,8 @@ impl Link {
     }
 
     /// When to announce by ourselves: for what waits, or to renew. `None` while a handshake is under
-    /// way, and when nothing calls for one.
-    pub(super) fn seeks_session_at(&self) -> Option<Timestamp> {
+    /// way, and when nothing calls for one. `own_until` is when our certificate or key statement ends.
+    pub(super) fn seeks_session_at(&self, own_until: Timestamp) -> Option<Timestamp> {
         if !self.handshake.is_idle() {
             return None;
         }
@@ -159,7 +154,11 @@ impl Link {
             }
             // Our key is new: its certificate has to reach the peer, whether or not anything waits.
             Some(session) if session.retired => Timestamp::from_millis(0),
-            Some(session) if session.confirmed && !session.closed => {
+            // A new session would end with the same certificate or key statement.
+            Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
+                self.has_mail().then_some(session.ends)?
+            }
+            Some(session) if session.is_open() => {
                 // The initiator renews first, so that both rarely announce at once.
                 let patience = if session.role == Role::Initiator {
                     Duration::ZERO

@@ -12,7 +12,7 @@ use crate::handshake::{Established, Retry, Role};
 use crate::headers::Headers;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
-use crate::reject::Reason;
+use crate::reject::{PeerReason, Reason};
 use crate::session::{Ledger, Misfit, Session, Slot, Window};
 use crate::time::Timestamp;
 
@@ -45,14 +45,17 @@ impl Node {
     }
 
     /// A line's time is never before that of the line above it, whatever the clock was set to: what is
-    /// remembered goes by the line's.
-    pub(super) fn apply(&mut self, now: Timestamp, entry: &Entry) -> Changed {
-        let now = self.written.max(now);
+    /// remembered goes by the line's, and timers, which no start remembers, by the clock.
+    pub(super) fn apply(&mut self, clock: Timestamp, entry: &Entry) -> Changed {
+        if clock > self.written {
+            self.clock = self.clock.max(clock);
+        }
+        let now = self.written.max(clock);
         self.written = now;
         match entry {
-            Entry::Message(verdict) => return self.apply_message(now, verdict),
-            Entry::Genesis(own) => self.apply_genesis(own),
-            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(own),
+            Entry::Message(verdict) => return self.apply_message((now, clock), verdict),
+            Entry::Genesis(own) => self.apply_genesis(now, own),
+            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(now, own),
             Entry::Trust(change, certificate) => {
                 return self.apply_trust(now, *change, certificate);
             }
@@ -70,18 +73,31 @@ impl Node {
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Alarm(line) => self.apply_alarm(now, line),
             Entry::Hole(line) => self.apply_hole(line),
-            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } | Entry::Rebuilt { .. } => {}
+            Entry::Clock {
+                peer,
+                difference_ms,
+            } if peer == self.identity.agent() => self.apply_put_back(now, *difference_ms),
+            Entry::Attempt(_)
+            | Entry::Clock { .. }
+            | Entry::Flood(_)
+            | Entry::Gap { .. }
+            | Entry::Rebuilt { .. }
+            | Entry::Loss { .. } => {}
         }
         Changed::default()
     }
 
-    fn apply_message(&mut self, now: Timestamp, verdict: &Verdict) -> Changed {
+    fn apply_message(
+        &mut self,
+        (now, clock): (Timestamp, Timestamp),
+        verdict: &Verdict,
+    ) -> Changed {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
-                return self.apply_accepted(now, message);
+                return self.apply_accepted((now, clock), message);
             }
             (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
-                return self.apply_sent(now, message);
+                return self.apply_sent((now, clock), message);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Whole(message)) => {
                 let method = message.form.method();
@@ -101,7 +117,11 @@ impl Node {
         Changed::default()
     }
 
-    fn apply_accepted(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+    fn apply_accepted(
+        &mut self,
+        (now, clock): (Timestamp, Timestamp),
+        message: &Arc<Message>,
+    ) -> Changed {
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
         let link = self.link_mut(&peer);
@@ -113,8 +133,8 @@ impl Node {
                 if method == Method::Announce {
                     link.heard_announce = Some(headers.timestamp);
                 }
-                let established = link.handshake.take(message, now);
-                return self.establish(&peer, established, now);
+                let established = link.handshake.take(message, clock, now);
+                return self.establish(&peer, established, (now, clock));
             }
             Some(Method::Receipt) => return self.apply_receipt(now, &peer, message),
             Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
@@ -211,7 +231,7 @@ impl Node {
         &mut self,
         peer: &AgentId,
         established: Option<Established>,
-        now: Timestamp,
+        (now, clock): (Timestamp, Timestamp),
     ) -> Changed {
         let Some(established) = established else {
             return Changed::default();
@@ -229,7 +249,7 @@ impl Node {
                 abandoned.append(&mut session.ledger.abandon());
             }
         }
-        abandoned.append(&mut link.add(session_of(&established, now), now));
+        abandoned.append(&mut link.add(session_of(&established, clock), now));
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
         let lost = unknown(peer, abandoned, Lost::SessionLost);
@@ -243,11 +263,9 @@ impl Node {
 
 /// Where a request is that was answered in this form: our agent's peer said no, or its daemon did.
 fn answered(form: &Form) -> State {
-    match form {
-        Form::Failure { reason, .. } if reason != Reason::Declined.name() => {
-            State::Refused(reason.clone())
-        }
-        _ => State::Answered,
+    match form.refusal() {
+        None | Some(PeerReason::Known(Reason::Declined)) => State::Answered,
+        Some(refused) => State::Refused(refused.as_str().to_owned()),
     }
 }
 
@@ -266,7 +284,7 @@ pub(super) fn is_ping(message: &Message) -> bool {
     message.form == Form::Call(Method::Request) && named.is_some_and(|name| name.as_str() == PING)
 }
 
-fn session_of(established: &Established, now: Timestamp) -> Session {
+fn session_of(established: &Established, clock: Timestamp) -> Session {
     let initiator = established.role == Role::Initiator;
     Session {
         id: SessionId(established.id.0),
@@ -279,6 +297,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         version: established.version,
         began: established.began,
         ends: established.ends,
+        peer_until: established.peer_until,
         given: established.given.clone(),
         received: established.received.clone(),
         confirmed: initiator,
@@ -288,7 +307,7 @@ fn session_of(established: &Established, now: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: Arc::clone(&established.last_flight),
         answers: established.answers,
-        retry: (!initiator).then(|| Retry::from(now)),
+        retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }
 }

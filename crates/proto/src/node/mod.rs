@@ -7,8 +7,10 @@
 
 mod alarms;
 mod answers;
+mod attempts;
 mod budget;
 mod bytes;
+mod clock;
 mod decrees;
 mod drafts;
 mod fates;
@@ -24,7 +26,9 @@ mod memory;
 mod names;
 mod outbound;
 mod outbox;
+mod pace;
 mod permission;
+mod proof;
 mod quarantine;
 mod release;
 mod request;
@@ -39,6 +43,7 @@ mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +63,7 @@ use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
 pub use alarms::Alarms;
+use attempts::Attempts;
 pub use budget::Allowance;
 use budget::Budget;
 use bytes::Paid;
@@ -80,8 +86,10 @@ pub use tasks::{Task, Tasks};
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The time.
+    /// The time by the clock, which may be set, forwards and back.
     pub now: Timestamp,
+    /// How long the node has run, by a clock that nobody sets: whatever only paces runs on it.
+    pub elapsed: Duration,
     /// SHA-256 of our last durable audit line.
     pub head: Option<Digest>,
 }
@@ -156,6 +164,8 @@ pub enum Notice {
     },
     /// Something is wrong that only a person can judge.
     Alarm(AlarmLine),
+    /// Agents of several people, or one of our own person's, show another copy of us: in words.
+    Doubled(String),
     /// Messages of a peer's never came, and it did not give them up.
     Hole(HoleLine),
     /// A peer's clock and ours differ by more than a minute: what one of them signs, the other refuses.
@@ -200,6 +210,8 @@ pub struct Node {
     recorded: Option<Certificate>,
     /// The time of the last line.
     written: Timestamp,
+    /// The clock as it was last read: behind the last line's time after it was put back.
+    clock: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -209,9 +221,12 @@ pub struct Node {
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
+    attempts: Attempts,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
+    /// When our signing key last changed.
+    rekeyed: Option<Timestamp>,
     /// When the log was told again, or a person last cleared the alarms.
     started: Option<Timestamp>,
     /// When holes were last looked for.
@@ -237,6 +252,7 @@ impl Node {
             identity,
             recorded: None,
             written: Timestamp::from_millis(0),
+            clock: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
@@ -246,9 +262,11 @@ impl Node {
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),
+            attempts: Attempts::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
             alarms: Alarms::new(),
+            rekeyed: None,
             started: None,
             looked: None,
             disconnected: false,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{Did, Entry, OutcomeLine, TrustChange};
+use crate::entry::{Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
@@ -36,6 +36,17 @@ impl Node {
         peer: &AgentId,
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
+        let tried = Tried::to_send(&sending);
+        let sent = self.try_send(at, peer, sending);
+        self.note_attempt(at, (peer, tried), sent)
+    }
+
+    fn try_send(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        sending: Sending,
+    ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
         self.may_write_to(peer)?;
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
@@ -58,12 +69,13 @@ impl Node {
                 },
             ),
         };
-        let (conversation_id, hops) = self.trace(at, &content)?;
+        let traced = self.trace(at, peer, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
-        draft.conversation_id = conversation_id;
-        draft.hops = hops;
+        draft.conversation_id = traced.conversation;
+        draft.in_reply_to = traced.chain;
+        draft.hops = traced.hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
         self.keep_within_task(at.now, &mut draft)?;
@@ -121,8 +133,20 @@ impl Node {
             Err(text) => decline(&message, id, text),
         };
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.say_own(at, draft, &mut outcome)?;
         Ok((id, outcome))
+    }
+
+    /// Dispatches an answer or a report of our agent's own.
+    pub(super) fn say_own(
+        &mut self,
+        at: At,
+        draft: Draft,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        let (peer, tried) = (draft.recipient.clone(), Tried::of(&draft));
+        let said = self.dispatch(at, draft, outcome);
+        self.note_attempt(at, (&peer, tried), said)
     }
 
     /// Takes messages out of the inbox: our agent has them.
@@ -235,18 +259,32 @@ impl Node {
         let Some(session) = link.session(id) else {
             return;
         };
-        let (own_key, receipted) = (session.own_key, link.receipted);
+        let (own_key, version) = (session.own_key, session.version);
+        let stamp_now = after(at.now, link.receipted);
+        // Of an earlier key's certificate we know that it lasts as long as the sessions of that key.
+        let over = session.retired && stamp_now > session.ends;
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
+        if over {
+            return self.forgive_receipt(peer, id);
+        }
+        if !self.may_sign(stamp_now) {
+            // It waits for the clock; not for the last moments of a certificate.
+            return match self.may_sign(at.now) {
+                true => self.forgive_receipt(peer, id),
+                false => self.owe_receipt(peer, id),
+            };
+        }
         let stamp = Stamp {
-            now: after(at.now, receipted),
+            now: stamp_now,
             session: Some(id),
             sequence: None,
             audit_head: at.head,
-            version: session.version,
+            version,
         };
+        let exceptions = receipt.except.len();
         let message_id = self.fresh_id(at.now);
         let draft = Draft::call(
             Method::Receipt,
@@ -257,14 +295,18 @@ impl Node {
         // The key that opened the session: the peer takes it from no other.
         let signer = self.identity.signer(own_key);
         match signer.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
-            Some(signed) => self.write_sent(at, signed, outcome),
+            Some(signed) => {
+                self.write_sent(at, signed, outcome);
+                self.link_mut(peer).pace.note(at.elapsed, exceptions);
+            }
             None => self.forgive_receipt(peer, id),
         }
     }
 
     /// Where the next message to a peer goes, and the key that it is sealed for there.
     pub(super) fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
-        if self.pausing.is_paused() || self.trust().trusted(peer).is_none() {
+        let speaks = !self.pausing.is_paused() && self.may_sign(at.now);
+        if !speaks || self.trust().trusted(peer).is_none() {
             return None;
         }
         let session = self.link(peer)?.sendable(at.now)?;

@@ -2,9 +2,12 @@
 
 use crate::draft::{Draft, Stamp};
 use crate::entry::{Did, DraftLine, Entry, OutcomeLine};
+use crate::envelope::{Form, Method};
+use crate::handoff::Offering;
 use crate::headers::MAX_SEQUENCE;
 use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
 use crate::reject::Reason;
+use crate::time::Timestamp;
 
 use super::link::{DRAFTS, Waiting};
 use super::request::LocalError;
@@ -23,6 +26,9 @@ impl Node {
             let mut draft = waiting.draft.clone();
             // A clock that was set back gives it no longer life than it was written with.
             draft.life = draft.life.min(waiting.until.since(at.now));
+            if let Some(end) = end_of_task(&draft) {
+                draft.life = draft.life.min(end.since(at.now));
+            }
             let (message_id, call) = (draft.message_id, draft.form.method().is_some());
             if let Some(end) = self.end_of(at, peer, &waiting) {
                 self.end_draft(at, peer, message_id, end, outcome);
@@ -38,7 +44,7 @@ impl Node {
                     self.write_sealed(at, signed, copy, outcome);
                 }
                 Err(reason) => {
-                    let state = State::Refused(reason.name().to_owned());
+                    let state = State::RefusedHere(reason.name().to_owned());
                     self.end_draft(at, peer, message_id, state, outcome);
                 }
             }
@@ -48,13 +54,14 @@ impl Node {
     /// How a draft ends whose turn it is and that may not leave.
     fn end_of(&self, at: At, peer: &AgentId, waiting: &Waiting) -> Option<State> {
         if let Some(reason) = self.obstacle(peer, waiting) {
-            return Some(State::Refused(reason.to_owned()));
+            return Some(State::RefusedHere(reason.to_owned()));
         }
-        if waiting.until <= at.now {
+        let over = end_of_task(&waiting.draft).is_some_and(|end| end <= at.now);
+        if over || waiting.until <= at.now {
             return Some(State::Expired);
         }
         let unfit = self.fit_recipient(at.now, &waiting.draft).err();
-        unfit.map(|unfit| State::Refused(unfit.name().to_owned()))
+        unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
 
     /// A draft will not be sent.
@@ -142,4 +149,12 @@ impl Node {
             self.announce_if_idle(at, peer, outcome);
         }
     }
+}
+
+/// When the task ends that a draft hands over: its message lives no longer.
+fn end_of_task(draft: &Draft) -> Option<Timestamp> {
+    let body = draft.body.as_ref();
+    let body = body.filter(|_| draft.form == Form::Call(Method::Handoff))?;
+    let offering = Offering::parse(body).ok()?;
+    Some(offering.chain.authority().not_after)
 }

@@ -8,6 +8,7 @@ use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
 use crate::reject::Reason;
+use crate::time::Timestamp;
 use crate::trust::BindError;
 
 /// What our agent wants to say. It does not print itself: an answer's tier is its request's.
@@ -111,6 +112,9 @@ pub enum LocalError {
     /// No draft of that hash waits for approval.
     #[error("no such draft waits for approval; `signet drafts` lists them as they are now")]
     DraftUnknown,
+    /// No draft of that name waits.
+    #[error("no draft {0} waits; it has left, or ended: `signet status {0}` says where it is")]
+    DraftGone(MessageId),
     /// Too much waits for this peer.
     #[error("too many messages wait for {0}; wait until it is reachable")]
     OutboxFull(AgentId),
@@ -181,12 +185,40 @@ pub enum LocalError {
     /// Too many tasks of ours are open with this peer.
     #[error("too many tasks of {0} are open; wait until some are completed")]
     TooManyTasks(AgentId),
+    /// What has to be signed at once would be signed outside the dates of our certificate.
+    #[error(
+        "the clock says {now}, and this agent's certificate lasts from {from} to {to}: nothing is signed outside of it; `signet status` says what to do"
+    )]
+    WrongClock {
+        /// What the clock says.
+        now: Timestamp,
+        /// When the certificate begins.
+        from: Timestamp,
+        /// When it ends.
+        to: Timestamp,
+    },
     /// `signet.task` is how daemons report.
     #[error("the capability signet.task is for reports; use `signet handoff report`")]
     ReservedForReports,
 }
 
 impl LocalError {
+    /// Whether it names a rule that our agent would have broken: what a person has to know of. The others
+    /// are slips, and want of room.
+    pub const fn is_a_refusal(&self) -> bool {
+        match self {
+            Self::PeerRevoked(_)
+            | Self::Revoked
+            | Self::NotAllowed { .. }
+            | Self::OverBudget { .. }
+            | Self::BeyondTask(..)
+            | Self::HadItBefore(_)
+            | Self::ReservedForReports => true,
+            Self::Message(reason) => matches!(reason, Reason::HopsExceeded),
+            _ => false,
+        }
+    }
+
     /// The stable name, for programs.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -197,7 +229,7 @@ impl LocalError {
             Self::StrangerUnknown(_) => "stranger-unknown",
             Self::StrangerAmbiguous(_) => "stranger-ambiguous",
             Self::Bind(error) => error.name(),
-            Self::DraftUnknown => "draft-unknown",
+            Self::DraftUnknown | Self::DraftGone(_) => "draft-unknown",
             Self::OutboxFull(_) => "outbox-full",
             Self::TooManyRequests => "too-many-requests",
             Self::Message(reason) => reason.name(),
@@ -214,6 +246,7 @@ impl LocalError {
             Self::BeyondTask(..) => Reason::AuthorityWidened.name(),
             Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
             Self::TooManyTasks(_) => "too-many-tasks",
+            Self::WrongClock { .. } => "wrong-clock",
             Self::ReservedForReports => "capability-reserved",
         }
     }

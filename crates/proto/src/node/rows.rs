@@ -40,7 +40,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 1;
+pub const ROWS_VERSION: u32 = 2;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +109,7 @@ pub struct Snapshot {
     now: Timestamp,
     written: Timestamp,
     recorded: Option<Certificate>,
+    rekeyed: Option<Timestamp>,
     trust: TrustView,
     links: BTreeMap<AgentId, LinkShot>,
     inbox: Inbox,
@@ -146,6 +147,7 @@ struct DraftShot {
 struct Lone {
     #[serde(with = "crate::stored")]
     recorded: Option<Certificate>,
+    rekeyed: Option<Timestamp>,
     arrivals: u64,
     pausing: Pausing,
 }
@@ -192,6 +194,7 @@ impl Node {
             now,
             written: self.written,
             recorded: self.recorded.clone(),
+            rekeyed: self.rekeyed,
             trust: self.trust().clone(),
             links: self
                 .links
@@ -339,6 +342,7 @@ impl Snapshot {
     fn lone(&self) -> Lone {
         Lone {
             recorded: self.recorded.clone(),
+            rekeyed: self.rekeyed,
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
         }

@@ -8,13 +8,13 @@ use crate::entry::Entry;
 use crate::envelope::Method;
 use crate::handshake::{Handshake, Overdue, START_AGAIN};
 use crate::ids::AgentId;
+use crate::session::Window;
 use crate::time::Timestamp;
 
 use super::link::Link;
+use super::pace::Pace;
 use super::{At, Effect, Node, Outcome, State};
 
-/// At most one receipt a session in this time, and one answer to copies.
-pub(super) const RECEIPT_PACE: Duration = Duration::from_secs(1);
 /// Requests that nobody answered are looked for this often.
 const SWEEP: Duration = Duration::from_secs(60);
 /// A silent peer is announced to from this often …
@@ -26,9 +26,11 @@ impl Node {
     /// Everything that is due at `at.now`.
     pub fn handle_timeout(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
+        self.read_clock(at, &mut outcome);
         if let Some(flood) = self.strangers.overdue(at.now) {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
+        self.write_attempts(at, &mut outcome);
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
@@ -43,10 +45,24 @@ impl Node {
         outcome
     }
 
-    /// The next time at which [`Node::handle_timeout`] has something to do.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let links = self.links.values().filter_map(Link::due).min();
-        let others = [self.strangers.due(), self.decrees_due()];
+    /// The next time at which [`Node::handle_timeout`] has something to do, by the clock as it is at
+    /// `at`.
+    pub fn poll_timeout(&self, at: At) -> Option<Timestamp> {
+        if self.was_put_back(at.now) {
+            return Some(at.now);
+        }
+        let own_until = self.identity.until();
+        let speaks = self.may_sign(at.now);
+        let links = self.links.values();
+        let links = links
+            .filter_map(|link| link.due(at, speaks, own_until))
+            .min();
+        let others = [
+            self.strangers.due(),
+            self.attempts.due(),
+            self.decrees_due(at.now),
+            self.may_sign_at(at.now),
+        ];
         links.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -55,6 +71,7 @@ impl Node {
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
         self.started = Some(at.now);
+        self.read_clock(at, &mut outcome);
         self.retire_sessions();
         self.record_own(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
@@ -110,13 +127,10 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
+        let flood = self.strangers.flush().map(Entry::Flood);
+        let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
-            entries: self
-                .strangers
-                .flush()
-                .map(Entry::Flood)
-                .into_iter()
-                .collect(),
+            entries: flood.into_iter().chain(attempts).collect(),
             effects: Vec::new(),
         }
     }
@@ -133,7 +147,6 @@ impl Node {
         // After a clock was set back no timer lies further ahead than it ever would.
         let latest = at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
-        link.paced = link.paced.map(|last| last.min(at.now));
         link.budgets.bytes.may_tell(at.now);
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
@@ -183,14 +196,14 @@ impl Node {
     }
 
     fn send_receipts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let Some(link) = self.link(peer) else { return };
-        if link.receipt_due().is_none_or(|due| at.now < due) {
+        if !self.may_sign(at.now) {
             return;
         }
-        let owed = link
-            .sessions
-            .iter()
-            .filter(|session| session.window.unreported() > 0);
+        let Some(link) = self.link(peer) else { return };
+        let owed = link.sessions.iter().filter(|session| {
+            let due = link.pace.due_of(&session.window);
+            due.is_some_and(|due| due <= at.elapsed)
+        });
         let owed: Vec<_> = owed.map(|session| session.id).collect();
         for id in owed {
             self.send_receipt(at, peer, id, outcome);
@@ -199,14 +212,16 @@ impl Node {
 
     fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(link) = self.link(peer) else { return };
-        if link.seeks_session_at().is_some_and(|due| due <= at.now) {
+        let due = link.seeks_session_at(self.identity.until());
+        if due.is_some_and(|due| due <= at.now) {
             self.announce(at, peer, outcome);
         }
     }
 }
 
 impl Link {
-    fn due(&self) -> Option<Timestamp> {
+    /// When time asks something of it. Receipts are due only while we may sign.
+    fn due(&self, at: At, speaks: bool, own_until: Timestamp) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {
             [session.retry.map(|retry| retry.due()), session.ledger.due()]
                 .into_iter()
@@ -216,8 +231,8 @@ impl Link {
         let fixed = [
             self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
-            self.receipt_due(),
-            self.seeks_session_at(),
+            self.receipt_due(at).filter(|_| speaks),
+            self.seeks_session_at(own_until),
         ];
         sessions
             .chain(drafts)
@@ -225,15 +240,23 @@ impl Link {
             .min()
     }
 
-    fn receipt_due(&self) -> Option<Timestamp> {
-        let owed = self
-            .sessions
-            .iter()
-            .any(|session| session.window.unreported() > 0);
-        let earliest = self.paced.map_or(Timestamp::from_millis(0), |last| {
-            last.saturating_add(RECEIPT_PACE)
-        });
+    fn receipt_due(&self, at: At) -> Option<Timestamp> {
+        let sessions = self.sessions.iter();
+        let due = sessions.filter_map(|session| self.pace.due_of(&session.window));
+        let wait = due.min()?.saturating_sub(at.elapsed);
+        let due = at.now.saturating_add(wait);
         let room = self.budgets.bytes.tells_at();
-        owed.then_some(room.map_or(earliest, |room| room.max(earliest)))
+        Some(room.map_or(due, |room| room.max(due)))
+    }
+}
+
+impl Pace {
+    /// When a receipt is due, if one is: at once for what was judged, later for what only answers.
+    fn due_of(self, window: &Window) -> Option<Duration> {
+        match (window.unreported() > 0, window.owes()) {
+            (true, _) => Some(self.news_at()),
+            (false, true) => Some(self.answer_at()),
+            (false, false) => None,
+        }
     }
 }

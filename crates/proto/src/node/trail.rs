@@ -1,6 +1,7 @@
-//! Where a conversation has been: so that an agent cannot forget to count its hops.
+//! Where a conversation has been: so that an agent cannot forget to count its hops, and nobody counts
+//! them for a conversation that is not theirs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::time::Timestamp;
 use super::request::{Content, Continues, LocalError};
 use super::{At, Node};
 
-/// How many calls of one peer are remembered.
+/// How many calls from one peer are remembered, and how many to it.
 const STEPS: usize = 1_024;
 /// How long a call can be named as the one that a new message continues.
 const REMEMBERED: Duration = Duration::from_secs(72 * 3600);
@@ -21,69 +22,106 @@ const REMEMBERED: Duration = Duration::from_secs(72 * 3600);
 /// not. Agents that talk in a circle are faster; people who take turns are slower.
 const LOOP: Duration = Duration::from_secs(60);
 
-/// The calls that came from one peer lately, oldest first.
+/// The calls that went between us and one peer lately, oldest first.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-pub(super) struct Trail(VecDeque<Step>);
+pub(super) struct Trail {
+    came: VecDeque<Step>,
+    /// Only those of a conversation.
+    went: VecDeque<Step>,
+}
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Step {
-    came: Timestamp,
+    at: Timestamp,
     name: MessageId,
     conversation: Option<ConversationId>,
+    /// The first call of the chain that it says it continues.
+    chain: Option<MessageId>,
     hops: u8,
+}
+
+/// Where a new call of ours stands.
+pub(super) struct Traced {
+    pub(super) conversation: Option<ConversationId>,
+    /// The first call of the chain that it continues; `None` when it begins one.
+    pub(super) chain: Option<MessageId>,
+    pub(super) hops: u8,
 }
 
 impl Trail {
     /// Remembers a call that was accepted.
     pub(super) fn note(&mut self, now: Timestamp, message: &Message) {
-        let headers = &message.headers;
-        let old = |step: &Step| now.since(step.came) >= REMEMBERED;
-        while self.0.len() >= STEPS || self.0.front().is_some_and(old) {
-            self.0.pop_front();
+        push(&mut self.came, Step::of(now, message));
+    }
+
+    /// Remembers a call of ours.
+    pub(super) fn note_own(&mut self, now: Timestamp, message: &Message) {
+        if message.headers.conversation_id.is_some() {
+            push(&mut self.went, Step::of(now, message));
         }
-        self.0.push_back(Step {
-            came: now,
-            name: headers.message_id,
-            conversation: headers.conversation_id.clone(),
-            hops: headers.hops,
-        });
     }
 
     fn named(&self, name: MessageId) -> Option<&Step> {
-        self.0.iter().rev().find(|step| step.name == name)
-    }
-
-    /// The most hops of what came in `conversation` just now.
-    fn hops_in(&self, now: Timestamp, conversation: &ConversationId) -> u8 {
-        let lately = self.0.iter().rev();
-        let lately = lately.take_while(|step| now.since(step.came) < LOOP);
-        let here = lately.filter(|step| step.conversation.as_ref() == Some(conversation));
-        here.map(|step| step.hops).max().unwrap_or_default()
+        self.came.iter().rev().find(|step| step.name == name)
     }
 }
 
+impl Step {
+    fn of(at: Timestamp, message: &Message) -> Self {
+        let headers = &message.headers;
+        Self {
+            at,
+            name: headers.message_id,
+            conversation: headers.conversation_id.clone(),
+            chain: headers.in_reply_to,
+            hops: headers.hops,
+        }
+    }
+
+    fn chain(&self) -> MessageId {
+        self.chain.unwrap_or(self.name)
+    }
+}
+
+fn push(steps: &mut VecDeque<Step>, step: Step) {
+    let old = |before: &Step| step.at.since(before.at) >= REMEMBERED;
+    while steps.len() >= STEPS || steps.front().is_some_and(old) {
+        steps.pop_front();
+    }
+    steps.push_back(step);
+}
+
 impl Node {
-    /// The conversation that a new call belongs to, and its hops: one more than those of the call that
-    /// it continues, and of what came in its conversation just now.
+    /// The conversation that a new call to `peer` belongs to, and its hops: one more than those of the
+    /// call that it continues.
     ///
     /// # Errors
     /// When it says that it continues a call that is not remembered.
     pub(super) fn trace(
         &self,
         at: At,
+        peer: &AgentId,
         content: &Content,
-    ) -> Result<(Option<ConversationId>, u8), LocalError> {
+    ) -> Result<Traced, LocalError> {
         let said = content.continues.as_ref();
         let step = said.map(|said| self.continued(said)).transpose()?;
-        let of_step = step.and_then(|step| step.conversation.clone());
-        let conversation = content.conversation_id.clone().or(of_step);
-        let here = conversation.as_ref().map_or(0, |conversation| {
-            let trails = self.links.values().map(|link| &link.trail);
-            let hops = trails.map(|trail| trail.hops_in(at.now, conversation));
-            hops.max().unwrap_or_default()
-        });
-        let hops = here.max(step.map_or(0, |step| step.hops));
-        Ok((conversation, hops.saturating_add(1)))
+        let conversation = content.conversation_id.clone();
+        if let Some(step) = step {
+            return Ok(Traced {
+                conversation: conversation.or_else(|| step.conversation.clone()),
+                chain: Some(step.chain()),
+                hops: step.hops.saturating_add(1),
+            });
+        }
+        let (chain, hops) = conversation
+            .as_ref()
+            .and_then(|conversation| Talk::of(self, conversation).goes_on(at.now, peer))
+            .map_or((None, 1), |(chain, hops)| (Some(chain), hops));
+        Ok(Traced {
+            conversation,
+            chain,
+            hops,
+        })
     }
 
     fn continued(&self, said: &Continues) -> Result<&Step, LocalError> {
@@ -95,5 +133,67 @@ impl Node {
             (None, _) => Err(LocalError::NotRemembered(said.message)),
             (Some(_), Some(_)) => Err(LocalError::Ambiguous(said.message)),
         }
+    }
+}
+
+/// What is remembered of one conversation.
+struct Talk<'a> {
+    came: Vec<(&'a AgentId, &'a Step)>,
+    went: Vec<&'a Step>,
+}
+
+impl<'a> Talk<'a> {
+    fn of(node: &'a Node, conversation: &ConversationId) -> Self {
+        let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
+        let links = node.links.iter();
+        let came = links.flat_map(|(peer, link)| {
+            let steps = link.trail.came.iter().filter(here);
+            steps.map(move |step| (peer, step))
+        });
+        let links = node.links.values();
+        Self {
+            came: came.collect(),
+            went: links
+                .flat_map(|link| link.trail.went.iter().filter(here))
+                .collect(),
+        }
+    }
+
+    /// The chain that a call to `peer` goes on with although nothing was said, and its hops.
+    ///
+    /// What anybody may say in a conversation counts for nothing there: only a call from `peer`, whom
+    /// its answer goes to; from whoever began to talk here; or of a chain that we began ourselves,
+    /// which only those can name whom it went through. Of other calls the chain is passed on, so that
+    /// whoever began it sees it come round.
+    fn goes_on(&self, now: Timestamp, peer: &AgentId) -> Option<(MessageId, u8)> {
+        let lately = self.came.iter();
+        let lately = lately.filter(|(_, step)| now.since(step.at) < LOOP);
+        let beginner = self.beginner();
+        let ours = self.went.iter().filter(|step| step.chain.is_none());
+        let ours: BTreeSet<_> = ours.map(|step| step.name).collect();
+        let weighed = lately.map(|(from, step)| {
+            let chain = step.chain();
+            let round = ours.contains(&chain);
+            let counts = round || *from == peer || beginner == Some(*from);
+            // Others on the way may have begun to count anew.
+            let own = if round { self.furthest(chain) } else { 0 };
+            let hops = if counts { step.hops.max(own) } else { 0 };
+            (hops, counts, step.at, chain)
+        });
+        let (hops, _, _, chain) = weighed.max()?;
+        Some((chain, hops.saturating_add(1)))
+    }
+
+    /// Whose call was the first here; `None` when it was ours.
+    fn beginner(&self) -> Option<&'a AgentId> {
+        let (from, first) = self.came.iter().min_by_key(|(_, step)| step.at)?;
+        let ours = self.went.iter().any(|step| step.at < first.at);
+        (!ours).then_some(*from)
+    }
+
+    /// The most hops of our own calls of a chain.
+    fn furthest(&self, chain: MessageId) -> u8 {
+        let ours = self.went.iter().filter(|step| step.chain() == chain);
+        ours.map(|step| step.hops).max().unwrap_or_default()
     }
 }

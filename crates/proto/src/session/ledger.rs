@@ -235,6 +235,19 @@ impl Ledger {
             .collect()
     }
 
+    /// Our clock was put back to `clock`: what the peer signed after `latest` was signed by a clock as
+    /// wrong as ours, and orders nothing any more.
+    pub(crate) fn put_back(&mut self, clock: Timestamp, latest: Timestamp) {
+        self.last_receipt = self.last_receipt.filter(|last| *last <= latest);
+        self.heard = self.heard.min(latest);
+        for waiting in self.waiting.values_mut() {
+            if let Handed::Stored(at) = &mut waiting.handed {
+                *at = (*at).min(clock);
+            }
+        }
+        self.oldest_stored = self.oldest_stored.map(|at| at.min(clock));
+    }
+
     /// Whether a receipt signed at that time says more than those before it.
     pub fn is_news(&self, signed_at: Timestamp) -> bool {
         self.last_receipt.is_none_or(|last| signed_at > last)

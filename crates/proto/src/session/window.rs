@@ -31,6 +31,8 @@ pub struct Window {
     /// A start reports all.
     #[serde(skip)]
     unreported: u64,
+    #[serde(skip)]
+    owes: bool,
     /// Up to here a person was told of what is missing.
     told_through: u64,
 }
@@ -149,13 +151,18 @@ impl Window {
         let through = self.through;
         self.given_up.retain(|(_, to)| *to > through);
         if through > before || self.asked.iter().any(|(from, _)| *from <= through) {
-            self.unreported += 1;
+            self.owe();
         }
     }
 
     /// Notes that the peer should hear from us, though nothing new came.
     pub fn owe(&mut self) {
-        self.unreported += 1;
+        self.owes = true;
+    }
+
+    /// Whether the peer should hear from us, though nothing new came.
+    pub fn owes(&self) -> bool {
+        self.owes
     }
 
     /// How much was judged since the last receipt.
@@ -204,6 +211,7 @@ impl Window {
             asked: self.asked.clone(),
             peer_floor: self.peer_floor,
             unreported: 0,
+            owes: false,
             told_through: self.told_through,
         }
     }
@@ -245,7 +253,7 @@ impl Window {
 
     /// Notes that a receipt went out.
     pub fn reported(&mut self) {
-        self.unreported = 0;
+        (self.unreported, self.owes) = (0, false);
     }
 
     fn slot(&self, sequence: u64) -> Option<Slot> {

@@ -12,6 +12,7 @@
 
 pub mod allowed;
 pub mod forger;
+pub mod liar;
 pub mod net;
 pub mod people;
 pub mod sealing;
@@ -41,6 +42,7 @@ pub const START: i64 = 1_770_570_000_000;
 pub fn at(ms: i64) -> At {
     At {
         now: Timestamp::from_millis(START + ms),
+        elapsed: Duration::from_millis(ms.try_into().unwrap_or_default()),
         head: Some(Digest([7; 32])),
     }
 }

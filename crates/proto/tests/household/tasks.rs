@@ -11,6 +11,7 @@ use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::node::{Content, Handing, Node, Outcome, Sending};
 use signet_proto::policy::{Capability, Policy};
+use signet_proto::time::Timestamp;
 
 use super::net::Net;
 use super::{Agent, at, identity};
@@ -140,17 +141,17 @@ pub fn say(
 pub fn offer(net: &Net, way: (usize, usize), n: u64, chain: &Value) -> Arc<[u8]> {
     let last = chain.as_array().unwrap().last().unwrap();
     let task = last["mandate"]["task"].as_str().unwrap().to_owned();
+    let end: Option<Timestamp> = last["mandate"]["not-after"]
+        .as_str()
+        .and_then(|end| end.parse().ok());
     let body = json!({"task": task, "goal": "Find an evening", "chain": chain});
-    say(
-        net,
-        way,
-        n,
-        Form::Call(Method::Handoff),
-        body,
-        |draft, _| {
-            draft.conversation_id = task.parse().ok();
-        },
-    )
+    let form = Form::Call(Method::Handoff);
+    say(net, way, n, form, body, |draft, stamp| {
+        draft.conversation_id = task.parse().ok();
+        let left = end.map(|end| end.since(stamp.now));
+        let left = left.filter(|left| !left.is_zero());
+        draft.life = left.map_or(draft.life, |left| draft.life.min(left));
+    })
 }
 
 /// A report of whatever state.

@@ -291,7 +291,7 @@ impl Local {
                 link.heard = Some(headers.timestamp);
             }
             let before = link.handshake.clone();
-            let established = link.handshake.take(&flight, moment(0));
+            let established = link.handshake.take(&flight, moment(0), moment(0));
             if self.fault == Fault::Hasty && method(&flight) == Method::Announce {
                 self.trust.raise_lowest_version(id, headers.version);
             }
@@ -330,7 +330,9 @@ impl Local {
     fn grant_anyway(&mut self, cast: &Cast, peer: usize) {
         let before = self.links[peer].handshake.clone();
         let capability = Arc::clone(&self.log.last().unwrap().flight);
-        let _ = self.links[peer].handshake.take(&capability, moment(0));
+        let _ = self.links[peer]
+            .handshake
+            .take(&capability, moment(0), moment(0));
         self.answer(cast, peer, Method::Capability);
         self.links[peer].handshake = before;
     }

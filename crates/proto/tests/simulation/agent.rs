@@ -1,6 +1,7 @@
 //! One agent: its node, its log, its clock, its connection, and whoever reads its inbox.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Effect, Node, Outcome, Row};
@@ -71,13 +72,14 @@ impl Agent {
     pub fn at(&self, now: i64) -> At {
         At {
             now: Timestamp::from_millis(START + now + self.offset),
+            elapsed: Duration::from_millis(now.try_into().unwrap_or_default()),
             head: self.disk.head(),
         }
     }
 
     /// When the node next has something to do, in the world's time.
     pub fn due(&self, now: i64) -> Option<i64> {
-        let due = self.node.as_ref()?.poll_timeout()?;
+        let due = self.node.as_ref()?.poll_timeout(self.at(now))?;
         Some((due.as_millis() - START - self.offset).max(now))
     }
 

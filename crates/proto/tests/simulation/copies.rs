@@ -89,7 +89,7 @@ impl Town {
                     let to = self.agents[to].id();
                     self.send(who, &to);
                 }
-                let due = self.agents[who].node.poll_timeout();
+                let due = self.agents[who].node.poll_timeout(at(self.now));
                 if due.is_some_and(|due| due <= at(self.now).now) {
                     let effects = self.agents[who].tick(at(self.now));
                     self.perform(who, effects);

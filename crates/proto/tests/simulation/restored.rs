@@ -138,7 +138,12 @@ impl World {
                 .lost
                 .iter()
                 .any(|hash| peer.index.accepted.contains(hash));
-            if !heard && !past.told.contains(&peer.who) {
+            // What the peer had been told of came once more, before anybody could notice.
+            let regained = past.lost.iter().all(|hash| {
+                let accepted = &self.agents[who].index.accepted;
+                !peer.index.sent.contains_key(hash) || accepted.contains(hash)
+            });
+            if !heard && (regained || !past.told.contains(&peer.who)) {
                 continue;
             }
             let now = peer.at(self.now).now;

@@ -44,6 +44,7 @@ pub fn open(home: &Home) -> (Memory, HomeLock) {
 pub fn at() -> At {
     At {
         now: clock::now(),
+        elapsed: clock::elapsed(),
         head: Some(Digest([7; 32])),
     }
 }

@@ -67,8 +67,9 @@ pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failur
 }
 
 const EXAMPLE: &str = "\
-While `second-copy` rings, the agent begins no new sessions: whoever acts with its keys besides it would
-be told apart from it by nobody.
+While `second-copy` rings with one peer, no new session begins with that peer: nobody could tell this agent
+from another that acts with its keys. With nobody, while agents of several people show it, or one of your own.
+A new signing key (signet key rotate signing) ends that as well.
 
 EXAMPLE:
   signet alarms

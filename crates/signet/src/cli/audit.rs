@@ -17,7 +17,7 @@ use signet_audit::{
     Depth, Filter, Line, Lines, LogError, Progress, Settings, VerdictName, describe, log_files,
     read_file, reconcile, verify_with,
 };
-use signet_proto::headers::MessageType;
+use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
@@ -63,8 +63,11 @@ enum AuditCommand {
     )]
     Export(export::ExportArgs),
     /// Show a log, one readable line a message.
+    ///
+    /// Handshakes, receipts and the messages that carry orders are left out unless --plumbing is given; refused
+    /// ones never are.
     #[command(
-        after_help = "EXAMPLE:\n  signet audit show audit/agent-alice-001 --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
+        after_help = "EXAMPLE:\n  signet audit show --peer agent-bob-001 --body\n  signet audit show --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
     )]
     Show(ShowArgs),
     /// Read the sealed messages of a log, with the person's audit key.
@@ -106,8 +109,8 @@ struct ReconcileArgs {
 
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// Log directories, or single files.
-    #[arg(required = true, value_name = "PATH")]
+    /// Log directories, or single files [default: the log of this home]
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Go on with what is written from now on, also in new months.
     #[arg(long, short)]
@@ -115,6 +118,15 @@ struct ShowArgs {
     /// Only what is about this agent.
     #[arg(long, value_name = "AGENT-ID")]
     peer: Option<AgentId>,
+    /// Only what was said in this conversation, or for this task.
+    #[arg(long, value_name = "ID", value_parser = conversation_id)]
+    conversation: Option<ConversationId>,
+    /// Show what messages carry, under each: one line of JSON. What is sealed needs `signet audit open`.
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
+    /// Show handshakes, receipts and the messages that carry orders too.
+    #[arg(long, visible_alias = "all")]
+    plumbing: bool,
     /// Only messages of this type: request, response, notification or handoff.
     #[arg(long = "type", value_name = "TYPE", value_parser = message_type)]
     message_type: Option<MessageType>,
@@ -138,7 +150,7 @@ pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), Failure>
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
         AuditCommand::Export(args) => export::run(args, home),
-        AuditCommand::Show(args) => show_logs(args),
+        AuditCommand::Show(args) => show_logs(args, home),
         AuditCommand::Open(args) => open::run(args),
     }
 }
@@ -205,27 +217,36 @@ fn ended(exit: Exit) -> Result<(), Failure> {
     }
 }
 
-fn show_logs(args: ShowArgs) -> Result<(), Failure> {
+fn show_logs(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let ShowArgs {
-        paths,
+        mut paths,
         follow,
         peer,
+        conversation,
+        body,
+        plumbing,
         message_type,
         verdict,
         since,
         until,
         json,
     } = args;
+    if paths.is_empty() {
+        paths.push(export::log_of(home)?);
+    }
     let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
     let mut show = Show {
         filter: Filter {
             peer,
+            conversation,
+            without_control: !plumbing,
             message_type,
             verdict,
             since,
             until,
         },
         json,
+        body,
         verdict: Exit::Done,
     };
     loop {
@@ -256,6 +277,7 @@ fn is_closed_within(time: &Timespec) -> bool {
 struct Show {
     filter: Filter,
     json: bool,
+    body: bool,
     verdict: Exit,
 }
 
@@ -291,7 +313,11 @@ impl Show {
         } else {
             Style::new()
         };
-        writeln!(out, "{style}{}{style:#}", describe(line))
+        writeln!(out, "{style}{}{style:#}", describe(line))?;
+        match signet_audit::body(line).filter(|_| self.body) {
+            Some(body) => writeln!(out, "    {body}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -332,7 +358,7 @@ impl Cursor {
 
     fn next_in_file(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
         match self.current.as_mut().and_then(|(_, lines)| lines.next()) {
-            Some(Err(error @ LogError::Io { .. })) => Err(error),
+            Some(Err(error @ (LogError::Io { .. } | LogError::Newer { .. }))) => Err(error),
             next => Ok(next),
         }
     }
@@ -343,6 +369,11 @@ impl Cursor {
         let is_new = |path: &Path| current != Some(path) && !self.finished.contains(path);
         Ok(log_files(&self.path)?.into_iter().find(|path| is_new(path)))
     }
+}
+
+fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
+    text.parse()
+        .map_err(|_| "not a conversation-id: 1 to 128 of letters, digits and . _ : -")
 }
 
 fn message_type(text: &str) -> Result<MessageType, &'static str> {

@@ -81,6 +81,7 @@ fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
         |memory| {
             let at = At {
                 now: clock::now(),
+                elapsed: clock::elapsed(),
                 head: None,
             };
             let outcome = memory.node.handle_bind(at, &certificate).map_err(|error| {

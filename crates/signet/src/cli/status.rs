@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signet_audit::visible;
+use signet_audit::{hold_against_anchor, visible};
 
 use super::ask::{ask, print_json, text};
 use super::{Failure, print};
+use crate::config::Config;
+use crate::daemon::DaemonError;
+use crate::home::Home;
+use crate::memory::MemoryError;
 
 /// See `signet status --help`.
 #[derive(Debug, Args)]
@@ -26,11 +30,23 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
     if let Some(message) = &args.message {
         return super::outbox::show(message, args.json, home);
     }
-    let status = ask(home, "status", &json!({}))?;
+    let status = ask(home.clone(), "status", &json!({})).map_err(|failure| why(home, failure))?;
     if args.json {
         print_json(&status)
     } else {
         print(&page(&status))
+    }
+}
+
+/// Where no daemon answers, its log may be why: a start is refused for it.
+fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
+    let found = Home::find(home).ok().and_then(|home| {
+        let config = Config::load(&home).ok()?;
+        hold_against_anchor(&config.audit_dir, &home.log_anchor()).err()
+    });
+    match found.filter(|_| failure.is_not_reachable()) {
+        Some(error) => DaemonError::Memory(MemoryError::Log(error)).into(),
+        None => failure,
     }
 }
 
@@ -63,6 +79,19 @@ fn page(status: &Value) -> String {
             "  state  refusing: the disk is full, since {since}; free some space where the log is"
         );
     }
+    if let Some(fault) = status.get("log-fault").and_then(Value::as_str) {
+        let _ = writeln!(
+            page,
+            "  note   ALARM: the log was changed: {}",
+            visible(fault)
+        );
+    }
+    if let Some(clock) = status.get("clock").filter(|value| value.is_object()) {
+        let _ = writeln!(page, "  note   {}", clock_note(clock));
+    }
+    for note in alarm_notes(status) {
+        let _ = writeln!(page, "  note   {note}");
+    }
     let notes = [
         (
             "revoked",
@@ -70,10 +99,6 @@ fn page(status: &Value) -> String {
         ),
         ("paused", "the agents of this person pause; signet resume"),
         ("pending", "strangers ask to be known; signet trust pending"),
-        (
-            "alarms",
-            "ALARM: a second copy, or a backup put back; signet alarms",
-        ),
         (
             "root-alarms",
             "ALARM: a known person with another root key; signet trust pending",
@@ -108,6 +133,44 @@ fn page(status: &Value) -> String {
     }
     page
 }
+
+/// The clock stands outside the dates of our certificate: either it is wrong, or the certificate has run
+/// out, which only a person can tell.
+fn clock_note(clock: &Value) -> String {
+    let [now, from, to] = ["now", "not-before", "not-after"].map(|name| visible(text(clock, name)));
+    // Times of one spelling compare as texts.
+    if now < from {
+        format!(
+            "the CLOCK IS WRONG, or this agent is new: it says {now}, and the certificate begins {from}; \
+             nothing is signed and all that is sent waits; timedatectl set-ntp true, and if the clock \
+             is right: signet key rotate signing"
+        )
+    } else {
+        format!(
+            "the CERTIFICATE HAS RUN OUT, or the clock is wrong: it says {now}, and the certificate ended \
+             {to}; nothing is signed and all that is sent waits; signet key rotate signing, and if the \
+             clock is ahead: timedatectl set-ntp true"
+        )
+    }
+}
+
+/// What rings and who rang it, the first few by name.
+fn alarm_notes(status: &Value) -> Vec<String> {
+    let ringing = status.get("ringing").and_then(Value::as_array);
+    let ringing = ringing.map(Vec::as_slice).unwrap_or_default();
+    let note = |alarm: &Value| {
+        let (what, peer) = (text(alarm, "alarm"), text(alarm, "peer"));
+        visible(&format!("ALARM: {what}, with {peer}; signet alarms")).into_owned()
+    };
+    let mut notes: Vec<_> = ringing.iter().take(ALARMS).map(note).collect();
+    if let Some(more) = ringing.len().checked_sub(ALARMS).filter(|more| *more > 0) {
+        notes.push(format!("ALARM: {more} more; signet alarms"));
+    }
+    notes
+}
+
+/// How many alarms are shown by name.
+const ALARMS: usize = 8;
 
 fn is(status: &Value, name: &str) -> bool {
     let flag = status.get(name).and_then(Value::as_bool);
@@ -149,3 +212,59 @@ refused, expired (no receipt came in its life), unknown (nobody can say).
 EXAMPLE:
   signet status --json | jq .log.head
   signet status 0192f0c1-0000-7000-8000-000000000000";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(now: &str) -> String {
+        let clock = json!({
+            "now": now, "not-before": "2026-02-01T00:00:00.000Z", "not-after": "2027-02-01T00:00:00.000Z",
+        });
+        let page = page(&json!({"clock": clock, "connected": true}));
+        let note = page.lines().find(|line| line.contains("  note   "));
+        note.unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_slow_clock_is_answered_with_both_times_and_the_command_that_sets_it() {
+        let note = note("2020-01-01T00:00:00.000Z");
+        for part in [
+            "CLOCK IS WRONG",
+            "2020-01-01",
+            "2026-02-01",
+            "timedatectl set-ntp true",
+        ] {
+            assert!(note.contains(part), "{note}");
+        }
+    }
+
+    #[test]
+    fn an_own_certificate_that_ran_out_is_a_note_with_both_times_and_the_next_command() {
+        let note = note("2027-02-01T00:00:00.001Z");
+        for part in [
+            "CERTIFICATE HAS RUN OUT",
+            "2027-02-01",
+            "signet key rotate signing",
+        ] {
+            assert!(note.contains(part), "{note}");
+        }
+        let page = page(&json!({"clock": null, "connected": true}));
+        assert!(!page.contains("note"), "{page}");
+    }
+
+    #[test]
+    fn each_alarm_is_a_note_that_names_it_and_the_peer_that_rang_it() {
+        let alarm = |n: usize| json!({"alarm": "second-copy", "peer": format!("agent-{n}")});
+        let ringing: Vec<_> = (0..11).map(alarm).collect();
+        let page = page(&json!({"alarms": 11, "ringing": ringing}));
+        assert!(
+            page.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
+            "{page}"
+        );
+        assert!(page.contains("ALARM: 3 more"), "{page}");
+        assert_eq!(page.matches("ALARM").count(), 9);
+        let quiet = super::page(&json!({"alarms": 0, "ringing": []}));
+        assert!(!quiet.contains("ALARM"), "{quiet}");
+    }
+}

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::certificate::{Certificate, ControlCertificate};
 use signet_proto::entry::Alarm;
-use signet_proto::ids::{AgentId, KeyId};
+use signet_proto::ids::{AgentId, KeyId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node, Outcome, Stranger, hash_of_draft};
+use signet_proto::reject::DROPPED;
 use signet_proto::statement::{Approval, PauseStatement, Revocation};
 use signet_proto::time::Timestamp;
 
@@ -18,7 +19,7 @@ use crate::render;
 
 use super::listing::{MESSAGES, page};
 use super::methods::{REFUSED, bind_refused, bound, refused};
-use super::params::{BindParams, PeerParams, named, parse, parse_given};
+use super::params::{BindParams, MessageParams, PeerParams, named, parse, parse_given};
 
 /// What a method did: what to show, and what to write and perform first.
 pub type Done = (Value, Outcome);
@@ -54,9 +55,9 @@ pub fn serve(
     params: Value,
 ) -> Option<Result<Done, RpcError>> {
     Some(match method {
-        "alarms.list" => Ok((alarms(node), Outcome::default())),
+        "alarms.list" => Ok((json!({"alarms": ringing(node)}), Outcome::default())),
         "alarms.clear" => {
-            let shown = alarms(node);
+            let shown = json!({"alarms": ringing(node)});
             Ok((shown, node.handle_clear(at)))
         }
         "trust.pending" => Ok((pending(node, at), Outcome::default())),
@@ -68,6 +69,7 @@ pub fn serve(
         "trust.revocation" => take_revocation(node, at, params),
         "drafts.list" => drafts(node, params).map(|shown| (shown, Outcome::default())),
         "drafts.decide" => decide_draft(node, at, params),
+        "drafts.drop" => drop_draft(node, at, params),
         "pause.tell" => pause(node, at, params),
         "pause.show" => Ok((pausing(node), Outcome::default())),
         _ => return None,
@@ -135,16 +137,17 @@ fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done
     ))
 }
 
-fn alarms(node: &Node) -> Value {
+/// What rings, as `alarms.list` and `status` tell it.
+pub(super) fn ringing(node: &Node) -> Value {
     let alarm = |((what, peer), since): (&(Alarm, AgentId), &Timestamp)| {
         json!({
             "alarm": what.as_str(),
             "peer": peer.as_str(),
             "since": since.to_string(),
-            "text": what.text(),
+            "text": node.alarm_text(*what, peer),
         })
     };
-    json!({"alarms": node.alarms().iter().map(alarm).collect::<Vec<_>>()})
+    node.alarms().iter().map(alarm).collect()
 }
 
 fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
@@ -194,6 +197,7 @@ fn drafts(node: &Node, params: Value) -> Result<Value, RpcError> {
             "peer": waiter.peer.as_str(),
             "message-id": draft.message_id.to_string(),
             "waits-for": waiter.waits_for.as_str(),
+            "held-by": super::outbox::held_by(node, waiter.peer, waiter.waits_for),
             "until": waiter.until.to_string(),
             "type": draft.form.message_type().as_str(),
             "data-tier": draft.data_tier,
@@ -221,6 +225,16 @@ fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError
     let outcome = node.handle_decision(at, &approval).map_err(refused)?;
     let sent = outcome.effects.iter().any(super::heart::is_publish);
     let shown = json!({"decision": approval.decision.as_str(), "sent": sent});
+    Ok((shown, outcome))
+}
+
+/// Takes back what has not left.
+fn drop_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let name = parse::<MessageParams>(params)?.message_id;
+    let message_id = named::<MessageId>("message-id", &name)?;
+    let (peer, outcome) = node.handle_drop_draft(at, message_id).map_err(refused)?;
+    let shown =
+        json!({"message-id": name, "peer": peer.as_str(), "state": "refused", "reason": DROPPED});
     Ok((shown, outcome))
 }
 

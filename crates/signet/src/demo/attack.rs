@@ -167,6 +167,7 @@ pub(super) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<
     let mut node = Node::new(identity, Policy::default(), seed);
     let at = At {
         now: clock::now(),
+        elapsed: clock::elapsed(),
         head: None,
     };
     node.handle_bind(at, peer).map_err(|error| missed(&error))?;

@@ -12,10 +12,15 @@ use crate::node::link::{Approving, Waiting};
 use crate::node::{Lost, Node, OpenRequest, State};
 use crate::policy::PING;
 use crate::receipt::Receipt;
+use crate::reject::PeerReason;
 use crate::time::Timestamp;
 
 impl Node {
-    pub(super) fn apply_sent(&mut self, now: Timestamp, message: &Arc<Message>) -> Changed {
+    pub(super) fn apply_sent(
+        &mut self,
+        (now, clock): (Timestamp, Timestamp),
+        message: &Arc<Message>,
+    ) -> Changed {
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
         let link = self.link_mut(&peer);
@@ -25,12 +30,11 @@ impl Node {
                     link.announced = Some(headers.timestamp);
                     link.greets = false;
                 }
-                let established = link.handshake.sent(message, now);
-                return self.establish(&peer, established, now);
+                let established = link.handshake.sent(message, clock);
+                return self.establish(&peer, established, (now, clock));
             }
             Some(Method::Receipt) => {
                 link.receipted = Some(headers.timestamp);
-                link.paced = Some(now);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }
@@ -39,11 +43,14 @@ impl Node {
             _ => {}
         }
         link.drop_draft(headers.message_id);
+        if message.form.method().is_some() {
+            link.trail.note_own(now, message);
+        }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
                 Arc::clone(message),
-                now,
+                clock,
             );
         }
         self.note_request_or_answer(now, &message.form, headers);
@@ -116,7 +123,9 @@ impl Node {
         }
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
         let settled = settled.map(|settled| {
-            let state = settled.refused.map_or(State::Received, State::Refused);
+            let heard = |name: String| PeerReason::in_receipt(&name).as_str().to_owned();
+            let refused = settled.refused.map(heard);
+            let state = refused.map_or(State::Received, State::Refused);
             (peer.clone(), settled.message_id, state)
         });
         self.note_fates(now, settled.collect())
@@ -160,7 +169,7 @@ impl Node {
         let (peer, name) = (&line.peer, line.message_id);
         let state = match line.what {
             Did::DraftExpired | Did::Expired => State::Expired,
-            Did::DraftRefused => State::Refused(line.reason.clone().unwrap_or_default()),
+            Did::DraftRefused => State::RefusedHere(line.reason.clone().unwrap_or_default()),
             Did::AnswerFailed => {
                 self.pings.remove(&(peer.clone(), name));
                 return Changed::default();

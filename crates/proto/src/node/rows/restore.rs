@@ -174,6 +174,7 @@ impl Node {
         let unread = |_| fault(PASSING, key);
         if key == "written" {
             self.written = serde_json::from_value(value).map_err(unread)?;
+            self.clock = self.written;
             return Ok(());
         }
         let [_, peer] = tables.parts(PASSING, key)?;
@@ -229,6 +230,7 @@ impl Node {
         let mut lone = tables.take::<Lone>(NODE)?;
         let (_, lone) = lone.pop().ok_or_else(|| fault(NODE, "node"))?;
         self.recorded = lone.recorded;
+        self.rekeyed = lone.rekeyed;
         self.pausing = lone.pausing;
         for (key, value) in tables.take::<Value>(INBOX)? {
             let number = tables.parse(INBOX, &key, &key)?;

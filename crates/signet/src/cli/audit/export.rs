@@ -59,7 +59,8 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), Failure
     Ok(())
 }
 
-fn log_of(home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+/// The log of the home's agent.
+pub(super) fn log_of(home: Option<PathBuf>) -> Result<PathBuf, Failure> {
     Ok(Config::load(&Home::find(home)?)?.audit_dir)
 }
 

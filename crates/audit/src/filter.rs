@@ -1,0 +1,164 @@
+//! Which lines somebody wants to see.
+
+use std::str::FromStr;
+
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use signet_proto::envelope::Class;
+use signet_proto::headers::{ConversationId, MessageType};
+use signet_proto::ids::AgentId;
+use signet_proto::json::Value;
+use signet_proto::time::Timestamp;
+
+use crate::record::Line;
+
+/// Which lines are wanted; what is `None` or false is not asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only lines about this agent.
+    pub peer: Option<AgentId>,
+    /// Only what was said in this conversation, or for this task.
+    pub conversation: Option<ConversationId>,
+    /// Only messages of this type.
+    pub message_type: Option<MessageType>,
+    /// Only messages with this verdict.
+    pub verdict: Option<VerdictName>,
+    /// Only lines of this moment and later.
+    pub since: Option<Timestamp>,
+    /// Only lines earlier than this moment.
+    pub until: Option<Timestamp>,
+    /// Not the messages that only the protocol needs, unless they were refused: handshakes, receipts, and
+    /// orders, which have lines of their own.
+    pub without_control: bool,
+}
+
+/// The verdicts, without their reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerdictName {
+    /// Taken.
+    Accepted,
+    /// Refused.
+    Rejected,
+    /// Ours.
+    Sent,
+}
+
+/// The text names no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a verdict; use accepted, rejected or sent")]
+pub struct UnknownVerdict;
+
+impl Filter {
+    /// Whether the line is wanted.
+    #[must_use]
+    pub fn admits(&self, line: &Line) -> bool {
+        let verdict = match &line.entry {
+            Some(Entry::Message(verdict)) => Some(verdict),
+            _ => None,
+        };
+        let kind = verdict.and_then(message_type);
+        let is_control = verdict.is_some_and(|verdict| {
+            verdict.class() == Some(Class::Control) && verdict.reason().is_none()
+        });
+        self.since.is_none_or(|since| since <= line.ts)
+            && self.until.is_none_or(|until| line.ts < until)
+            && self.peer.is_none_or_same(peer(line).as_ref())
+            && self
+                .conversation
+                .is_none_or_same(conversation(line).as_ref())
+            && !(self.without_control && is_control)
+            && self.message_type.is_none_or_same(kind.as_ref())
+            && self.verdict.is_none_or_same(
+                verdict
+                    .map(|verdict| VerdictName::of(verdict.ruling))
+                    .as_ref(),
+            )
+    }
+}
+
+impl VerdictName {
+    fn of(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Accepted => Self::Accepted,
+            Ruling::Rejected(_) => Self::Rejected,
+            Ruling::Sent => Self::Sent,
+        }
+    }
+}
+
+impl FromStr for VerdictName {
+    type Err = UnknownVerdict;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVerdict> {
+        match text {
+            "accepted" => Ok(Self::Accepted),
+            "rejected" => Ok(Self::Rejected),
+            "sent" => Ok(Self::Sent),
+            _ => Err(UnknownVerdict),
+        }
+    }
+}
+
+/// "Not asked for, or the very same".
+trait Wanted<T> {
+    fn is_none_or_same(&self, found: Option<&T>) -> bool;
+}
+
+impl<T: PartialEq> Wanted<T> for Option<T> {
+    fn is_none_or_same(&self, found: Option<&T>) -> bool {
+        self.is_none() || self.as_ref() == found
+    }
+}
+
+/// Whom a line is about.
+pub(crate) fn peer(line: &Line) -> Option<AgentId> {
+    match line.entry.as_ref()? {
+        Entry::Message(verdict) => peer_of(verdict),
+        Entry::Trust(_, certificate) => Some(certificate.agent.clone()),
+        Entry::Draft(draft) => Some(draft.peer.clone()),
+        Entry::Revoked(revocation) => Some(revocation.agent.clone()),
+        Entry::Approval(line) => Some(line.peer.clone()),
+        Entry::Outcome(outcome) => Some(outcome.peer.clone()),
+        Entry::Handoff(handoff) => Some(handoff.peer.clone()),
+        Entry::Clock { peer, .. } => Some(peer.clone()),
+        Entry::Alarm(alarm) => Some(alarm.peer.clone()),
+        Entry::Hole(hole) => Some(hole.peer.clone()),
+        Entry::Attempt(attempt) => attempt.peer.clone(),
+        _ => None,
+    }
+}
+
+/// What a line was said in: a task is a conversation too.
+fn conversation(line: &Line) -> Option<ConversationId> {
+    match line.entry.as_ref()? {
+        Entry::Message(verdict) => verdict.conversation(),
+        Entry::Draft(draft) => draft.conversation(),
+        Entry::Handoff(handoff) => handoff.task.to_string().parse().ok(),
+        Entry::Attempt(attempt) => attempt.tried.as_ref()?.conversation.clone(),
+        _ => None,
+    }
+}
+
+/// Whom a message came from or went to: proven or, for unproven input, claimed.
+pub(crate) fn peer_of(verdict: &Verdict) -> Option<AgentId> {
+    match &verdict.evidence {
+        Evidence::Whole(message) | Evidence::Headers(message) => Some(match verdict.direction {
+            Direction::In => message.headers.agent_id.clone(),
+            Direction::Out => message.headers.recipient_id.clone(),
+        }),
+        Evidence::Withheld(headers, _) => parsed(headers.get("agent-id")),
+        Evidence::Copy(claimed) | Evidence::Raw(_, claimed) => claimed.agent.clone(),
+    }
+}
+
+/// Its type, likewise.
+pub(crate) fn message_type(verdict: &Verdict) -> Option<MessageType> {
+    match &verdict.evidence {
+        Evidence::Whole(message) | Evidence::Headers(message) => Some(message.headers.message_type),
+        Evidence::Withheld(headers, _) => parsed(headers.get("message-type")),
+        Evidence::Copy(claimed) | Evidence::Raw(_, claimed) => claimed.message_type,
+    }
+}
+
+fn parsed<T: FromStr>(header: Option<&Value>) -> Option<T> {
+    header.and_then(Value::as_str)?.parse().ok()
+}
