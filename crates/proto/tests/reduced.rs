@@ -13,7 +13,7 @@ mod household;
 use std::time::Duration;
 
 use household::forger::talking;
-use household::net::{Net, message_of};
+use household::net::{Net, message_of, times_taken};
 use household::people::remembered;
 use household::{Agent, alice_and_bob, at};
 use signet_proto::draft::LONGEST_LIFE;
@@ -26,6 +26,7 @@ use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
 
 const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
 
 /// As the log writes it: a line's time is never before that of the line above.
 fn order(agent: &mut Agent) {
@@ -258,5 +259,26 @@ fn clocks_minutes_apart_are_named_by_both_and_called_no_second_copy() {
             .iter()
             .filter(|notice| !matches!(notice, Notice::Clock { .. }));
         assert_eq!(others.count(), 0, "{apart}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_months_ahead_and_was_put_right_leaves_new_sessions_alone() {
+    let mut net = talking();
+    net.skew[0] = 60 * DAY;
+    net.ask(0, 1);
+    net.run_for(3_000);
+    net.skew[0] = 0;
+    net.run_for(1_000);
+    for restarts in [false, true] {
+        if restarts {
+            order(&mut net.agents[0]);
+            net.restart(0);
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let asked = net.ask(from, to);
+            net.run_for(10_000);
+            assert_eq!(times_taken(&net.agents[to], asked), 1, "{from} to {to}");
+        }
     }
 }
