@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use household::forger::talking;
 use household::net::{Net, message_of, times_taken};
-use household::people::remembered;
+use household::people::{does, handed, pause, remembered};
 use household::{Agent, alice_and_bob, at};
 use signet_proto::draft::LONGEST_LIFE;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Content, Effect, Notice, Sending, State};
+use signet_proto::node::{Content, Effect, Notice, Sending, State, TRIES};
 use signet_proto::reject::Reason;
 use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
@@ -281,4 +281,31 @@ fn a_clock_that_was_months_ahead_and_was_put_right_leaves_new_sessions_alone() {
             assert_eq!(times_taken(&net.agents[to], asked), 1, "{from} to {to}");
         }
     }
+}
+
+#[test]
+fn a_message_that_is_to_be_tried_again_is_handed_over_when_the_pause_ends() {
+    let mut net = talking();
+    let asked = net.ask(0, 1);
+    net.run_for(1_000);
+    let alice = net.agents[0].id();
+    for _ in 0..TRIES {
+        does(&mut net, 1, |node, at| {
+            node.handle_fail(at, &alice, asked, "no hands").unwrap().1
+        });
+    }
+    let said = |paused, serial| pause("bob", paused, serial);
+    does(&mut net, 1, |node, at| {
+        node.handle_pause(at, &said(true, 1)).unwrap()
+    });
+    net.effects.clear();
+    does(&mut net, 1, |node, at| {
+        node.handle_retry(at, Some(&alice), asked).unwrap()
+    });
+    assert_eq!(handed(&net, 1), [], "while it pauses");
+    does(&mut net, 1, |node, at| {
+        node.handle_pause(at, &said(false, 2)).unwrap()
+    });
+    assert_eq!(handed(&net, 1), [asked], "once, when it goes on");
+    remembered(&net);
 }
