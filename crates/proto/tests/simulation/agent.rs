@@ -41,6 +41,14 @@ pub struct Agent {
     pub epoch: Option<u32>,
     /// Timer calls at one and the same moment.
     pub spins: (i64, u32),
+    /// How far its clock has left the dates of its certificate, in ms.
+    pub stray: i64,
+    /// How often its person said that it pauses, or goes on.
+    pub words: u64,
+    /// What its person said last.
+    pub paused: bool,
+    /// Somebody wanted to read its inbox while it paused.
+    pub shut_out: bool,
     seed: u64,
 }
 
@@ -61,6 +69,10 @@ impl Agent {
             drained_to: None,
             epoch: None,
             spins: (0, 0),
+            stray: 0,
+            words: 0,
+            paused: false,
+            shut_out: false,
             seed,
         }
     }
@@ -71,7 +83,7 @@ impl Agent {
 
     pub fn at(&self, now: i64) -> At {
         At {
-            now: Timestamp::from_millis(START + now + self.offset),
+            now: Timestamp::from_millis(START + now + self.offset + self.stray),
             elapsed: Duration::from_millis(now.try_into().unwrap_or_default()),
             head: self.disk.head(),
         }
@@ -80,7 +92,7 @@ impl Agent {
     /// When the node next has something to do, in the world's time.
     pub fn due(&self, now: i64) -> Option<i64> {
         let due = self.node.as_ref()?.poll_timeout(self.at(now))?;
-        Some((due.as_millis() - START - self.offset).max(now))
+        Some((due.as_millis() - START - self.offset - self.stray).max(now))
     }
 
     pub fn write(&mut self, now: i64, outcome: Outcome, taken: Vec<u64>, dice: &mut Dice) -> i64 {
@@ -137,6 +149,7 @@ impl Agent {
         for line in &self.disk.durable[before..] {
             self.index.take(line);
         }
+        (self.paused, self.shut_out) = (self.index.paused, false);
         if self.disk.durable.len() < written {
             let kept = self.disk.durable.len();
             self.rows = self.rows.take().filter(|(count, _)| *count <= kept);

@@ -28,6 +28,9 @@ fn two(seed: u64, mailbox: bool) -> World {
         chaos: HOUR,
         faults: Vec::new(),
         restored: None,
+        clumsy: 0,
+        liar: None,
+        strays: false,
     };
     let first = dice.below(u64::MAX);
     let mut world = World::new(seed, mood, Dice(first), false);

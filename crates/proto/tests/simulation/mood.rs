@@ -24,6 +24,12 @@ pub struct Mood {
     pub faults: Vec<(i64, Fault)>,
     /// Whose log is put back to an older copy.
     pub restored: Option<usize>,
+    /// How often a handler fails, in percent.
+    pub clumsy: u64,
+    /// Whose keys sign lies.
+    pub liar: Option<usize>,
+    /// Whether clocks leave the dates of the certificates for a while.
+    pub strays: bool,
 }
 
 impl Mood {
@@ -44,6 +50,9 @@ impl Mood {
             chaos,
             faults: Vec::new(),
             restored: None,
+            clumsy: 0,
+            liar: None,
+            strays: false,
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

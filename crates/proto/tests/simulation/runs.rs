@@ -23,7 +23,7 @@ fn run(seed: u64, loud: bool) -> Result<(u64, u64), String> {
 
 fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u64), String> {
     let mut dice = Dice(seed);
-    let mood = Mood::of(&mut dice);
+    let mood = Mood::whole(seed, &mut dice);
     let mut world = World::new(seed, mood, dice, loud);
     world.sabotage = sabotage;
     ending(world, "every_seed")
@@ -148,6 +148,8 @@ fn every_rule_that_is_broken_on_purpose_is_noticed() {
         (Sabotage::InboxForgotten, "again"),
         (Sabotage::SignedAnew, "message-id-reuse"),
         (Sabotage::DiskLies, "refuses what an honest agent sent"),
+        (Sabotage::PauseForgotten, "whether it pauses"),
+        (Sabotage::TriesForgotten, "tried"),
     ];
     for (sabotage, words) in broken {
         let told = noticed(sabotage);

@@ -70,6 +70,8 @@ pub struct World {
     pub published: BTreeSet<(usize, MessageId)>,
     /// Per agent and life: what was handed over.
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
+    /// How many lies were told.
+    pub lies: u64,
     queue: BTreeMap<(i64, u64), Event>,
     count: u64,
 }
@@ -94,6 +96,7 @@ impl World {
             sabotage: None,
             published: BTreeSet::new(),
             handed: BTreeMap::new(),
+            lies: 0,
             queue: BTreeMap::new(),
             count: 0,
         }
@@ -202,6 +205,8 @@ impl World {
         for entry in &outcome.entries {
             note!(self, "{} {}", cast::NAMES[who], crate::tale::line(entry));
         }
+        self.watch_pause(who, &outcome);
+        self.watch_dates(who, &outcome);
         if let Some(sabotage) = self.sabotage {
             let hasty = sabotage.hastens(&mut outcome);
             self.perform(who, hasty);
