@@ -7,8 +7,10 @@ use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::keys::VerifyKey;
 
+use crate::chain::{Position, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
+use crate::file::{checkpoint_files, set_aside};
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
 use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
@@ -64,6 +66,24 @@ struct Month {
     waiting: Vec<signet_proto::ids::Digest>,
     /// So many lines have a checkpoint.
     covered: u64,
+    /// Where the last whole checkpoint ends, while something torn may stand behind it.
+    notes_end: Option<u64>,
+}
+
+/// Which checkpoints a month has to have when a start goes on in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected {
+    /// Nothing outside of the log remembers: not fewer than any log leaves.
+    Unknown,
+    /// The anchor remembers.
+    Anchored {
+        /// So many lines had a checkpoint for sure.
+        least: u64,
+        /// The last so many lines can have none: a line is anchored before a checkpoint covers it.
+        behind: u64,
+    },
+    /// Some are lost, and a person has accepted that.
+    Loss,
 }
 
 impl Checkpoints {
@@ -80,7 +100,12 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`LogError::Broken`] when checkpoints of that month are there already: its lines were taken away.
-    pub(crate) fn begin(&mut self, month: &str, path: &Path) -> Result<VerifyKey, LogError> {
+    pub(crate) fn begin(
+        &mut self,
+        month: &str,
+        path: &Path,
+        is_anchored: bool,
+    ) -> Result<VerifyKey, LogError> {
         let checkpoints = checkpoints_of(path);
         if checkpoints.metadata().is_ok_and(|facts| facts.len() > 0) {
             return Err(broken(
@@ -89,7 +114,8 @@ impl Checkpoints {
             ));
         }
         // A key is destroyed once the next month has its first checkpoint: then that month was begun.
-        let is_over = self.month.is_promised && self.month.secret.is_none();
+        // It may also have been moved away; an anchor knows better which month was the last.
+        let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(
                 path,
@@ -109,16 +135,22 @@ impl Checkpoints {
         Ok(public)
     }
 
-    /// Goes on in a month: its tree is built from the whole lines of its file, and every checkpoint
-    /// must be true of them. A torn one at the end is cut off.
+    /// Goes on in a month: its tree is built from the first `bytes` of its file, and every checkpoint
+    /// must be true of them. Gives the last line that one covers. A torn checkpoint at the end stays
+    /// until [`mend`](Checkpoints::mend).
     ///
     /// # Errors
     /// [`LogError::Broken`] when the checkpoints and the lines contradict each other, or checkpoints
     /// are missing that were made. Signing on would hide it.
-    pub(crate) fn resume(&mut self, month: &str, path: &Path) -> Result<(), LogError> {
+    pub(crate) fn resume(
+        &mut self,
+        month: &str,
+        (path, bytes): (&Path, u64),
+        expected: Expected,
+    ) -> Result<Option<Position>, LogError> {
         let Some(named) = self.named_key(path)? else {
             self.month = Month::default();
-            return Ok(());
+            return Ok(None);
         };
         let mut found = Month {
             origin: origin(&self.agent, month),
@@ -130,9 +162,32 @@ impl Checkpoints {
                 .filter(|key| *key.public() == named),
             ..Month::default()
         };
-        found.rebuild(&self.disk, path, &named)?;
+        let covered = found.rebuild((path, bytes), &named, expected)?;
         self.month = found;
+        Ok(covered)
+    }
+
+    /// Cuts off what is torn behind the last checkpoint. Where a person accepted that lines are lost, of
+    /// which `next` would be the first, checkpoints of such lines are set aside.
+    pub(crate) fn mend(&mut self, dir: &Path, next: Option<u64>) -> Result<(), LogError> {
+        let end = self.month.notes_end.take();
+        let Some(next) = next else {
+            return end.map_or(Ok(()), |end| cut(&self.disk, &self.month.path, end));
+        };
+        if let Some(end) = end {
+            set_aside(&self.disk, &self.month.path, end, next)?;
+        }
+        for path in checkpoint_files(dir)? {
+            if !path.with_extension("jsonl").exists() {
+                set_aside(&self.disk, &path, 0, next)?;
+            }
+        }
         Ok(())
+    }
+
+    /// How many lines of the month have a checkpoint.
+    pub(crate) fn covered(&self) -> u64 {
+        self.month.covered
     }
 
     /// Destroys the keys of the months that are over.
@@ -212,7 +267,12 @@ impl Checkpoints {
 }
 
 impl Month {
-    fn rebuild(&mut self, disk: &Disk, path: &Path, key: &VerifyKey) -> Result<(), LogError> {
+    fn rebuild(
+        &mut self,
+        (path, bytes): (&Path, u64),
+        key: &VerifyKey,
+        expected: Expected,
+    ) -> Result<Option<Position>, LogError> {
         let fault = |what: &str| Err(broken(path, what));
         let mut notes = self
             .path
@@ -220,11 +280,15 @@ impl Month {
             .then(|| Notes::open(&self.path))
             .transpose()?;
         let mut next = next_note(notes.as_mut(), &self.path)?;
+        let mut notes_end = 0;
         let mut lines = RawLines::open(path)?;
-        let (mut last, mut beginning) = (None, 0);
-        while let RawLine::Whole(raw) = lines.next_line()? {
-            let kind = Frame::scan(&raw).ok().map(|frame| frame.kind);
-            if beginning == self.tree.size() && kind.is_some_and(|kind| is_beginning(&kind)) {
+        let (mut last, mut beginning, mut covered) = (None, 0, None);
+        while lines.offset < bytes
+            && let RawLine::Whole(raw) = lines.next_line()?
+        {
+            let frame = Frame::scan(&raw).ok();
+            let kind = frame.as_ref().map(|frame| frame.kind.as_str());
+            if beginning == self.tree.size() && kind.is_some_and(is_beginning) {
                 beginning += 1;
             }
             self.tree.push(merkle::leaf(&raw));
@@ -235,19 +299,42 @@ impl Month {
                 return fault("its checkpoints are of other lines");
             }
             self.covered = self.tree.size();
+            covered = frame.map(|frame| position_of(&frame, &raw, &lines));
             last = Some(note);
+            notes_end = notes.as_ref().map_or(0, |notes| notes.end);
             next = next_note(notes.as_mut(), &self.path)?;
         }
-        if next.is_some() {
-            return fault("its checkpoints cover more lines than it has");
+        let lines = self.tree.size();
+        match expected {
+            Expected::Loss => {}
+            Expected::Unknown if next.is_some() => {
+                return fault("its checkpoints cover more lines than it has");
+            }
+            Expected::Anchored { behind, .. }
+                if next.is_some() || self.covered > lines.saturating_sub(behind) =>
+            {
+                return fault(
+                    "its checkpoints cover lines that this agent has not written: somebody else has \
+                     its checkpoint key",
+                );
+            }
+            _ => {}
         }
         if last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
-        if self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered) {
+        let is_missing = match expected {
+            Expected::Loss => false,
+            Expected::Anchored { least, .. } => self.covered < least,
+            Expected::Unknown => {
+                self.secret.is_some() && are_missing(lines, beginning, self.covered)
+            }
+        };
+        if is_missing {
             return fault("checkpoints are missing that were made");
         }
-        notes.map_or(Ok(()), |notes| cut(disk, &self.path, notes.end))
+        self.notes_end = notes.map(|_| notes_end);
+        Ok(covered)
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -283,6 +370,16 @@ fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, Log
         Next::Note(note) => Ok(Some(note)),
         Next::Malformed => Err(broken(path, "something in it is no checkpoint")),
         Next::Torn | Next::End => Ok(None),
+    }
+}
+
+/// Behind the line that was just read.
+fn position_of(frame: &Frame, raw: &[u8], lines: &RawLines) -> Position {
+    let name = lines.path.file_name().unwrap_or_default();
+    Position {
+        file: name.to_string_lossy().into_owned(),
+        offset: lines.offset,
+        head: Tip::of(frame, raw).head(),
     }
 }
 

@@ -12,7 +12,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -113,6 +113,26 @@ impl Disk {
             let (now, later) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
             file.write_all(now)?;
             bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Writes everything from `place` on, over what stands there.
+    pub(crate) fn write_at(
+        &self,
+        file: &File,
+        path: &Path,
+        mut place: u64,
+        mut bytes: &[u8],
+    ) -> io::Result<()> {
+        let Some(faults) = &self.faults else {
+            return file.write_all_at(bytes, place);
+        };
+        while !bytes.is_empty() {
+            let taken = faults.takes(path, bytes.len())?;
+            let (now, later) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
+            file.write_all_at(now, place)?;
+            (bytes, place) = (later, place.saturating_add(now.len() as u64));
         }
         Ok(())
     }

@@ -35,6 +35,35 @@ pub enum LogError {
         /// What does not fit.
         what: String,
     },
+    /// The log lacks a line that its home remembers: its end was cut off, or an older copy or another
+    /// log stands in its place.
+    #[error(
+        "{dir}: the log went back: line {line} (SHA-256 {hash}), which this agent has written, is not \
+         there; {what}"
+    )]
+    WentBack {
+        /// The directory of the log.
+        dir: PathBuf,
+        /// The newest line that is remembered.
+        line: u64,
+        /// The SHA-256 of that line, hex.
+        hash: String,
+        /// What is there in its place.
+        what: String,
+    },
+    /// Something stands behind the line with which the last writer stopped: it wrote nothing since.
+    #[error(
+        "{file}: behind line {line}, with which this agent stopped, stands something that it did not \
+         write, from byte {offset} on"
+    )]
+    Appended {
+        /// Which file.
+        file: PathBuf,
+        /// The last line of the agent's own.
+        line: u64,
+        /// Where that line ends, in bytes.
+        offset: u64,
+    },
     /// A line is not one of this log.
     #[error("{file}, line {line}: {source}")]
     Record {
@@ -122,6 +151,13 @@ impl LogError {
                     log.display()
                 )
             }
+            Self::WentBack { .. } => {
+                "put the newest copy of the log back; if there is none: signet state accept-loss"
+                    .to_owned()
+            }
+            Self::Appended { offset, .. } => format!(
+                "find out who else writes there; keep a copy as evidence, then cut the file to {offset} bytes"
+            ),
             Self::NoLog(_) => {
                 "name the directory of a log; that of a home is HOME/audit/AGENT-ID".to_owned()
             }

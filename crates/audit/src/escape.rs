@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unicode_general_category::{GeneralCategory, get_general_category};
+
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub(crate) fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
@@ -25,15 +27,24 @@ pub(crate) fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
 }
 
 /// `text` with every hidden character as a JSON escape: it stays on its line and cannot drive a
-/// terminal, and JSON text stays the same value.
+/// terminal, and JSON text stays the same value. So are combining marks from the fifth on in a row, which
+/// a terminal would draw over the lines above and below. The log leaves those as they are: it is read by
+/// programs, and its bytes are proved.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    let mut stack = Stack::default();
+    if !text.chars().any(|character| stack.hides(character)) {
         return Cow::Borrowed(text);
     }
-    let mut out = Vec::with_capacity(text.len() + 16);
+    let (mut out, mut stack) = (Vec::with_capacity(text.len() + 16), Stack::default());
     for character in text.chars() {
-        let mut utf8 = [0; 4];
+        let (mut utf8, mut units) = ([0; 4], [0; 2]);
+        if stack.is_too_high(character) && !is_hidden(character) {
+            for unit in character.encode_utf16(&mut units) {
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+            continue;
+        }
         let one = character.encode_utf8(&mut utf8).as_bytes();
         // Below DEL the finished line of the log has no hidden characters left; other text may.
         match u32::from(character) {
@@ -44,22 +55,55 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// `text` as one line of a terminal may show it: hidden characters, quotes and backslashes escaped.
+/// `text` as one line of a terminal may show it: hidden characters, quotes, backslashes, and combining
+/// marks from the fifth on in a row escaped.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| !(is_hidden(c) || matches!(c, '"' | '\\'));
-    if text.chars().all(is_plain) {
+    let mut stack = Stack::default();
+    let mut is_plain = |c: char| !(stack.hides(c) || matches!(c, '"' | '\\'));
+    if text.chars().all(&mut is_plain) {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len() + 16);
+    let (mut out, mut stack) = (String::with_capacity(text.len() + 16), Stack::default());
     for character in text.chars() {
+        let hides = stack.hides(character);
         match character {
             '"' | '\\' => out.extend(['\\', character]),
-            hidden if is_hidden(hidden) => drop(write!(out, "\\u{{{:04x}}}", u32::from(hidden))),
+            hidden if hides => drop(write!(out, "\\u{{{:04x}}}", u32::from(hidden))),
             plain => out.push(plain),
         }
     }
     Cow::Owned(out)
+}
+
+/// The combining marks since the last other character.
+#[derive(Default)]
+struct Stack(usize);
+
+impl Stack {
+    /// Whether the next character is one mark too many for a terminal.
+    fn is_too_high(&mut self, next: char) -> bool {
+        self.0 = match is_mark(next) {
+            true => self.0 + 1,
+            false => 0,
+        };
+        self.0 > MARKS
+    }
+
+    /// Whether a terminal must not be given the next character as it is.
+    fn hides(&mut self, next: char) -> bool {
+        self.is_too_high(next) || is_hidden(next)
+    }
+}
+
+/// Nonspacing and enclosing marks (Mn, Me): what is drawn over the character before.
+fn is_mark(character: char) -> bool {
+    use GeneralCategory::{EnclosingMark, NonspacingMark};
+    character >= FIRST_MARK
+        && matches!(
+            get_general_category(character),
+            EnclosingMark | NonspacingMark
+        )
 }
 
 /// Controls (Cc), format characters (Cf, which hold the bidi and zero-width ones), line and paragraph
@@ -73,6 +117,10 @@ fn is_hidden(character: char) -> bool {
 }
 
 const DEL: u8 = 0x7f;
+const FIRST_MARK: char = '\u{300}';
+/// So many marks on one character are writing: Hebrew with its points and accents has three, Vietnamese
+/// two, and the Tibetan of Sanskrit texts four.
+const MARKS: usize = 4;
 
 const HIDDEN: &[(u32, u32)] = &[
     (0x00ad, 0x00ad),
@@ -95,3 +143,61 @@ const HIDDEN: &[(u32, u32)] = &[
     (0x1_d173, 0x1_d17a),
     (0xe_0000, 0xe_0fff),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sixty marks on one letter cover the lines above and below it.
+    #[test]
+    fn a_tower_of_combining_marks_is_escaped_from_the_fifth_mark_on() {
+        let tower = format!("Z{}a", "\u{301}".repeat(6));
+        let four = "\u{301}".repeat(4);
+        assert_eq!(visible(&tower), format!("Z{four}\\u0301\\u0301a"));
+        assert_eq!(printable(&tower), format!("Z{four}\\u{{0301}}\\u{{0301}}a"));
+        let json = serde_json::json!({ tower.as_str(): tower });
+        let shown = visible(&json.to_string()).into_owned();
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            json
+        );
+        assert!(!shown.contains(&"\u{301}".repeat(5)));
+        // A mark beyond the first plane becomes a pair; a hidden character between marks hides none.
+        let mixed = format!(
+            "Z{}\u{1e8d0}\u{200b}{}",
+            "\u{20dd}".repeat(4),
+            "\u{301}".repeat(4)
+        );
+        assert_eq!(
+            visible(&mixed),
+            format!(
+                "Z{}\\ud83a\\udcd0\\u200b{}",
+                "\u{20dd}".repeat(4),
+                "\u{301}".repeat(4)
+            )
+        );
+    }
+
+    #[test]
+    fn what_people_write_stays_as_it_is() {
+        for text in [
+            "Grüße",
+            "Tie\u{302}\u{301}ng",
+            "\u{5d1}\u{5bc}\u{5b0}\u{596}",
+            "ที่นี่",
+            "नमस्ते",
+            "👩\u{fe0f}",
+        ] {
+            assert_eq!((visible(text), printable(text)), (text.into(), text.into()));
+        }
+    }
+
+    /// Its bytes are proved: a line is written anew and compared.
+    #[test]
+    fn the_log_keeps_its_marks() {
+        let line = format!("{{\"a\":\"Z{}\"}}", "\u{301}".repeat(9));
+        let mut out = Vec::new();
+        write_escaped(line.as_bytes(), &mut out);
+        assert_eq!(out, line.as_bytes());
+    }
+}

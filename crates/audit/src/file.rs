@@ -39,6 +39,18 @@ pub(crate) fn months(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     Ok(files)
 }
 
+/// The files of checkpoints in a directory.
+pub(crate) fn checkpoint_files(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(at(dir))? {
+        let path = entry.map_err(at(dir))?.path();
+        let is_one = path.extension().is_some_and(|end| end == "checkpoints")
+            && month_of(&path.with_extension("jsonl")).is_some();
+        files.extend(is_one.then_some(path));
+    }
+    Ok(files)
+}
+
 /// The files that hold torn bytes set aside where line `seq` belongs, by name.
 pub(crate) fn torn_files(dir: &Path, seq: u64) -> Result<Vec<PathBuf>, LogError> {
     let (whole, numbered) = (format!("{TORN}{seq}"), format!("{TORN}{seq}-"));

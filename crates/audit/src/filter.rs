@@ -122,6 +122,7 @@ pub(crate) fn peer(line: &Line) -> Option<AgentId> {
         Entry::Clock { peer, .. } => Some(peer.clone()),
         Entry::Alarm(alarm) => Some(alarm.peer.clone()),
         Entry::Hole(hole) => Some(hole.peer.clone()),
+        Entry::Attempt(attempt) => attempt.peer.clone(),
         _ => None,
     }
 }
@@ -132,6 +133,7 @@ fn conversation(line: &Line) -> Option<ConversationId> {
         Entry::Message(verdict) => verdict.conversation(),
         Entry::Draft(draft) => draft.conversation(),
         Entry::Handoff(handoff) => handoff.task.to_string().parse().ok(),
+        Entry::Attempt(attempt) => attempt.tried.as_ref()?.conversation.clone(),
         _ => None,
     }
 }

@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod anchor;
 mod bundle;
 mod chain;
 mod checkpoint;
+mod custody;
 mod disk;
 mod error;
 mod escape;
@@ -24,9 +26,12 @@ mod keys;
 mod log;
 mod mend;
 mod merkle;
+mod months;
 mod note;
 mod open;
+mod opening;
 mod plain;
+mod proof;
 mod read;
 mod reconcile;
 mod record;
@@ -35,10 +40,12 @@ mod show;
 mod tail;
 mod tape;
 mod verify;
+mod weight;
 
 pub use bundle::{BundleReport, ExportError, Exported, Span, export};
 pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
+pub use custody::Custody;
 #[doc(hidden)]
 pub use disk::{Faults, Operation};
 pub use error::LogError;
@@ -46,7 +53,9 @@ pub use escape::{printable, visible};
 pub use filter::{Filter, UnknownVerdict, VerdictName};
 pub use keys::CheckpointKeys;
 pub use log::Log;
+pub use months::inspect_months;
 pub use open::Sight;
+pub use opening::{Opening, hold_against_anchor};
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};

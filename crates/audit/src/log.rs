@@ -8,15 +8,19 @@ use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
+use crate::anchor::{Anchor, Record};
 use crate::chain::{Head, Position, Tip};
 use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints, checkpoints_of};
+use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
-use crate::error::LogError;
+use crate::error::{LogError, at};
 use crate::file;
-use crate::keys::CheckpointKeys;
-use crate::mend::{End, Found, Trace, rewrite};
+use crate::mend::{End, rewrite};
+use crate::months::{record_of, remember};
+use crate::opening::{OLD_MARK, Opening, nowhere};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::tape::{Tape, give_back_old};
+use crate::weight::Weight;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
@@ -28,19 +32,28 @@ pub struct Log {
     dir: PathBuf,
     month: String,
     month_end: Timestamp,
-    tape: Tape,
+    /// Every log that is given out has one.
+    tape: Option<Tape>,
     tip: Tip,
+    /// Behind the last line that the disk has; it is durable once it is anchored as it needs.
+    written: Position,
     durable: Head,
     group: Vec<u8>,
     members: Vec<u8>,
     checkpoints: Option<Checkpoints>,
+    anchor: Option<Anchor>,
+    /// Where finished months are taken down.
+    months: Option<PathBuf>,
+    /// What the lines need that were appended since the last commit.
+    weight: Weight,
     /// The last line is `close`, and the next month's file is not there yet.
     is_closed: bool,
     /// The month's first line has no checkpoint yet, and the keys of older months are still there.
     is_unproven: bool,
+    /// What remembers the log's end says which month was begun.
+    is_guarded: bool,
     stopped: bool,
-    trace: Option<Trace>,
-    lock: Option<File>,
+    _lock: File,
 }
 
 impl Log {
@@ -49,35 +62,37 @@ impl Log {
     ///
     /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
     /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
-    /// the newest file is read; after a stop that was not clean that file is written anew, since what
-    /// the system has of it in memory need not be on the disk.
+    /// the newest file is read, and that file is written anew, since what the system has of it in
+    /// memory need not be on the disk.
     ///
-    /// No checkpoints are made: the chain alone proves the log. [`Log::open_with`] makes them.
+    /// No checkpoints are made, and nothing remembers the log's end: the chain alone proves it.
+    /// [`Log::open_with`] makes them.
     ///
     /// # Errors
     /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
     /// [`LogError::Broken`] when the chain does not hold before its last
     /// line, which is never repaired.
     pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
-        Self::open_either(Disk::default(), dir, now, genesis, None)
+        Opening::look_on(Disk::default(), dir, genesis, None)?.open(now, genesis)
     }
 
-    /// As [`Log::open`], and makes checkpoints with the keys of `keys`: one at once when lines stand
-    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, and at each rollover. A
-    /// month that was begun without a key stays without.
+    /// As [`Log::open`], and makes checkpoints with the keys of `custody`: one at once when lines stand
+    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, with a person's decision,
+    /// and at each rollover. A month that was begun without a key stays without.
     ///
-    /// The newest file and its checkpoints are read whole, and must fit.
+    /// The newest file and its checkpoints are read whole, and must fit; so must what the anchor of
+    /// `custody` says. Lines behind the anchored one are taken as they are: who knows the keys proves
+    /// them between [`Opening::look`] and [`Opening::open`].
     ///
     /// # Errors
-    /// As [`Log::open`]; [`LogError::Broken`] also when lines and checkpoints do not fit, and
-    /// [`LogError::OpenKey`] when others may use the key.
+    /// As for [`Opening::look`], and [`LogError::OpenKey`] when others may use the key.
     pub fn open_with(
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
-        keys: CheckpointKeys,
+        custody: impl Into<Custody>,
     ) -> Result<Self, LogError> {
-        Self::open_either(Disk::default(), dir, now, genesis, Some(keys))
+        Opening::look(dir, genesis, custody)?.open(now, genesis)
     }
 
     /// Either on a disk of which `faults` decides what fails: for tests.
@@ -90,35 +105,89 @@ impl Log {
         dir: &Path,
         now: Timestamp,
         genesis: &Entry,
-        keys: Option<CheckpointKeys>,
+        custody: Option<Custody>,
     ) -> Result<Self, LogError> {
-        Self::open_either(Disk::with(faults), dir, now, genesis, keys)
+        Opening::look_on(Disk::with(faults), dir, genesis, custody)?.open(now, genesis)
     }
 
-    fn open_either(
-        disk: Disk,
-        dir: &Path,
+    /// Goes on where a start looked: first the anchor says that somebody writes, then what a crash left
+    /// is mended.
+    pub(crate) fn resume_from(
+        opening: Opening,
         now: Timestamp,
         genesis: &Entry,
-        keys: Option<CheckpointKeys>,
     ) -> Result<Self, LogError> {
-        let Entry::Genesis(own) = genesis else {
-            return Err(LogError::NotGenesis(genesis.kind()));
+        let lost = opening.loss();
+        let Opening {
+            disk,
+            dir,
+            lock,
+            found,
+            checkpoints,
+            anchor: path,
+            record,
+            ..
+        } = opening;
+        let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
+        let anchor = match (&path, record) {
+            (Some(path), Some(record)) => {
+                let record = Record {
+                    is_clean: false,
+                    ..record
+                };
+                Some(Anchor::create(&disk, path, record)?)
+            }
+            _ => None,
         };
-        let checkpoints = keys.map(|keys| Checkpoints::new(&disk, keys, own.agent.clone()));
-        file::make_dir(&disk, dir)?;
-        let lock = file::lock_dir(&disk, dir)?;
-        let found = Found::look(&disk, dir)?;
-        let trace = Trace::leave(&disk, dir)?;
-        let mut log = match found.mend(&disk, &trace)? {
-            Some(end) => Self::resume(disk, dir, now, end, checkpoints)?,
-            None => Self::start(disk, dir, now, genesis, checkpoints)?,
+        let end = found.mend(&disk, !is_clean)?;
+        let mut log = Self::new(disk, dir, lock, (checkpoints, anchor));
+        log.is_guarded = log.anchor.is_some() || lost.is_some();
+        let begun = log.begin(now, genesis, (end, lost, path));
+        // What came of it nobody knows: the next start looks again.
+        log.stopped = begun.is_err();
+        begun.map(|()| log)
+    }
+
+    fn begin(
+        &mut self,
+        now: Timestamp,
+        genesis: &Entry,
+        (end, lost, path): (Option<End>, Option<Head>, Option<PathBuf>),
+    ) -> Result<(), LogError> {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
+            checkpoints.mend(&self.dir, lost.map(|_| next))?;
+        }
+        match end {
+            Some(end) => self.resume(now, end)?,
+            None => self.start(now, genesis)?,
+        }
+        if let Some(head) = lost {
+            let (line, hash) = (head.seq, head.hash);
+            self.append(now, &Entry::Loss { line, hash })?;
+        }
+        if let (None, Some(path)) = (&self.anchor, &path) {
+            self.commit()?;
+            self.anchor = Some(Anchor::create(&self.disk, path, self.record(false))?);
+            remove_old_mark(&self.disk, &self.dir)?;
+        }
+        self.prove_month()?;
+        self.give_back_old()?;
+        self.months = path.as_deref().map(record_of);
+        self.remember_months(lost.is_some())
+    }
+
+    /// Takes down the months that are finished. It only helps against the host's own hands, and may wait
+    /// for room.
+    fn remember_months(&self, anew: bool) -> Result<(), LogError> {
+        let Some(record) = &self.months else {
+            return Ok(());
         };
-        log.trace = Some(trace);
-        log.lock = Some(lock);
-        log.prove_month()?;
-        log.give_back_old()?;
-        Ok(log)
+        let newest = self.dir.join(file::month_name(&self.month));
+        match remember(&self.disk, &self.dir, record, (&newest, anew)) {
+            Err(LogError::Full(_)) => Ok(()),
+            done => done,
+        }
     }
 
     /// Adds a line to the open group; it is not durable before the next [`commit`](Log::commit).
@@ -136,10 +205,15 @@ impl Log {
         entry.write(&mut members);
         let appended = self.append_members(now, &members);
         self.members = members;
+        if appended.is_ok() {
+            self.weight = self.weight.max(Weight::of(entry));
+        }
         appended
     }
 
-    /// Writes the group in one write and waits for the disk; without a group it does nothing.
+    /// Writes the group in one write and waits for the disk; without a group it does nothing. Lines that
+    /// bear no signature and move something are anchored before they count as durable, and a person's
+    /// decision is covered by a checkpoint.
     ///
     /// # Errors
     /// [`LogError::Full`] keeps the group: nothing of it is durable, and the next commit tries again.
@@ -150,27 +224,36 @@ impl Log {
             return Err(LogError::Stopped);
         }
         if !self.group.is_empty() {
-            let written = self.tape.write_durably(&self.group);
+            let tape = self.tape.as_mut().ok_or(LogError::Stopped)?;
+            let written = tape.write_durably(&self.group);
             self.stop_unless_full(written)?;
             self.group.clear();
             self.group.shrink_to(GROUP_KEPT);
-            self.durable = self.tip.head();
+            self.written = self.position();
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
+        let anchored = self.anchor_written();
+        self.stop_unless_full(anchored)?;
+        self.durable = self.written.head;
         Ok(self.durable)
     }
 
-    /// How many durable lines no checkpoint covers: one is due at [`CHECKPOINT_LINES`], a minute after
-    /// the first of them, and at the end. Always 0 when no checkpoints are made.
+    /// How many durable lines no checkpoint covers, or the anchor does not know: one is due at
+    /// [`CHECKPOINT_LINES`], a minute after the first of them, and at the end. Always 0 when neither is
+    /// made.
     ///
     /// [`CHECKPOINT_LINES`]: crate::CHECKPOINT_LINES
     #[must_use]
     pub fn uncovered(&self) -> u64 {
-        self.checkpoints.as_ref().map_or(0, Checkpoints::uncovered)
+        let anchored = self.anchor.as_ref().map_or(0, |anchor| {
+            self.written.head.seq.saturating_sub(anchor.synced_line())
+        });
+        let checkpoints = self.checkpoints.as_ref();
+        checkpoints.map_or(0, Checkpoints::uncovered).max(anchored)
     }
 
-    /// Signs a checkpoint of all durable lines of the month, and waits for the disk; when the last
-    /// covers them it does nothing.
+    /// Anchors all durable lines and signs a checkpoint of those of the month, and waits for the disk;
+    /// when both are done it does nothing.
     ///
     /// # Errors
     /// As for [`Log::commit`]: after [`LogError::Full`] it may be tried again.
@@ -178,8 +261,14 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        let written = self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::write);
-        self.stop_unless_full(written)
+        let covered = self.cover();
+        self.stop_unless_full(covered)
+    }
+
+    /// Ends as a kill does: for tests.
+    #[doc(hidden)]
+    pub fn abandon(mut self) {
+        self.stopped = true;
     }
 
     /// Whether the checkpoint key of this month is gone, so that no checkpoints can be made before
@@ -194,9 +283,10 @@ impl Log {
     /// Behind the last line that was appended; durable once it is committed.
     #[must_use]
     pub fn position(&self) -> Position {
+        let written = self.tape.as_ref().map_or(0, Tape::len);
         Position {
             file: file::month_name(&self.month),
-            offset: self.tape.len() + self.group.len() as u64,
+            offset: written + self.group.len() as u64,
             head: self.tip.head(),
         }
     }
@@ -207,69 +297,114 @@ impl Log {
         (self.durable.seq > 0).then_some(self.durable)
     }
 
-    fn start(
-        disk: Disk,
-        dir: &Path,
-        now: Timestamp,
-        genesis: &Entry,
-        mut checkpoints: Option<Checkpoints>,
-    ) -> Result<Self, LogError> {
-        let month = whole_millis(now).month();
-        let path = dir.join(file::month_name(&month));
+    fn start(&mut self, now: Timestamp, genesis: &Entry) -> Result<(), LogError> {
+        self.name_month(whole_millis(now).month());
+        let path = self.dir.join(file::month_name(&self.month));
         let mut members = Vec::new();
         genesis.write(&mut members);
-        if let Some(checkpoints) = &mut checkpoints {
-            write_checkpoint_key(&checkpoints.begin(&month, &path)?, &mut members);
+        if let Some(checkpoints) = &mut self.checkpoints {
+            let key = checkpoints.begin(&self.month, &path, self.is_guarded)?;
+            write_checkpoint_key(&key, &mut members);
         }
-        let tape = Tape::create(&disk, path)?;
-        let mut log = Self::new(disk, dir, month, tape, Tip::NONE);
-        log.checkpoints = checkpoints;
-        log.append_members(now, &members)?;
-        log.record_torn(now, 1)?;
-        Ok(log)
+        self.tape = Some(Tape::create(&self.disk, path)?);
+        self.append_members(now, &members)?;
+        self.record_torn(now, 1)
     }
 
-    fn resume(
-        disk: Disk,
-        dir: &Path,
-        now: Timestamp,
-        end: End,
-        mut checkpoints: Option<Checkpoints>,
-    ) -> Result<Self, LogError> {
-        let month = file::month_of(&end.path).unwrap_or_default().to_owned();
-        if let Some(checkpoints) = &mut checkpoints {
-            checkpoints.resume(&month, &end.path)?;
-        }
-        let tape = Tape::resume(&disk, end.path)?;
-        let mut log = Self::new(disk, dir, month, tape, end.tip);
-        log.checkpoints = checkpoints;
+    fn resume(&mut self, now: Timestamp, end: End) -> Result<(), LogError> {
+        self.name_month(file::month_of(&end.path).unwrap_or_default().to_owned());
+        self.tape = Some(Tape::resume(&self.disk, end.path)?);
+        self.tip = end.tip;
+        self.written = self.position();
+        self.durable = self.written.head;
         if end.is_closed {
-            log.is_closed = true;
-            log.roll_over(log.ts(now))?;
+            self.is_closed = true;
+            self.roll_over(self.ts(now))?;
         }
-        log.record_torn(now, end.tip.seq + 1)?;
-        Ok(log)
+        self.record_torn(now, end.tip.seq + 1)
     }
 
-    fn new(disk: Disk, dir: &Path, month: String, tape: Tape, tip: Tip) -> Self {
+    fn new(
+        disk: Disk,
+        dir: PathBuf,
+        lock: File,
+        (checkpoints, anchor): (Option<Checkpoints>, Option<Anchor>),
+    ) -> Self {
         let (group, members) = (Vec::new(), Vec::new());
+        let tip = Tip::NONE;
         Self {
             disk,
-            dir: dir.to_owned(),
-            month_end: first_of_next(&month),
-            month,
-            tape,
+            dir,
+            month: String::new(),
+            month_end: Timestamp::from_millis(0),
+            tape: None,
             tip,
+            written: nowhere(),
             durable: tip.head(),
             group,
             members,
-            checkpoints: None,
+            checkpoints,
+            anchor,
+            months: None,
+            weight: Weight::Light,
             is_closed: false,
             is_unproven: false,
+            is_guarded: false,
             stopped: false,
-            trace: None,
-            lock: None,
+            _lock: lock,
         }
+    }
+
+    fn name_month(&mut self, month: String) {
+        self.month_end = first_of_next(&month);
+        self.month = month;
+    }
+
+    fn record(&self, is_clean: bool) -> Record {
+        Record {
+            is_clean,
+            position: self.written.clone(),
+            covered: self.checkpoints.as_ref().map_or(0, Checkpoints::covered),
+        }
+    }
+
+    /// Anchors what was written as its lines need it.
+    fn anchor_written(&mut self) -> Result<(), LogError> {
+        match self.weight {
+            Weight::Light => self.note_anchor()?,
+            Weight::Anchored => self.sync_anchor()?,
+            Weight::Decision => self.cover()?,
+        }
+        self.weight = Weight::Light;
+        Ok(())
+    }
+
+    /// What only helps against the host's own hands may wait for room.
+    fn note_anchor(&mut self) -> Result<(), LogError> {
+        let record = self.record(false);
+        match &mut self.anchor {
+            Some(anchor) if anchor.record().position != record.position => {
+                match anchor.note(record) {
+                    Err(LogError::Full(_)) => Ok(()),
+                    noted => noted,
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_anchor(&mut self) -> Result<(), LogError> {
+        let record = self.record(false);
+        match &mut self.anchor {
+            Some(anchor) if anchor.synced_line() < record.position.head.seq => anchor.sync(record),
+            _ => Ok(()),
+        }
+    }
+
+    /// The anchor first: a checkpoint that covers more than it knows is somebody else's.
+    fn cover(&mut self) -> Result<(), LogError> {
+        self.sync_anchor()?;
+        self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::write)
     }
 
     /// Records what was set aside where line `seq` belongs and has no line yet.
@@ -346,22 +481,22 @@ impl Log {
         let mut members = Vec::new();
         Mark::Open { previous, hash }.write(&mut members);
         if let Some(checkpoints) = &mut self.checkpoints {
-            let key = checkpoints.begin(&month, &path);
+            let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        let given_back = self.tape.give_back();
+        let given_back = self.tape.as_mut().map_or(Ok(()), Tape::give_back);
         self.stop_unless_full(given_back)?;
         let tape = Tape::create(&self.disk, path);
-        self.tape = self.stop_unless_full(tape)?;
-        self.month_end = first_of_next(&month);
-        self.month = month;
+        self.tape = Some(self.stop_unless_full(tape)?);
+        self.name_month(month);
         self.is_closed = false;
         self.push(ts, &members)?;
         if self.checkpoints.is_some() {
             self.is_unproven = true;
             self.prove_month()?;
         }
-        Ok(())
+        let remembered = self.remember_months(false);
+        self.stop_unless_full(remembered)
     }
 
     /// Nothing follows the first line of a month before it has a checkpoint: that there is none would
@@ -379,11 +514,20 @@ impl Log {
 
     /// The months that are over need no room beyond their ends.
     fn give_back_old(&self) -> Result<(), LogError> {
+        let newest = self.dir.join(file::month_name(&self.month));
         let mut files = file::months(&self.dir)?;
-        files.retain(|month| *month != self.tape.path);
+        files.retain(|month| *month != newest);
         let notes: Vec<_> = files.iter().map(|month| checkpoints_of(month)).collect();
         give_back_old(&self.disk, files.iter().chain(&notes).map(PathBuf::as_path));
         Ok(())
+    }
+
+    /// Gives back the room that is reserved for more of this month.
+    fn give_back(&mut self) -> Result<(), LogError> {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.give_back()?;
+        }
+        self.tape.as_mut().map_or(Ok(()), Tape::give_back)
     }
 
     /// What a full disk leaves as it was may be tried again, and nothing else.
@@ -425,17 +569,28 @@ impl Log {
     }
 }
 
-/// Whatever was written is durable, unless a write failed: then the next start has to know.
+/// A clean stop: every line is anchored and has its checkpoint, and the anchor says that nobody writes.
+/// After an error nothing is touched any more: then the next start has to know.
 impl Drop for Log {
     fn drop(&mut self) {
-        let Some(trace) = self.trace.take().filter(|_| !self.stopped) else {
+        let is_lost = self.anchor.is_some() && !self.stopped && self.cover().is_err();
+        if self.stopped || is_lost || self.give_back().is_err() {
             return;
-        };
-        let checkpoints = self.checkpoints.as_mut();
-        let given_back = checkpoints.map_or(Ok(()), Checkpoints::give_back);
-        if given_back.and(self.tape.give_back()).is_ok() {
-            trace.wipe(&self.disk);
         }
+        let record = self.record(true);
+        if let Some(anchor) = &mut self.anchor {
+            // When that fails, the next start does more than it must, which harms nothing.
+            let _ = anchor.sync(record);
+        }
+    }
+}
+
+/// An older release left its mark within the log's directory.
+fn remove_old_mark(disk: &Disk, dir: &Path) -> Result<(), LogError> {
+    let path = dir.join(OLD_MARK);
+    match path.symlink_metadata() {
+        Ok(_) => disk.remove(&path).map_err(at(&path)),
+        Err(_) => Ok(()),
     }
 }
 

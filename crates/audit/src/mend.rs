@@ -17,13 +17,14 @@ pub(crate) struct End {
     pub(crate) path: PathBuf,
     pub(crate) tip: Tip,
     pub(crate) is_closed: bool,
-    bytes: u64,
+    /// Behind its last line.
+    pub(crate) bytes: u64,
 }
 
 /// The end of a log as its files show it, and what is torn behind it.
 #[derive(Debug)]
 pub(crate) struct Found {
-    end: Option<End>,
+    pub(crate) end: Option<End>,
     torn: Vec<(PathBuf, u64)>,
 }
 
@@ -51,14 +52,35 @@ impl Found {
         Ok(found)
     }
 
-    /// Sets aside what is torn, and writes the newest file and its checkpoints anew when the last stop was not clean.
-    /// `None` when the log has no line.
-    pub(crate) fn mend(self, disk: &Disk, trace: &Trace) -> Result<Option<End>, LogError> {
+    /// How many bytes are torn.
+    pub(crate) fn torn_bytes(&self) -> Result<u64, LogError> {
+        let mut bytes = 0;
+        for (path, start) in &self.torn {
+            let facts = path.metadata().map_err(at(path))?;
+            bytes += facts.len().saturating_sub(*start);
+        }
+        Ok(bytes)
+    }
+
+    /// The newest file ends at `bytes`, with the line that makes `tip`: what stands behind it is torn.
+    pub(crate) fn cut(&mut self, bytes: u64, tip: Tip) {
+        if let Some(end) = &mut self.end {
+            (end.bytes, end.tip, end.is_closed) = (bytes, tip, false);
+            for (_, start) in self.torn.iter_mut().filter(|(path, _)| *path == end.path) {
+                *start = bytes;
+            }
+        }
+    }
+
+    /// Sets aside what is torn, and writes the newest file and its checkpoints anew when the last stop
+    /// was not clean: after a failed fdatasync the system may keep in memory, as if it were clean, what
+    /// the disk has never got. `None` when the log has no line.
+    pub(crate) fn mend(self, disk: &Disk, rewrites: bool) -> Result<Option<End>, LogError> {
         let seq = self.end.as_ref().map_or(0, |end| end.tip.seq) + 1;
         for (path, start) in &self.torn {
             set_aside(disk, path, *start, seq)?;
         }
-        if let (Some(end), true) = (&self.end, trace.was_there) {
+        if let (Some(end), true) = (&self.end, rewrites) {
             rewrite(disk, &end.path, end.bytes)?;
             let checkpoints = checkpoints_of(&end.path);
             if let Ok(facts) = checkpoints.metadata() {
@@ -66,39 +88,6 @@ impl Found {
             }
         }
         Ok(self.end)
-    }
-}
-
-/// A file that is there while a log is written, and stays when the writer dies or the disk fails.
-///
-/// A failing disk takes no mark that it failed, so the mark stands before, and a clean stop takes it
-/// away. After a failed fdatasync the system may keep in memory, as if it were clean, what the disk has
-/// never got: what it shows must be written once more before it is trusted.
-#[derive(Debug)]
-pub(crate) struct Trace {
-    path: PathBuf,
-    was_there: bool,
-}
-
-impl Trace {
-    /// Leaves the trace, durably, and finds out whether the last writer's is still there.
-    pub(crate) fn leave(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
-        let path = dir.join(TRACE);
-        let was_there = path.try_exists().map_err(at(&path))?;
-        if !was_there {
-            disk.create(&path).map_err(at(&path))?;
-            sync_dir(disk, dir)?;
-        }
-        Ok(Self { path, was_there })
-    }
-
-    /// Ends it. When that fails, the next start does more than it must, which harms nothing.
-    pub(crate) fn wipe(self, disk: &Disk) {
-        if disk.remove(&self.path).is_ok()
-            && let Some(dir) = self.path.parent()
-        {
-            let _ = disk.sync_dir(dir);
-        }
     }
 }
 
@@ -121,5 +110,4 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
     sync_dir(disk, dir)
 }
 
-const TRACE: &str = "inter-agent.writing";
 const COPY: &str = "inter-agent.rewriting";

@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
@@ -236,6 +236,32 @@ impl Notes {
         let back = i64::try_from(bytes).unwrap_or(0);
         self.input.seek_relative(-back).map_err(at(&self.path))
     }
+}
+
+/// The last note of a file, read from its end alone; `None` when there is none.
+pub(crate) fn last_note(path: &Path) -> Result<Option<Note>, LogError> {
+    let mut file = match plain::read(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(at(path)(error)),
+    };
+    let len = file.metadata().map_err(at(path))?.len();
+    let start = len.saturating_sub(2 * LONGEST as u64);
+    file.seek(SeekFrom::Start(start)).map_err(at(path))?;
+    let mut bytes = Vec::new();
+    file.take(2 * LONGEST as u64)
+        .read_to_end(&mut bytes)
+        .map_err(at(path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    // Each note ends with the second empty line of its own.
+    let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();
+    Ok(match pieces.as_slice() {
+        [.., text, signatures] => {
+            let note = format!("{text}{signatures}");
+            Note::parse(note.strip_suffix('\n').unwrap_or(&note))
+        }
+        _ => None,
+    })
 }
 
 const SIGNATURE: &str = "— ";

@@ -165,7 +165,7 @@ pub(crate) struct RawLines {
     /// Where the reading began.
     begin: u64,
     /// Behind that line.
-    offset: u64,
+    pub(crate) offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
     pub(crate) read: u64,
     input: BufReader<File>,
@@ -184,12 +184,13 @@ pub(crate) enum RawLine {
 }
 
 impl RawLines {
-    /// From `offset` on, where a line begins.
-    fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
+    /// From `offset` on, where a line begins; it is counted as the first.
+    pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
         let mut lines = Self::open(path)?;
         lines.begin = offset;
         let moved = lines.input.seek(SeekFrom::Start(offset));
         moved.map_err(at(path))?;
+        lines.offset = offset;
         Ok(lines)
     }
 

@@ -1,6 +1,6 @@
 //! Lines for people: one readable line each.
 
-use signet_proto::entry::{Direction, Entry, HandoffLine, TaskChange, Verdict};
+use signet_proto::entry::{AttemptLine, Direction, Entry, HandoffLine, TaskChange, Verdict};
 use signet_proto::envelope::Form;
 use signet_proto::headers::MessageType;
 use signet_proto::ids::AgentId;
@@ -179,14 +179,33 @@ fn describe_entry(entry: &Entry) -> String {
             "{:<12}  {:<14}  {} to {} never came",
             "missing", hole.peer, hole.from, hole.to
         ),
+        Entry::Attempt(attempt) => describe_attempt(attempt),
         Entry::Flood(flood) => format!(
             "{} inputs of strangers, {} bytes, counted only",
             flood.count, flood.bytes
+        ),
+        Entry::Loss { line, hash } => format!(
+            "line {line} ({}) was lost, and that was accepted",
+            hash.to_hex()
         ),
         Entry::Gap { cause } | Entry::Rebuilt { cause } => format!("\"{}\"", printable(cause)),
         // A kind that a later proto adds has at least its name.
         _ => String::new(),
     }
+}
+
+fn describe_attempt(line: &AttemptLine) -> String {
+    let peer = line.peer.as_ref().map_or("several agents", AgentId::as_str);
+    let what = match &line.tried {
+        Some(tried) => {
+            let asked = tried.capability.as_ref().map(|name| format!(", {name}"));
+            let (kind, tier) = (tried.message_type.as_str(), tried.tier);
+            format!("{kind}, tier {tier}{}", asked.unwrap_or_default())
+        }
+        None => format!("{} attempts, counted only", line.count),
+    };
+    let why = printable(&line.reason);
+    format!("{:<12}  {peer:<14}  {what}  {why}", "not sent")
 }
 
 fn describe_handoff(line: &HandoffLine) -> String {

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::Tip;
+use crate::chain::{Position, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unread};
+use crate::file::month_of;
 use crate::record::{Frame, MAX_LINE, Mark, RecordError};
 
 /// The end of one file.
@@ -56,10 +57,38 @@ pub(crate) fn examine(
     Err(broken(path, Fault::Unfit.text()))
 }
 
+/// The last line of a file that ends with its newline, and its kind.
+pub(crate) fn last_line(disk: &Disk, path: &Path) -> Result<Option<(Tip, String)>, LogError> {
+    let ends = Ends::open(disk, path)?;
+    if ends.len == 0 || ends.bytes(ends.len - 1, ends.len)? != b"\n" {
+        return Ok(None);
+    }
+    Ok(match ends.before(ends.len)? {
+        Before::Line(tip, kind) => Some((tip, kind)),
+        Before::Nothing | Before::Garbage => None,
+    })
+}
+
+/// Whether the log in `dir` has that very line at that place.
+pub(crate) fn holds_line(disk: &Disk, dir: &Path, position: &Position) -> Result<bool, LogError> {
+    if position.head.seq == 0 {
+        return Ok(true);
+    }
+    let path = dir.join(&position.file);
+    if month_of(Path::new(&position.file)).is_none() || !path.is_file() {
+        return Ok(false);
+    }
+    let ends = Ends::open(disk, &path)?;
+    Ok(line_ending(&ends, position.offset)?.is_some_and(|tip| tip.head() == position.head))
+}
+
 /// The line that ends right before `offset`; `None` when none does.
 pub(crate) fn line_before(path: &Path, offset: u64) -> Result<Option<Tip>, LogError> {
     let disk = Disk::default();
-    let ends = Ends::open(&disk, path)?;
+    line_ending(&Ends::open(&disk, path)?, offset)
+}
+
+fn line_ending(ends: &Ends<'_>, offset: u64) -> Result<Option<Tip>, LogError> {
     if offset == 0 || offset > ends.len || ends.bytes(offset - 1, offset)? != b"\n" {
         return Ok(None);
     }

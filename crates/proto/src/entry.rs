@@ -5,6 +5,7 @@
 //! Nothing here holds plaintext of tier 3 or 4.
 
 mod alarm;
+mod attempt;
 mod derived;
 mod handoff;
 mod line;
@@ -25,6 +26,7 @@ use crate::seal::Sealed;
 use crate::statement::{PauseStatement, Revocation};
 
 pub use alarm::{Alarm, AlarmLine, HoleLine};
+pub use attempt::{AttemptLine, Tried};
 pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 pub use outcome::{Did, OutcomeLine};
@@ -56,6 +58,8 @@ pub enum Entry {
     Outcome(OutcomeLine),
     /// A task changed.
     Handoff(HandoffLine),
+    /// Our own agent tried to send something, and our own side refused it.
+    Attempt(AttemptLine),
     /// Something is wrong that only a person can judge, or a person has judged it.
     Alarm(AlarmLine),
     /// Messages of a peer's that never came, and that it did not give up.
@@ -73,6 +77,13 @@ pub enum Entry {
     Rebuilt {
         /// Why, for a person.
         cause: String,
+    },
+    /// The log went back behind a line that was written, and a person accepted that.
+    Loss {
+        /// The newest line that is known to be lost.
+        line: u64,
+        /// SHA-256 of that line.
+        hash: Digest,
     },
     /// Messages were lost before they could be judged.
     Gap {
@@ -214,11 +225,13 @@ impl Entry {
             Self::Pause(_) => "pause",
             Self::Outcome(_) => "outcome",
             Self::Handoff(_) => "handoff",
+            Self::Attempt(_) => "attempt",
             Self::Alarm(_) => "alarm",
             Self::Hole(_) => "hole",
             Self::Clock { .. } => "clock",
             Self::Flood(_) => "flood",
             Self::Rebuilt { .. } => "rebuilt",
+            Self::Loss { .. } => "loss",
             Self::Gap { .. } => "gap",
         }
     }
@@ -258,6 +271,7 @@ impl Entry {
             }
             Self::Outcome(outcome) => outcome.write(&mut line),
             Self::Handoff(handoff) => handoff.write(&mut line),
+            Self::Attempt(attempt) => attempt.write(&mut line),
             Self::Alarm(alarm) => alarm.write(&mut line),
             Self::Hole(hole) => hole.write(&mut line),
             Self::Clock {
@@ -271,6 +285,10 @@ impl Entry {
                 line.number("count", flood.count);
                 line.number("bytes", flood.bytes);
                 line.text("sha256", &flood.hash.to_hex());
+            }
+            Self::Loss { line: number, hash } => {
+                line.number("line", *number);
+                line.text("sha256", &hash.to_hex());
             }
             Self::Gap { cause } | Self::Rebuilt { cause } => line.text("cause", cause),
         }
@@ -304,6 +322,7 @@ impl Entry {
             }),
             "outcome" => Self::Outcome(OutcomeLine::parse(members, &line)?),
             "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
+            "attempt" => Self::Attempt(AttemptLine::parse(&line)?),
             "alarm" => Self::Alarm(AlarmLine::parse(members)?),
             "hole" => Self::Hole(HoleLine::parse(members)?),
             "clock" => Self::Clock {
@@ -320,6 +339,10 @@ impl Entry {
             }),
             "rebuilt" => Self::Rebuilt {
                 cause: members.text("cause")?.to_owned(),
+            },
+            "loss" => Self::Loss {
+                line: members.number("line")?,
+                hash: members.digest("sha256")?,
             },
             "gap" => Self::Gap {
                 cause: members.text("cause")?.to_owned(),

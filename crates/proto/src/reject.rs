@@ -115,6 +115,70 @@ reasons! {
     Declined "declined" -32091 "V12" "The recipient's agent declined the request; its message says why.";
 }
 
+impl Reason {
+    /// Whether a peer can give this reason in a failure or a receipt. Those of V01 to V08 and of the
+    /// handshake go to nobody, but for two that V10 gives as well; a peer that names another of them says
+    /// what only our own side could find.
+    pub fn travels(self) -> bool {
+        matches!(self.check(), "V09" | "V10" | "V12")
+            || matches!(self, Self::HeaderMissing | Self::KeyUnknown)
+    }
+}
+
+/// What a peer says of why it refused a message of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerReason<'a> {
+    /// A reason of the table, that a peer can give, with its code.
+    Known(Reason),
+    /// A name that this table does not have: that of a later one, perhaps.
+    Later(&'a str),
+    /// A reason that no peer can give, or one with another code than the table's: nobody knows why.
+    Misfit,
+}
+
+impl<'a> PeerReason<'a> {
+    /// What a failure names.
+    pub fn in_failure(name: &'a str, code: i64) -> Self {
+        match Self::in_receipt(name) {
+            Self::Known(reason) if reason.code() != code => Self::Misfit,
+            heard => heard,
+        }
+    }
+
+    /// What a receipt names, which gives no code.
+    pub fn in_receipt(name: &'a str) -> Self {
+        match name.parse::<Reason>() {
+            Ok(reason) if reason.travels() => Self::Known(reason),
+            Err(_) if !OWN.contains(&name) => Self::Later(name),
+            _ => Self::Misfit,
+        }
+    }
+
+    /// The name to go by; [`DOES_NOT_FIT`] for what fits none.
+    pub const fn as_str(self) -> &'a str {
+        match self {
+            Self::Known(reason) => reason.name(),
+            Self::Later(name) => name,
+            Self::Misfit => DOES_NOT_FIT,
+        }
+    }
+}
+
+/// Stands for a peer's reason that is none it can have.
+pub const DOES_NOT_FIT: &str = "does-not-fit";
+/// Why our own side ended a draft that its sender took back.
+pub const DROPPED: &str = "dropped";
+/// What only one's own side says of its messages.
+const OWN: [&str; 7] = [
+    DOES_NOT_FIT,
+    DROPPED,
+    "missing",
+    "not-approved",
+    "peer-revoked",
+    "restored-backup",
+    "session-lost",
+];
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -100,7 +100,7 @@ fn a_request_whose_answer_was_refused_can_be_answered_again() {
         remembered(&net);
     }
     decides(&mut net, draft, Decision::Refused);
-    let refused = State::Refused("not-approved".into());
+    let refused = State::RefusedHere("not-approved".into());
     assert_eq!(states(&net, 0, draft), [refused]);
     assert_eq!(waiting(&net), [asked]);
     let milder = answers(&mut net, asked, Ok(of_tier(1))).unwrap();
@@ -138,7 +138,7 @@ fn a_draft_of_before_its_person_asked_to_see_its_tier_does_not_leave() {
     net.restart(0);
     net.cut = None;
     net.run_for(3_600_000);
-    let refused = State::Refused("not-approved".into());
+    let refused = State::RefusedHere("not-approved".into());
     assert_eq!(states(&net, 0, secret), [refused]);
     let taken = |name| times_taken(&net.agents[1], name);
     assert_eq!([secret, plain].map(taken), [0, 1]);

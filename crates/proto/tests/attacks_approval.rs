@@ -241,7 +241,7 @@ fn a_refused_draft_ends_and_cannot_be_approved_after_all() {
     decides(&mut net, &refusal).unwrap();
     assert_eq!(
         states(&net, 0, draft),
-        [State::Refused("not-approved".into())]
+        [State::RefusedHere("not-approved".into())]
     );
     net.restart(0);
     let error = decides(&mut net, &approval).unwrap_err();
@@ -263,7 +263,7 @@ fn an_approval_does_not_outlive_the_recipients_root() {
     decides(&mut net, &approval).unwrap();
     assert_eq!(
         states(&net, 0, draft),
-        [State::Refused("root-changed".into())]
+        [State::RefusedHere("root-changed".into())]
     );
     net.run_for(60_000);
     assert_eq!(times_taken(&net.agents[1], draft), 0);
@@ -281,7 +281,7 @@ fn nor_does_it_outlive_a_root_that_was_replaced() {
     });
     assert_eq!(
         states(&net, 0, draft),
-        [State::Refused("peer-revoked".into())]
+        [State::RefusedHere("peer-revoked".into())]
     );
     let error = decides(&mut net, &approval).unwrap_err();
     assert_eq!(error, LocalError::DraftUnknown);

@@ -17,7 +17,7 @@ use household::people::{notices, remembered};
 use household::{alice_and_bob, at};
 use signet_proto::entry::{Alarm, Entry, Ruling};
 use signet_proto::envelope::Method;
-use signet_proto::node::{Content, Effect, Lost, Notice, Sending, State, WaitsFor};
+use signet_proto::node::{At, Content, Effect, Lost, Notice, Sending, State, WaitsFor};
 use signet_proto::receipt::Receipt;
 
 const MINUTE: i64 = 60_000;
@@ -266,17 +266,21 @@ fn a_peer_that_makes_session_after_session_silences_nobody() {
 fn after_a_clock_was_an_hour_ahead_receipts_go_out_again_at_once() {
     let mut net = talking();
     let start = net.now;
-    let ahead = |ms: i64| at(start + ms);
+    // Nobody sets the clock that counts how long the agent has run.
+    let ahead = |clock: i64, ran: i64| At {
+        elapsed: at(start + ran).elapsed,
+        ..at(start + clock)
+    };
     let first = call(&net, Method::Notification, 30, |_, _| {});
-    let now = ahead(3_600_000);
+    let now = ahead(3_600_000, 0);
     net.agents[0].hear(now, &first);
-    net.agents[0].tick(ahead(3_602_000));
+    net.agents[0].tick(ahead(3_602_000, 2_000));
     let before = receipts(&net);
     let second = call(&net, Method::Notification, 31, |_, _| {});
-    let now = ahead(10_000);
+    let now = ahead(10_000, 3_000);
     net.agents[0].hear(now, &second);
-    net.agents[0].tick(ahead(40_000));
-    net.agents[0].tick(ahead(42_000));
+    net.agents[0].tick(ahead(40_000, 33_000));
+    net.agents[0].tick(ahead(42_000, 35_000));
     assert!(receipts(&net) > before);
 }
 

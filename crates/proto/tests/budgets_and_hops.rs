@@ -13,10 +13,12 @@ mod household;
 use std::time::Duration;
 
 use household::Agent;
-use household::allowed::{content, met, try_send, with_bob};
+use household::allowed::{capability, content, met, offering, try_send, with_bob};
 use household::forger::hear;
 use household::liar::Liar;
 use household::net::{Net, message_of};
+use signet_proto::entry::{AttemptLine, Entry};
+use signet_proto::headers::MessageType;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Continues, LocalError, Sending};
 use signet_proto::policy::{Bucket, Policy};
@@ -51,6 +53,104 @@ fn the_sender_is_told_at_once_and_drafts_go_out_at_the_pace() {
         "the rest came, a second apart"
     );
     assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+}
+
+fn attempts(net: &Net) -> Vec<AttemptLine> {
+    let log = net.agents[0].log.iter();
+    let attempts = log.filter_map(|(_, entry)| match entry {
+        Entry::Attempt(line) => Some(line.clone()),
+        _ => None,
+    });
+    attempts.collect()
+}
+
+fn write_attempts(net: &mut Net) {
+    let at = net.at(0);
+    let outcome = net.agents[0].node.refused_attempts(at);
+    let effects = net.agents[0].keep(at, outcome);
+    net.perform(0, effects);
+}
+
+#[test]
+fn what_our_agent_tried_and_was_refused_leaves_a_line_and_nothing_of_its_content() {
+    const SECRET: &str = "never in a log";
+    let (mut net, _) = met(offering(vec![capability("calendar.read", 1, None)]));
+    let mut refused = Vec::new();
+    for tried in [
+        content(1, Some("door.open")),
+        content(3, Some("door.open")),
+        content(2, Some("calendar.read")),
+    ] {
+        let tried = Content {
+            summary: Some(SECRET.into()),
+            body: SECRET.into(),
+            conversation_id: "dinner-1".parse().ok(),
+            ..tried
+        };
+        let (tier, capability) = (tried.data_tier, tried.capability.clone());
+        let error = try_send(&mut net, 0, 1, tried).unwrap_err();
+        refused.push((error.name().to_owned(), tier, capability));
+    }
+    // A slip is nobody's transgression.
+    let nobody = Sending::Ping;
+    let at = net.at(0);
+    let unknown = "agent-nobody".parse().unwrap();
+    let slip = net.agents[0].node.handle_send(at, &unknown, nobody);
+    assert_eq!(slip.unwrap_err().name(), "peer-unknown");
+    write_attempts(&mut net);
+    let lines = attempts(&net);
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let tried = line.tried.as_ref().unwrap();
+            assert_eq!(
+                (line.count, line.peer.clone()),
+                (1, Some(net.agents[1].id()))
+            );
+            assert_eq!(tried.message_type, MessageType::Request);
+            assert_eq!(tried.conversation.as_ref().unwrap().as_str(), "dinner-1");
+            (
+                line.reason.clone(),
+                Some(tried.tier),
+                tried.capability.clone(),
+            )
+        })
+        .collect();
+    assert_eq!(told, refused);
+    for line in lines {
+        let mut bytes = Vec::new();
+        Entry::Attempt(line.clone()).write(&mut bytes);
+        let text = format!("{{{}}}", String::from_utf8(bytes).unwrap());
+        assert!(!text.contains(SECRET), "{text}");
+        let read = serde_json::from_str(&text).unwrap();
+        assert_eq!(Entry::parse(read).unwrap(), Some(Entry::Attempt(line)));
+    }
+    net.restart(0);
+    net.ask(0, 1);
+}
+
+/// An agent that does not listen asks again at once, for ever.
+#[test]
+fn an_agent_in_a_loop_fills_no_disk_with_what_it_was_refused() {
+    let (mut net, _) = met(Policy::default());
+    for _ in 0..5_000 {
+        try_send(&mut net, 0, 1, content(1, Some("door.open"))).unwrap_err();
+    }
+    write_attempts(&mut net);
+    assert_eq!(attempts(&net).len(), 20);
+    net.run_for(61_000);
+    let lines = attempts(&net);
+    let (last, told) = lines.split_last().unwrap();
+    assert!(told.iter().all(|line| line.count == 1) && told.len() == 20);
+    assert_eq!((last.count, last.tried.as_ref()), (4_980, None));
+    assert_eq!(last.reason, "capability-not-granted");
+    // A clean stop writes what was only counted.
+    for _ in 0..30 {
+        try_send(&mut net, 0, 1, content(1, Some("door.open"))).unwrap_err();
+    }
+    let rest = net.agents[0].node.handle_stop().entries;
+    assert_eq!(rest.len(), 21);
+    assert_eq!(net.agents[0].node.handle_stop().entries.len(), 0);
 }
 
 #[test]

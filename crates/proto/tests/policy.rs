@@ -111,11 +111,11 @@ fn a_draft_that_the_peer_would_refuse_ends_at_its_release() {
     net.run_for(10_000);
     assert_eq!(
         states(&net, too_high),
-        [State::Refused("tier-not-granted".into())]
+        [State::RefusedHere("tier-not-granted".into())]
     );
     assert_eq!(
         states(&net, no_such),
-        [State::Refused("capability-not-granted".into())]
+        [State::RefusedHere("capability-not-granted".into())]
     );
     assert_eq!(states(&net, fits), [State::Received]);
     assert_eq!(

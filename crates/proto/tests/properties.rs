@@ -20,8 +20,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{
-    Alarm, AlarmLine, ApprovalLine, Did, Direction, DraftLine, Entry, Evidence, Flood, HoleLine,
-    OutcomeLine, Ruling, TrustChange, Verdict,
+    Alarm, AlarmLine, ApprovalLine, AttemptLine, Did, Direction, DraftLine, Entry, Evidence, Flood,
+    HoleLine, OutcomeLine, Ruling, TrustChange, Verdict,
 };
 use signet_proto::envelope::{Claimed, Form, Method, Unverified};
 use signet_proto::headers::MessageType;
@@ -305,6 +305,12 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             peer: certificate.agent.clone(),
             what: Alarm::SecondCopy,
             cleared: false,
+        }),
+        Entry::Attempt(AttemptLine {
+            peer: Some(certificate.agent.clone()),
+            reason: "budget-exceeded".into(),
+            count: 7,
+            tried: None,
         }),
         Entry::Hole(HoleLine {
             peer: certificate.agent.clone(),

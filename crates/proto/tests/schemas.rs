@@ -21,11 +21,11 @@ use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use signet_proto::entry::{
-    Alarm, AlarmLine, Did, Entry, Flood, HoleLine, LineVersion, OutcomeLine,
+    Alarm, AlarmLine, AttemptLine, Did, Entry, Flood, HoleLine, LineVersion, OutcomeLine, Tried,
 };
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::{Report, TaskState};
-use signet_proto::headers::Headers;
+use signet_proto::headers::{Headers, MessageType};
 use signet_proto::ids::{Digest, SessionId};
 use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::node::{Content, Sending};
@@ -269,11 +269,32 @@ fn every_line_of_a_log_fits_its_schema() {
         Entry::Rebuilt {
             cause: "the state is damaged".into(),
         },
+        Entry::Loss {
+            line: 7,
+            hash: Digest([3; 32]),
+        },
         Entry::Hole(HoleLine {
             peer: alice.id(),
             session: SessionId(Digest([2; 32])),
             from: 3,
             to: 4,
+        }),
+        Entry::Attempt(AttemptLine {
+            peer: Some(alice.id()),
+            reason: "capability-not-granted".into(),
+            count: 1,
+            tried: Some(Tried {
+                message_type: MessageType::Request,
+                tier: 3,
+                capability: "door.open".parse().ok(),
+                conversation: "dinner-1".parse().ok(),
+            }),
+        }),
+        Entry::Attempt(AttemptLine {
+            peer: None,
+            reason: "budget-exceeded".into(),
+            count: 900,
+            tried: None,
         }),
         Entry::Outcome(OutcomeLine {
             peer: alice.id(),
@@ -288,6 +309,8 @@ fn every_line_of_a_log_fits_its_schema() {
         Alarm::Restored,
         Alarm::PeerRestored,
         Alarm::SequenceReuse,
+        Alarm::LogLost,
+        Alarm::LogChanged,
     ];
     let alarms = alarms.map(|what| {
         Entry::Alarm(AlarmLine {
@@ -313,8 +336,8 @@ fn every_line_of_a_log_fits_its_schema() {
         kinds.insert(entry.kind());
     }
     let all = [
-        "alarm", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole", "message",
-        "outcome", "rebuilt", "trust",
+        "alarm", "attempt", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole",
+        "message", "outcome", "rebuilt", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
 }

@@ -193,7 +193,7 @@ fn a_draft_whose_secret_is_destroyed_ends_and_says_why() {
     let name = net.send(0, 1, Sending::Request(secret()));
     let open = net.ask(0, 1);
     net.restart(0);
-    let refused = State::Refused("unsealable".into());
+    let refused = State::RefusedHere("unsealable".into());
     let settled = |net: &Net| {
         let ends = net.effects.iter().filter(|(_, effect)| {
             matches!(effect, Effect::Settle { message_id, state, .. }
@@ -230,7 +230,7 @@ fn what_was_sealed_to_a_destroyed_key_is_listed_and_stays_shut() {
     assert_eq!(item.message.headers.message_id, sent);
     assert_eq!(node.opened(&item.message), None);
     let refused = net.effects.iter().any(|(_, effect)| {
-        matches!(effect, Effect::Settle { message_id, state: State::Refused(_), .. }
+        matches!(effect, Effect::Settle { message_id, state: State::RefusedHere(_), .. }
             if *message_id == told)
     });
     assert!(

@@ -22,7 +22,7 @@ use signet_proto::handoff::TaskState;
 use signet_proto::node::{Lost, Sending, State};
 
 fn revoked() -> State {
-    State::Refused("peer-revoked".into())
+    State::RefusedHere("peer-revoked".into())
 }
 
 /// Alice (0) and Bob (1) have talked: Bob's agent has taken what came.

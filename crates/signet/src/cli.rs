@@ -11,6 +11,7 @@ mod handoff;
 mod help;
 mod inbox;
 mod init;
+mod input;
 mod key;
 mod nats;
 mod outbox;
@@ -19,6 +20,7 @@ mod person;
 mod ping;
 mod policy;
 mod quarantine;
+mod refusal;
 mod reply;
 mod run;
 mod schema;
@@ -72,7 +74,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Outbox(args) => outbox::run(args, home),
         Command::Quarantine(args) => quarantine::run(args, home),
         Command::Trust(args) => trust::run(args, home),
-        Command::Drafts(args) => drafts::drafts(&args, home),
+        Command::Drafts(args) => drafts::drafts(args, home),
         Command::Approve(args) => drafts::approve(&args, home),
         Command::Pause(args) => person::pause(&args, home, true),
         Command::Resume(args) => person::pause(&args, home, false),

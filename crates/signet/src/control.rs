@@ -10,6 +10,7 @@
 pub mod client;
 mod connection;
 mod places;
+mod reply;
 pub mod rpc;
 pub mod server;
 #[cfg(test)]
@@ -18,5 +19,6 @@ mod tests;
 pub use client::{Client, ClientError};
 pub(crate) use connection::PLACE_NEEDED;
 pub use connection::{Call, Notifier};
+pub use reply::{OUTCOME_UNKNOWN, Reply};
 pub use rpc::RpcError;
 pub use server::{Server, ServerError};

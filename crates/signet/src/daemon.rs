@@ -13,10 +13,12 @@ pub mod journal;
 mod keys;
 mod listing;
 mod methods;
+mod months;
 mod outbox;
 mod params;
 pub mod people;
 mod quarantine;
+mod sending;
 
 pub use methods::bound;
 
@@ -42,6 +44,7 @@ use crate::state::{Keeper, StateError};
 
 use heart::Heart;
 use journal::Journal;
+use months::Months;
 
 /// How long the service manager waits for the first connection before it hears of readiness anyway:
 /// an agent starts without its server.
@@ -155,6 +158,8 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let taken = intake::start(inbox, render::inbox_subject(&agent), views);
     let (calls, called) = mpsc::channel(CALLS);
     let server = Server::bind(&config.control_socket, &lock)?;
+    let (found, faults) = mpsc::channel(1);
+    let months = Months::watch(home, &config, found)?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
     let mut heart = Heart::new(
@@ -164,6 +169,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
+        faults,
     );
     heart.resume().await;
 
@@ -177,7 +183,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     });
     info!(%agent, socket = %config.control_socket.display(), "running");
     heart.run(taken, called, stop).await;
-    drop(heart);
+    drop((heart, months));
     let written = journal.close().await;
     keeper.close().await;
     // The journal has closed the deeds, so this ends when the last one is performed.

@@ -18,7 +18,7 @@ use signet_transport::{Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
-use crate::control::{Notifier, RpcError};
+use crate::control::{Notifier, Reply, RpcError};
 use crate::render;
 
 /// How often waiters whose caller has gone are swept out.
@@ -30,7 +30,9 @@ pub enum Deed {
     /// The node's.
     Effect(Effect),
     /// A call on the control socket is answered: its entries are durable.
-    Answer(oneshot::Sender<Result<Value, RpcError>>, Value),
+    Answer(Reply, Value),
+    /// A call on the control socket is refused: what it tried is noted.
+    Refuse(Reply, RpcError),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
     /// The mailbox hears what became of messages: their lines are durable, or they get none.
@@ -39,11 +41,22 @@ pub enum Deed {
     Follow(Notifier),
 }
 
+impl Deed {
+    /// An answer that rests on lines which may be durable before it is given.
+    pub fn doubt(&mut self) {
+        if let Self::Answer(reply, value) = self {
+            let named = value.get("message-id").or_else(|| value.get("sent"));
+            reply.in_doubt(named.and_then(Value::as_str));
+        }
+    }
+}
+
 impl fmt::Debug for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
             Self::Answer(..) => f.write_str("Answer(..)"),
+            Self::Refuse(..) => f.write_str("Refuse(..)"),
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
             Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
             Self::Follow(_) => f.write_str("Follow(..)"),
@@ -58,6 +71,22 @@ pub struct Waiter {
     pub fate: oneshot::Sender<Fate>,
     /// Whether a receipt is not yet the end: a request waits for its answer.
     pub for_answer: bool,
+    /// Told when the peer's mailbox holds it; taken then.
+    pub on_stored: Option<oneshot::Sender<()>>,
+    /// Where it is so far.
+    pub state: State,
+}
+
+impl Waiter {
+    fn is_stored(&self) -> bool {
+        self.on_stored.is_none()
+    }
+
+    /// The peer's mailbox holds it.
+    fn store(&mut self) {
+        // Whoever waited may have given up meanwhile.
+        self.on_stored.take().map(|told| told.send(()));
+    }
 }
 
 /// What became of a message of ours.
@@ -67,6 +96,13 @@ pub enum Fate {
     Answered(Accepted),
     /// It ended otherwise, or was received.
     Settled(State),
+    /// The daemon stops, and this is how far it came.
+    Left {
+        /// Where it is.
+        state: State,
+        /// Whether the peer's mailbox holds it.
+        stored: bool,
+    },
 }
 
 /// What the network says of a message of ours that went out.
@@ -121,7 +157,7 @@ impl Effects {
                     Some(group) => for deed in group {
                         self.perform(deed).await;
                     },
-                    None => return,
+                    None => break,
                 },
                 Some(handed) = self.awaited.next() => self.hear(handed),
                 // The heart may wait for us: it is never waited for.
@@ -134,13 +170,32 @@ impl Effects {
                 }
             }
         }
+        self.dismiss();
+    }
+
+    /// The daemon stops: whoever waits hears where their message is.
+    fn dismiss(self) {
+        for (_, waiter) in self.waiting {
+            let stored = waiter.is_stored();
+            let left = Fate::Left {
+                state: waiter.state,
+                stored,
+            };
+            let _ = waiter.fate.send(left);
+        }
     }
 
     /// `first`, and with it what is there already.
     fn hear(&mut self, first: Handed) {
-        self.heard.push(first);
-        while let Some(Some(next)) = self.awaited.next().now_or_never() {
-            self.heard.push(next);
+        let mut next = Some(first);
+        while let Some(handed) = next {
+            if let (Storage::Stored { .. }, Some(waiter)) =
+                (&handed.storage, self.waiting.get_mut(&handed.message_id))
+            {
+                waiter.store();
+            }
+            self.heard.push(handed);
+            next = self.awaited.next().now_or_never().flatten();
         }
     }
 
@@ -148,7 +203,8 @@ impl Effects {
         match deed {
             Deed::Effect(effect) => self.perform_effect(effect).await,
             // The caller may have gone; what it asked for is done all the same.
-            Deed::Answer(reply, value) => drop(reply.send(Ok(value))),
+            Deed::Answer(reply, value) => reply.send(Ok(value)),
+            Deed::Refuse(reply, error) => reply.send(Err(error)),
             Deed::Wait(message_id, waiter) => {
                 self.waiting.insert(message_id, waiter);
             }
@@ -188,6 +244,11 @@ impl Effects {
             }
         };
         let message_id = signed.message().headers.message_id;
+        if let Some(waiter) = self.waiting.get_mut(&message_id)
+            && waiter.state == State::Queued
+        {
+            waiter.state = State::Published;
+        }
         let handed = confirmation.wait().map(move |storage| Handed {
             peer,
             message_id,
@@ -232,9 +293,12 @@ impl Effects {
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }
-        let goes_on = |waiter: &Waiter| waiter.for_answer && state == State::Received;
-        if self.waiting.get(&message_id).is_none_or(goes_on) {
-            return;
+        match self.waiting.get_mut(&message_id) {
+            Some(waiter) if waiter.for_answer && state == State::Received => {
+                waiter.state = state;
+                return;
+            }
+            _ => {}
         }
         if let Some(waiter) = self.waiting.remove(&message_id) {
             // Whoever waited may have given up meanwhile.

@@ -70,6 +70,11 @@ impl Home {
         self.join("state.db")
     }
 
+    /// How far the log goes, kept apart from it.
+    pub fn log_anchor(&self) -> PathBuf {
+        self.join("log.anchor")
+    }
+
     /// A file of the key store.
     pub fn key_file(&self, name: &str) -> PathBuf {
         self.join("keys").join(name)

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use signet_audit::{CheckpointKeys, Line, Log, LogError};
-use signet_proto::entry::Entry;
+use signet_audit::{CheckpointKeys, Custody, Head, Line, Log, LogError, Opening, Position};
+use signet_proto::entry::{Alarm, Entry};
 use signet_proto::ids::AgentId;
-use signet_proto::node::{Node, Outcome, Row, differences};
+use signet_proto::node::{At, Node, Outcome, Read, Row, differences};
 use signet_proto::time::Timestamp;
 use tracing::warn;
 use zeroize::Zeroizing;
@@ -46,6 +46,20 @@ pub enum MemoryError {
     /// The log's first months are not there, and the state cannot be used without them.
     #[error("the log begins with line {0}: its first months are missing, and the state needs them")]
     NoBeginning(u64),
+    /// A line that a crash left unanchored does not hold.
+    #[error(
+        "line {line} of the log, written behind the last that this agent anchored, does not hold: {what}; \
+         somebody else wrote it, and the start does not sign on"
+    )]
+    Unproven {
+        /// Its number.
+        line: u64,
+        /// What does not hold.
+        what: String,
+    },
+    /// The log has every line that the home remembers.
+    #[error("the log has every line that this agent remembers: nothing is lost")]
+    NothingLost,
     /// The state: it cannot be read now, or nothing else was asked for.
     #[error(transparent)]
     State(#[from] StateError),
@@ -69,6 +83,12 @@ impl MemoryError {
             }
             Self::Log(error) if error.is_of_the_disk() => DISK.to_owned(),
             Self::Log(error) => error.next(),
+            Self::Unproven { .. } => {
+                "find out who else writes in the log's directory; keep a copy of the log, then take that \
+                 line and what follows it out"
+                    .to_owned()
+            }
+            Self::NothingLost => "start it: signet run".to_owned(),
             Self::Random(_) => "try again when the system has started completely".to_owned(),
             Self::NoBeginning(_) => "put the log's first months back where they were".to_owned(),
             Self::State(StateError::Full | StateError::Refused(_)) => {
@@ -89,24 +109,34 @@ pub(crate) const DISK: &str = "look at `df` and `dmesg`, copy the home to a soun
 impl Memory {
     /// Opens keys, log and state of a locked home. The node remembers what the state says, and is told
     /// the lines of the log behind it; a state that is lost, damaged or does not fit is made again from
-    /// the whole log, and a `rebuilt` line says so.
+    /// the whole log, and a `rebuilt` line says so. Lines that nothing in the home vouches for are
+    /// proved before anything is signed on.
     ///
     /// # Errors
     /// What stands in the way, and what to do about it.
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
         let now = clock::now();
         let keys = Keys::settle(lock, &config.agent, now)?;
-        let mut log = open_log(lock, config, &keys, now)?;
+        let genesis = Entry::Genesis(keys.certificate.clone());
         let path = lock.home().state_file();
-        match recall_from(&path, keys, config) {
+        let stored = Stored::read_if_sound(&path, config)?;
+        let custody = custody(lock).knowing(known(&stored));
+        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let recalled = match stored {
+            Ok(stored) => stored.recall(keys, config, &opening),
+            Err(fault) => Err(fault.into()),
+        };
+        match recalled {
             Ok((past, store)) => Ok(Self {
                 node: past.node,
-                log,
+                log: open_log(opening, now, &genesis)?,
                 store,
                 told: past.told,
             }),
             Err(MemoryError::State(fault)) if fault.is_lost() => {
-                let past = recall_all(Keys::settle(lock, &config.agent, now)?, config)?;
+                let keys = Keys::settle(lock, &config.agent, now)?;
+                let past = recall_all(keys, config, &opening)?;
+                let mut log = open_log(opening, now, &genesis)?;
                 // An agent that has never run has no state yet.
                 if !matches!(fault, StateError::Missing) || past.has_run {
                     let cause = format!("{fault}; made again from {} lines of the log", past.told);
@@ -133,13 +163,58 @@ impl Memory {
     pub fn rebuild(lock: &HomeLock, config: &Config) -> Result<(u64, usize), MemoryError> {
         let now = clock::now();
         let keys = Keys::settle(lock, &config.agent, now)?;
-        let log = open_log(lock, config, &keys, now)?;
-        let Past { node, told, .. } = recall_all(keys, config)?;
+        let genesis = Entry::Genesis(keys.certificate.clone());
+        let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
+        let custody = custody(lock).knowing(known(&stored));
+        drop(stored);
+        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let Past { node, told, .. } = recall_all(keys, config, &opening)?;
+        let log = open_log(opening, now, &genesis)?;
         let rows = node.snapshot(now).rows();
         let count = rows.len();
         let mut store = Store::create(&lock.home().state_file(), &config.agent.agent)?;
         store.replace(&log.position(), rows)?;
         Ok((told, count))
+    }
+
+    /// A person accepts that the log of a locked home lost its end: it goes on with what is left, a
+    /// `loss` line names the line that is gone, and an alarm rings. The state that knew more is set
+    /// aside. Returns the newest line lost, and the last that is left.
+    ///
+    /// # Errors
+    /// What stands in the way; [`MemoryError::NothingLost`] when nothing is.
+    pub fn accept_loss(
+        lock: &HomeLock,
+        config: &Config,
+    ) -> Result<(Head, Option<Head>), MemoryError> {
+        let now = clock::now();
+        let keys = Keys::settle(lock, &config.agent, now)?;
+        let genesis = Entry::Genesis(keys.certificate.clone());
+        let path = lock.home().state_file();
+        let stored = Stored::read_if_sound(&path, config)?;
+        let custody = custody(lock).knowing(known(&stored)).accepting_loss();
+        drop(stored);
+        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
+        let left = opening.last();
+        let Past { node, .. } = recall_all(keys, config, &opening)?;
+        Store::set_aside(&path)?;
+        let mut memory = Self {
+            node,
+            log: open_log(opening, now, &genesis)?,
+            store: Store::create(&path, &config.agent.agent)?,
+            told: u64::MAX,
+        };
+        let at = At {
+            now,
+            elapsed: clock::elapsed(),
+            head: None,
+        };
+        let outcome = memory.node.handle_own_alarm(at, Alarm::LogLost);
+        memory.write(now, &outcome)?;
+        let rows = memory.node.snapshot(now).rows();
+        memory.store.replace(&memory.log.position(), rows)?;
+        Ok((lost, left))
     }
 
     /// The rows in which the state, brought up to the end of the log, differs from what the whole log
@@ -150,8 +225,12 @@ impl Memory {
     pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
         let now = clock::now();
         let keys = || Keys::settle(lock, &config.agent, now);
-        let (kept, _) = recall_from(&lock.home().state_file(), keys()?, config)?;
-        let told = recall_all(keys()?, config)?;
+        let genesis = Entry::Genesis(keys()?.certificate);
+        let stored = Stored::read(&lock.home().state_file(), config)?;
+        let custody = custody(lock).knowing(Some(stored.position.clone()));
+        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let (kept, _) = stored.recall(keys()?, config, &opening)?;
+        let told = recall_all(keys()?, config, &opening)?;
         Ok(differences(
             &kept.node.snapshot(now).rows(),
             &told.node.snapshot(now).rows(),
@@ -174,23 +253,72 @@ impl Memory {
     }
 }
 
-fn open_log(
-    lock: &HomeLock,
-    config: &Config,
-    keys: &Keys,
-    now: Timestamp,
-) -> Result<Log, MemoryError> {
+/// The keys of the log's checkpoints, and where its end is anchored.
+fn custody(lock: &HomeLock) -> Custody {
     let dir = lock.home().join("checkpoint-keys");
-    let checkpoint_keys = CheckpointKeys::new(dir, || random::bytes().map(Zeroizing::new));
-    let genesis = Entry::Genesis(keys.certificate.clone());
-    let log = Log::open_with(&config.audit_dir, now, &genesis, checkpoint_keys)?;
+    let keys = CheckpointKeys::new(dir, || random::bytes().map(Zeroizing::new));
+    Custody::new(keys, lock.home().log_anchor())
+}
+
+fn open_log(opening: Opening, now: Timestamp, genesis: &Entry) -> Result<Log, MemoryError> {
+    let log = opening.open(now, genesis)?;
     if log.lacks_checkpoint_key() {
         warn!(
-            "the key of this month's checkpoints is gone: until the next month only the chain, \
-             and what peers remember, prove the log"
+            "the key of this month's checkpoints (checkpoint-keys/ in the home) is missing: no \
+             checkpoints are made before the next month, or before the key is put back"
         );
     }
     Ok(log)
+}
+
+/// A state that can be read, and how far in the log it goes.
+struct Stored {
+    store: Store,
+    position: Position,
+    rows: Vec<Read>,
+}
+
+/// How far the log went when the state was written.
+fn known(stored: &Result<Stored, StateError>) -> Option<Position> {
+    let stored = stored.as_ref().ok();
+    stored.map(|stored| stored.position.clone())
+}
+
+impl Stored {
+    /// The state, or what makes it useless. One that may be sound another time is an error of its own.
+    fn read_if_sound(path: &Path, config: &Config) -> Result<Result<Self, StateError>, StateError> {
+        match Self::read(path, config) {
+            Err(fault) if !fault.is_lost() => Err(fault),
+            read => Ok(read),
+        }
+    }
+
+    fn read(path: &Path, config: &Config) -> Result<Self, StateError> {
+        let store = Store::open(path, &config.agent.agent)?;
+        let position = store.position()?.ok_or(StateError::Missing)?;
+        let rows = store.rows()?;
+        Ok(Self {
+            store,
+            position,
+            rows,
+        })
+    }
+
+    /// What the state says, and the lines behind it.
+    fn recall(
+        self,
+        keys: Keys,
+        config: &Config,
+        opening: &Opening,
+    ) -> Result<(Past, Store), MemoryError> {
+        let lines = signet_audit::read_from(&config.audit_dir, &self.position)?;
+        let lines = lines.ok_or(StateError::Unfit)?;
+        let identity = keys.into_identity(config.agent.layers);
+        let (policy, seed) = (config.policy.clone(), random::bytes()?);
+        let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
+        let from = self.position.head.seq;
+        Ok((recall(node, (lines, from), config, opening)?, self.store))
+    }
 }
 
 /// A node that was told its past.
@@ -202,7 +330,7 @@ struct Past {
     has_run: bool,
 }
 
-fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
+fn recall_all(keys: Keys, config: &Config, opening: &Opening) -> Result<Past, MemoryError> {
     let identity = keys.into_identity(config.agent.layers);
     let node = Node::new(identity, config.policy.clone(), random::bytes()?);
     let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
@@ -212,34 +340,28 @@ fn recall_all(keys: Keys, config: &Config) -> Result<Past, MemoryError> {
     {
         return Err(MemoryError::NoBeginning(first.seq));
     }
-    recall(node, lines, config)
+    recall(node, (lines, 0), config, opening)
 }
 
-/// The state, and the lines behind it.
-fn recall_from(path: &Path, keys: Keys, config: &Config) -> Result<(Past, Store), MemoryError> {
-    let store = Store::open(path, &config.agent.agent)?;
-    let position = store.position()?.ok_or(StateError::Missing)?;
-    let lines = signet_audit::read_from(&config.audit_dir, &position)?;
-    let lines = lines.ok_or(StateError::Unfit)?;
-    let identity = keys.into_identity(config.agent.layers);
-    let (policy, seed) = (config.policy.clone(), random::bytes()?);
-    let node = Node::restore(identity, policy, seed, store.rows()?).map_err(StateError::Row)?;
-    Ok((recall(node, lines, config)?, store))
-}
-
+/// Tells the node the lines behind line `from`, up to the last that stays.
 fn recall(
     mut node: Node,
-    lines: impl Iterator<Item = Result<Line, LogError>>,
+    (lines, from): (impl Iterator<Item = Result<Line, LogError>>, u64),
     config: &Config,
+    opening: &Opening,
 ) -> Result<Past, MemoryError> {
     let (mut told, mut has_run) = (0, false);
-    for line in lines {
+    let left = opening.end().saturating_sub(from);
+    for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
         let line = line?;
         if let Some(Entry::Genesis(certificate)) = &line.entry
             && certificate.agent != config.agent.agent
         {
             let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
             return Err(MemoryError::OtherAgent { found, expected });
+        }
+        if line.seq > opening.trusted() {
+            prove(&node, &line, &config.agent.agent)?;
         }
         if let Some(entry) = &line.entry {
             has_run |= matches!(entry, Entry::Message(_));
@@ -252,4 +374,20 @@ fn recall(
         told,
         has_run,
     })
+}
+
+/// What nothing in the home vouches for has to prove itself, as `signet audit verify` would ask.
+fn prove(node: &Node, line: &Line, me: &AgentId) -> Result<(), MemoryError> {
+    let said = line
+        .entry
+        .as_ref()
+        .map_or(Ok(()), |entry| node.prove(entry));
+    let fault = line.fault(me).or_else(|| said.err().map(str::to_owned));
+    match fault {
+        Some(what) => Err(MemoryError::Unproven {
+            line: line.seq,
+            what,
+        }),
+        None => Ok(()),
+    }
 }

@@ -7,6 +7,7 @@ use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::Standing;
+use signet_proto::reject::{DOES_NOT_FIT, PeerReason};
 use signet_proto::seal::Opened;
 use signet_proto::session::Session;
 use signet_proto::trust::Peer;
@@ -18,7 +19,7 @@ pub fn inbox_subject(agent: &AgentId) -> String {
 
 /// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
 pub fn item(message: &Message, opened: Option<&Opened>) -> Value {
-    let headers = &message.headers;
+    let (headers, refusal) = (&message.headers, message.form.refusal());
     let mut item = Map::new();
     let mut put =
         |name: &str, value: Option<Value>| value.map(|value| item.insert(name.to_owned(), value));
@@ -61,10 +62,11 @@ pub fn item(message: &Message, opened: Option<&Opened>) -> Value {
         reason,
     } = &message.form
     {
-        put(
-            "error",
-            Some(json!({"code": code, "message": message, "reason": reason})),
-        );
+        let mut error = json!({"code": code, "message": message, "reason": reason});
+        if let (Some(PeerReason::Misfit), Some(members)) = (refusal, error.as_object_mut()) {
+            members.insert(DOES_NOT_FIT.to_owned(), true.into());
+        }
+        put("error", Some(error));
     }
     Value::Object(item)
 }

@@ -360,7 +360,7 @@ fn torn_commands(help: &str) -> Vec<String> {
     let mut goes_on = false;
     let mut torn = Vec::new();
     for line in example.take_while(|line| !line.is_empty()) {
-        let begins = ["signet ", "nats-server ", "NATS_CONTEXT="];
+        let begins = ["signet ", "nats-server ", "NATS_CONTEXT=", "pass "];
         let is_begun = begins
             .iter()
             .any(|word| line.trim_start().starts_with(word));

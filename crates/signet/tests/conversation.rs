@@ -87,7 +87,8 @@ fn a_request_is_answered_and_another_declined() {
     let asking = asking.wait_with_output().unwrap();
     assert_eq!(asking.status.code(), Some(1));
     assert!(
-        says(&asking).contains("declined: not that week"),
+        says(&asking)
+            .contains("refused by agent-bob, which says: \"not that week\" (reason declined)"),
         "{}",
         says(&asking)
     );
@@ -169,6 +170,78 @@ fn what_cannot_be_done_ends_with_its_code_and_name() {
         Some(2)
     );
     assert_eq!(alice.cli(&["send", "agent-carol"]).status.code(), Some(2));
+}
+
+/// Arguments stand in the list of processes; files and standard input do not.
+#[test]
+fn a_secret_comes_from_a_file_or_from_standard_input_and_stands_in_no_argument() {
+    const SECRET: &str = "the door opens with 4711";
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let body = json!({ "pin": SECRET });
+    let fed = |home: &house::Home, args: &[&str], text: &str| {
+        let mut command = home.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let line = std::fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
+        assert!(!line.contains(SECRET));
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, text.as_bytes()).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap()
+    };
+    let file = house.path("body.json");
+    std::fs::write(&file, format!("{body}\n")).unwrap();
+    let at = format!("@{}", file.display());
+    let told = fed(
+        &alice,
+        &["send", &bob.agent, "--notify", "-"],
+        &body.to_string(),
+    );
+    assert!(told.status.success(), "{}", says(&told));
+    alice.done(&["send", &bob.agent, "--notify", &at]);
+    let inbox = bob.json(&["inbox", "--take"]);
+    assert_eq!(inbox.len(), 2);
+    assert!(inbox.iter().all(|item| item["body"] == body));
+
+    let id = alice.send(&bob, "request", &json!({})).unwrap();
+    eventually("the request arrives", || bob.inbox().pop());
+    let replied = fed(&bob, &["reply", &id, "-"], &body.to_string());
+    assert!(replied.status.success(), "{}", says(&replied));
+    let answer = eventually("the answer arrives", || alice.inbox().pop());
+    assert_eq!(answer["body"], body);
+
+    let given = ["handoff", "send", &bob.agent, "--goal", "-", "--input", &at];
+    let given = fed(&alice, &given, &format!("{SECRET}\n"));
+    assert!(given.status.success(), "{}", says(&given));
+    let offer = eventually("the offer arrives", || bob.inbox().pop());
+    assert_eq!(
+        (&offer["body"]["goal"], &offer["body"]["input"]),
+        (&json!(SECRET), &body)
+    );
+
+    let wrong = fed(
+        &alice,
+        &["send", &bob.agent, "--notify", "-"],
+        "{\n  \"pin\": 47 11}",
+    );
+    let said = says(&wrong);
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("standard input is not JSON in line 2, column "),
+        "{said}"
+    );
+    let twice = ["handoff", "send", &bob.agent, "--goal", "-", "--input", "-"];
+    assert!(
+        alice
+            .fails(2, &twice)
+            .contains("cannot be two things at once")
+    );
+    let said = alice.fails(2, &["send", &bob.agent, "--notify", "@/nowhere"]);
+    assert!(said.starts_with("error: /nowhere cannot be read"), "{said}");
+    alice.done(&["send", &bob.agent, "--notify", "\"@home\""]);
+    alice.done(&["send", &bob.agent, "--notify=-1"]);
 }
 
 #[test]

@@ -35,6 +35,93 @@ fn sigterm_stops_cleanly_and_what_was_agreed_is_remembered() {
     alice.ping(&bob);
 }
 
+/// Seventeen of seventeen had arrived, and each caller heard "the daemon is stopping".
+#[test]
+fn messages_that_left_before_the_daemon_stopped_are_named_with_their_state() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    // Bob has them, and does not come to say so.
+    bob.signal(Signal::STOP);
+    let sending: Vec<_> = ["--notify", "--request", "--notify"]
+        .iter()
+        .map(|kind| {
+            let mut command = alice.command(&["send", &bob.agent, kind, "{}"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    eventually("all have left", || {
+        let out = alice.json(&["outbox"]);
+        let left = out.iter().filter(|one| one["state"] == "published");
+        (left.count() == sending.len()).then_some(())
+    });
+    alice.stop();
+    let sent: Vec<String> = sending
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            let said = says(&output);
+            assert_eq!(output.status.code(), Some(3), "{said}");
+            assert!(
+                said.starts_with(
+                    "error: no-answer: the daemon stopped before agent-bob said anything; "
+                ),
+                "{said}"
+            );
+            let (_, rest) = said.split_once("anything; ").unwrap();
+            let (id, rest) = rest.split_once(" is published: ").expect(rest);
+            assert!(
+                rest.contains(&format!("signet status {id} says where it is")),
+                "{said}"
+            );
+            id.to_owned()
+        })
+        .collect();
+    bob.signal(Signal::CONT);
+    eventually("all are in bob's inbox", || {
+        let inbox = bob.inbox();
+        let is_there = |id: &String| inbox.iter().any(|item| item["message-id"] == **id);
+        sent.iter().all(is_there).then_some(())
+    });
+    alice.start();
+    for id in &sent {
+        eventually("its end is known", || {
+            let shown = alice.json(&["status", id]).remove(0);
+            (shown["state"] == "received").then_some(())
+        });
+    }
+}
+
+#[test]
+fn whoever_waits_when_the_daemon_is_killed_hears_that_nobody_knows() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    bob.signal(Signal::STOP);
+    let mut command = alice.command(&["send", &bob.agent, "--notify", "{}"]);
+    let sending = command.stderr(Stdio::piped()).spawn().unwrap();
+    eventually("it has left", || {
+        let out = alice.json(&["outbox"]);
+        out.iter()
+            .any(|one| one["state"] == "published")
+            .then_some(())
+    });
+    alice.kill();
+    let output = sending.wait_with_output().unwrap();
+    let said = says(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.starts_with("error: outcome-unknown: ")
+            && said.contains("next: look before you repeat it: signet outbox"),
+        "{said}"
+    );
+    bob.signal(Signal::CONT);
+    eventually("bob has it all the same", || {
+        (bob.inbox().len() == 1).then_some(())
+    });
+}
+
 #[test]
 fn the_daemon_outlives_sighup_and_a_reader_of_its_errors_that_goes_away() {
     let house = House::new();

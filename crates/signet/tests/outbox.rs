@@ -123,6 +123,76 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
 }
 
 #[test]
+fn a_mistyped_peer_is_refused_with_the_name_that_was_meant() {
+    let house = House::new();
+    let (mut alice, bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    let slip = ["send", "agent-bbo", "--notify", "{}"];
+    let said = alice.fails(1, &slip);
+    assert!(
+        said.starts_with(
+            "error: peer-resembles: no agent agent-bbo is known; did you mean agent-bob?"
+        ) && said.contains("--introduce"),
+        "{said}"
+    );
+    let given = ["handoff", "send", "agent-bbo", "--goal", "Dinner"];
+    assert!(alice.fails(1, &given).contains("did you mean agent-bob?"));
+    assert!(alice.json(&["outbox"]).is_empty());
+    let introduced = [&slip[..], &["--introduce"]].concat();
+    let said = alice.waits(&introduced);
+    assert!(said.contains("waits for introduction"), "{said}");
+    // Whoever was introduced once is meant from then on.
+    alice.waits(&slip);
+    assert_eq!(alice.json(&["outbox"]).len(), 2);
+}
+
+#[test]
+fn a_message_that_waits_is_taken_back_and_its_line_says_so() {
+    let house = House::new();
+    let (mut alice, bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    alice.waits(&["send", "agent-carol", "--notify", "{}"]);
+    tells(&alice, &bob.agent, &[]);
+    let waiting = alice.json(&["outbox"]);
+    assert_eq!(waiting.len(), 2);
+    for message in &waiting {
+        let (id, peer) = (message["message-id"].as_str().unwrap(), &message["peer"]);
+        let said = alice.done(&["drafts", "drop", id]);
+        assert_eq!(
+            said,
+            format!(
+                "dropped: {id} never leaves for {}\n",
+                peer.as_str().unwrap()
+            )
+        );
+        let said = becomes(&alice, id, "refused");
+        assert!(said.contains("you took it back before it left"), "{said}");
+        let said = alice.fails(1, &["drafts", "drop", id]);
+        assert!(said.contains("draft-unknown"), "{said}");
+        let log = alice.log();
+        let ended: Vec<_> = log
+            .iter()
+            .filter(|line| line["what"] == "draft-refused" && line["message-id"] == id)
+            .collect();
+        assert_eq!((ended.len(), &ended[0]["reason"]), (1, &json!("dropped")));
+    }
+    assert_eq!(alice.done(&["drafts"]), "nothing waits to leave\n");
+    // The same on the state of an agent that does not run.
+    let id = tells(&alice, &bob.agent, &[]);
+    alice.kill();
+    let dropped = alice.json(&["drafts", "drop", &id]).remove(0);
+    assert_eq!(
+        (&dropped["peer"], &dropped["reason"]),
+        (&json!("agent-bob"), &json!("dropped"))
+    );
+    alice.start();
+    becomes(&alice, &id, "refused");
+    assert!(alice.json(&["outbox"]).is_empty());
+}
+
+#[test]
 fn what_waits_for_the_connection_says_so() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();

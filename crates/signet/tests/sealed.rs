@@ -96,7 +96,7 @@ fn the_words_that_decline_a_sealed_request_reach_the_asker() {
     let asked = asking.wait_with_output().unwrap();
     assert_eq!(asked.status.code(), Some(1));
     assert!(
-        says(&asked).contains(&format!("declined: {MARKER}")),
+        says(&asked).contains(&format!("which says: \"{MARKER}\" (reason declined)")),
         "{}",
         says(&asked)
     );

@@ -9,6 +9,8 @@
 
 mod house;
 
+use std::process::Command;
+
 use house::bus::Sender;
 use house::{Home, House, eventually, says};
 use serde_json::json;
@@ -48,13 +50,11 @@ fn without_a_path_it_shows_the_homes_own_log_with_whole_ids() {
         assert!(!shown.contains('…'), "nothing is shortened: {shown}");
     }
     let nowhere = house.path("nowhere");
-    let output = alice
-        .command(&["audit", "show"])
-        .arg("--home")
-        .arg(&nowhere)
-        .output()
-        .unwrap();
-    assert!(!output.status.success() && !says(&output).is_empty());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_signet"));
+    command.args(["audit", "show", "--home"]).arg(&nowhere);
+    let output = command.env_clear().output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(says(&output).contains("nowhere"), "{}", says(&output));
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
-use signet_proto::ids::Digest;
 
 use super::agreement::prove_parties;
 use super::authority::Authority;

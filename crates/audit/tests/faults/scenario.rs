@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use signet_audit::{CheckpointKeys, Log, LogError};
-use signet_proto::entry::Entry;
+use signet_audit::{CheckpointKeys, Custody, Log, LogError};
+use signet_proto::entry::{Alarm, AlarmLine, Entry, HoleLine};
+use signet_proto::ids::{Digest, SessionId};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
 
@@ -56,6 +57,25 @@ pub(crate) fn line(number: u64) -> Entry {
     gap(&format!("{number} {}", "x".repeat(padding)))
 }
 
+/// Lines that a start obeys only when they are anchored: the agent's memory, and a person's word.
+fn weighty(number: u64) -> Option<Entry> {
+    let peer = bob().certificate.agent;
+    match number % 11 {
+        3 => Some(Entry::Hole(HoleLine {
+            peer,
+            session: SessionId(Digest([2; 32])),
+            from: number,
+            to: number,
+        })),
+        7 => Some(Entry::Alarm(AlarmLine {
+            peer,
+            what: Alarm::Restored,
+            cleared: true,
+        })),
+        _ => None,
+    }
+}
+
 /// What the writer was told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
@@ -99,8 +119,9 @@ pub(crate) fn take(
     let open = log.as_mut().unwrap();
     match step {
         Step::Append(now, number) => {
-            let entry = line(*number);
-            patiently(told, || open.append(*now, &entry))?;
+            for entry in weighty(*number).iter().chain([&line(*number)]) {
+                patiently(told, || open.append(*now, entry))?;
+            }
             told.appended += 1;
         }
         Step::Commit => {
@@ -123,7 +144,7 @@ pub(crate) fn take(
     Ok(())
 }
 
-/// A writer with checkpoints; its log is in one directory of `dir`, its keys in another.
+/// A writer with checkpoints and an anchor; its log is in one directory of `dir`, its keys in another.
 pub(crate) fn writer(plan: &Arc<Plan>, dir: &Path, now: Timestamp) -> Result<Log, LogError> {
     let mut seed = plan.count();
     let keys = CheckpointKeys::new(dir.join("keys"), move || {
@@ -133,7 +154,8 @@ pub(crate) fn writer(plan: &Arc<Plan>, dir: &Path, now: Timestamp) -> Result<Log
         Ok(bytes)
     });
     let faults = Arc::clone(plan) as _;
-    Log::open_on(faults, &dir.join("log"), now, &genesis(), Some(keys))
+    let custody = Custody::new(keys, dir.join("anchor"));
+    Log::open_on(faults, &dir.join("log"), now, &genesis(), Some(custody))
 }
 
 /// Again and again while there is no room.

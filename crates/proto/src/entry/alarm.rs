@@ -19,6 +19,10 @@ pub enum Alarm {
     PeerRestored,
     /// The peer used a number for two messages: it was restored from a backup, or runs twice.
     SequenceReuse,
+    /// Our own log went back behind a line that we wrote, and our person accepted that.
+    LogLost,
+    /// A finished month of our own log is not what we wrote.
+    LogChanged,
 }
 
 /// An alarm begins, or a person has cleared it.
@@ -46,11 +50,13 @@ pub struct HoleLine {
 }
 
 impl Alarm {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 6] = [
         Self::SecondCopy,
         Self::Restored,
         Self::PeerRestored,
         Self::SequenceReuse,
+        Self::LogLost,
+        Self::LogChanged,
     ];
 
     /// As the line's `what` names it.
@@ -60,6 +66,8 @@ impl Alarm {
             Self::Restored => "restored-backup",
             Self::PeerRestored => "peer-restored",
             Self::SequenceReuse => "sequence-reuse",
+            Self::LogLost => "log-lost",
+            Self::LogChanged => "log-changed",
         }
     }
 
@@ -84,6 +92,14 @@ impl Alarm {
             Self::SequenceReuse => format!(
                 "{peer} gave one number to two messages: it was put back to an older copy, or runs \
                  twice; tell its person"
+            ),
+            Self::LogLost => format!(
+                "the end of {peer}'s own log was lost, and that was accepted: whom it trusted and what it \
+                 said since is forgotten; compare the logs with those of its peers: `signet audit reconcile`"
+            ),
+            Self::LogChanged => format!(
+                "a finished month of {peer}'s own log is not what it wrote: `signet audit verify` says \
+                 what; put the month back from a copy, and find out who writes in its directory"
             ),
         }
     }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::headers::MessageType;
-use crate::reject::Reason;
+use crate::reject::{PeerReason, Reason};
 
 /// The methods of signet/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,6 +161,14 @@ impl Form {
         match self {
             Self::Call(method) => Some(*method),
             Self::Success | Self::Failure { .. } => None,
+        }
+    }
+
+    /// Why it refuses, when it is a failure: as far as the table of reasons takes its sender's word.
+    pub fn refusal(&self) -> Option<PeerReason<'_>> {
+        match self {
+            Self::Failure { code, reason, .. } => Some(PeerReason::in_failure(reason, *code)),
+            Self::Call(_) | Self::Success => None,
         }
     }
 

@@ -143,6 +143,14 @@ impl Node {
         }
     }
 
+    /// Something is wrong with our own log: the alarm names ourselves.
+    pub fn handle_own_alarm(&mut self, at: At, what: Alarm) -> Outcome {
+        let mut outcome = Outcome::default();
+        let own = self.identity.agent().clone();
+        self.ring(at, &own, what, &mut outcome);
+        outcome
+    }
+
     /// A receipt showed that one side was put back to an older copy: people hear of it, and a new
     /// session follows.
     pub(super) fn follow_misfit(

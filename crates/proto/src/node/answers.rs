@@ -6,7 +6,7 @@ use crate::draft::{Draft, FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::{Exception, Receipt};
-use crate::reject::Reason;
+use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;
 
 use super::bytes::Paid;
@@ -236,8 +236,7 @@ impl Node {
 }
 
 fn is_about_clocks(form: &Form) -> bool {
-    let clocks = Reason::TimestampInFuture.name();
-    matches!(form, Form::Failure { reason, .. } if reason == clocks)
+    form.refusal() == Some(PeerReason::Known(Reason::TimestampInFuture))
 }
 
 fn failure(fault: &Fault) -> Form {

@@ -5,7 +5,7 @@ use crate::entry::{ApprovalLine, Entry};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
 use crate::json::{Value, canonical};
 use crate::policy::PING;
-use crate::reject::Reason;
+use crate::reject::{DROPPED, Reason};
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
@@ -105,7 +105,7 @@ impl Node {
         self.write_entry(at, Entry::Approval(line), None, &mut outcome);
         match approval.decision {
             Decision::Refused => {
-                let state = State::Refused(NOT_APPROVED.to_owned());
+                let state = State::RefusedHere(NOT_APPROVED.to_owned());
                 self.end_draft(at, &peer, message_id, state, &mut outcome);
             }
             Decision::Approved => {
@@ -114,6 +114,26 @@ impl Node {
             }
         }
         Ok(outcome)
+    }
+
+    /// Takes back a message of ours that has not left. Returns for whom it was.
+    ///
+    /// # Errors
+    /// `draft-unknown` for one that does not wait, or is signed: that one may have left.
+    pub fn handle_drop_draft(
+        &mut self,
+        at: At,
+        message_id: MessageId,
+    ) -> Result<(AgentId, Outcome), LocalError> {
+        let mut drafts = self.drafts();
+        let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
+        let peer = waiter.map(|waiter| waiter.peer.clone());
+        drop(drafts);
+        let peer = peer.ok_or(LocalError::DraftGone(message_id))?;
+        let mut outcome = Outcome::default();
+        let state = State::RefusedHere(DROPPED.to_owned());
+        self.end_draft(at, &peer, message_id, state, &mut outcome);
+        Ok((peer, outcome))
     }
 
     /// The root key that an approval of this draft would rest on, when our person's is needed.

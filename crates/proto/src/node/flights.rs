@@ -218,7 +218,7 @@ impl Node {
             .map(|waiting| waiting.draft.message_id)
             .collect();
         for message_id in names {
-            let state = State::Refused(reason.name().to_owned());
+            let state = State::RefusedHere(reason.name().to_owned());
             self.end_draft(at, peer, message_id, state, outcome);
         }
     }

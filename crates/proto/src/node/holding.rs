@@ -301,7 +301,7 @@ impl Node {
         self.may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.say_own(at, draft, &mut outcome)?;
         let written = self.write_task(at, &peer, message_id, change);
         outcome.entries.extend(written.entries);
         Ok(outcome)

@@ -12,7 +12,7 @@ use crate::handshake::{Established, Retry, Role};
 use crate::headers::Headers;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
-use crate::reject::Reason;
+use crate::reject::{PeerReason, Reason};
 use crate::session::{Ledger, Misfit, Session, Slot, Window};
 use crate::time::Timestamp;
 
@@ -77,7 +77,12 @@ impl Node {
                 peer,
                 difference_ms,
             } if peer == self.identity.agent() => self.apply_put_back(now, *difference_ms),
-            Entry::Clock { .. } | Entry::Flood(_) | Entry::Gap { .. } | Entry::Rebuilt { .. } => {}
+            Entry::Attempt(_)
+            | Entry::Clock { .. }
+            | Entry::Flood(_)
+            | Entry::Gap { .. }
+            | Entry::Rebuilt { .. }
+            | Entry::Loss { .. } => {}
         }
         Changed::default()
     }
@@ -258,11 +263,9 @@ impl Node {
 
 /// Where a request is that was answered in this form: our agent's peer said no, or its daemon did.
 fn answered(form: &Form) -> State {
-    match form {
-        Form::Failure { reason, .. } if reason != Reason::Declined.name() => {
-            State::Refused(reason.clone())
-        }
-        _ => State::Answered,
+    match form.refusal() {
+        None | Some(PeerReason::Known(Reason::Declined)) => State::Answered,
+        Some(refused) => State::Refused(refused.as_str().to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod alarms;
 mod answers;
+mod attempts;
 mod budget;
 mod bytes;
 mod clock;
@@ -27,6 +28,7 @@ mod outbound;
 mod outbox;
 mod pace;
 mod permission;
+mod proof;
 mod quarantine;
 mod release;
 mod request;
@@ -61,6 +63,7 @@ use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
 pub use alarms::Alarms;
+use attempts::Attempts;
 pub use budget::Allowance;
 use budget::Budget;
 use bytes::Paid;
@@ -218,6 +221,7 @@ pub struct Node {
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
+    attempts: Attempts,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
@@ -258,6 +262,7 @@ impl Node {
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),
+            attempts: Attempts::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),
             alarms: Alarms::new(),

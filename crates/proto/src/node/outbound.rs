@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{Did, Entry, OutcomeLine, TrustChange};
+use crate::entry::{Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
@@ -31,6 +31,17 @@ impl Node {
     /// # Errors
     /// When the peer is unknown, too much waits, or the message itself is at fault.
     pub fn handle_send(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        sending: Sending,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let tried = Tried::to_send(&sending);
+        let sent = self.try_send(at, peer, sending);
+        self.note_attempt(at, (peer, tried), sent)
+    }
+
+    fn try_send(
         &mut self,
         at: At,
         peer: &AgentId,
@@ -122,8 +133,20 @@ impl Node {
             Err(text) => decline(&message, id, text),
         };
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.say_own(at, draft, &mut outcome)?;
         Ok((id, outcome))
+    }
+
+    /// Dispatches an answer or a report of our agent's own.
+    pub(super) fn say_own(
+        &mut self,
+        at: At,
+        draft: Draft,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        let (peer, tried) = (draft.recipient.clone(), Tried::of(&draft));
+        let said = self.dispatch(at, draft, outcome);
+        self.note_attempt(at, (&peer, tried), said)
     }
 
     /// Takes messages out of the inbox: our agent has them.

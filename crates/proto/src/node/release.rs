@@ -44,7 +44,7 @@ impl Node {
                     self.write_sealed(at, signed, copy, outcome);
                 }
                 Err(reason) => {
-                    let state = State::Refused(reason.name().to_owned());
+                    let state = State::RefusedHere(reason.name().to_owned());
                     self.end_draft(at, peer, message_id, state, outcome);
                 }
             }
@@ -54,14 +54,14 @@ impl Node {
     /// How a draft ends whose turn it is and that may not leave.
     fn end_of(&self, at: At, peer: &AgentId, waiting: &Waiting) -> Option<State> {
         if let Some(reason) = self.obstacle(peer, waiting) {
-            return Some(State::Refused(reason.to_owned()));
+            return Some(State::RefusedHere(reason.to_owned()));
         }
         let over = end_of_task(&waiting.draft).is_some_and(|end| end <= at.now);
         if over || waiting.until <= at.now {
             return Some(State::Expired);
         }
         let unfit = self.fit_recipient(at.now, &waiting.draft).err();
-        unfit.map(|unfit| State::Refused(unfit.name().to_owned()))
+        unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
 
     /// A draft will not be sent.

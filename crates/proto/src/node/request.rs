@@ -112,6 +112,9 @@ pub enum LocalError {
     /// No draft of that hash waits for approval.
     #[error("no such draft waits for approval; `signet drafts` lists them as they are now")]
     DraftUnknown,
+    /// No draft of that name waits.
+    #[error("no draft {0} waits; it has left, or ended: `signet status {0}` says where it is")]
+    DraftGone(MessageId),
     /// Too much waits for this peer.
     #[error("too many messages wait for {0}; wait until it is reachable")]
     OutboxFull(AgentId),
@@ -200,6 +203,22 @@ pub enum LocalError {
 }
 
 impl LocalError {
+    /// Whether it names a rule that our agent would have broken: what a person has to know of. The others
+    /// are slips, and want of room.
+    pub const fn is_a_refusal(&self) -> bool {
+        match self {
+            Self::PeerRevoked(_)
+            | Self::Revoked
+            | Self::NotAllowed { .. }
+            | Self::OverBudget { .. }
+            | Self::BeyondTask(..)
+            | Self::HadItBefore(_)
+            | Self::ReservedForReports => true,
+            Self::Message(reason) => matches!(reason, Reason::HopsExceeded),
+            _ => false,
+        }
+    }
+
     /// The stable name, for programs.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -210,7 +229,7 @@ impl LocalError {
             Self::StrangerUnknown(_) => "stranger-unknown",
             Self::StrangerAmbiguous(_) => "stranger-ambiguous",
             Self::Bind(error) => error.name(),
-            Self::DraftUnknown => "draft-unknown",
+            Self::DraftUnknown | Self::DraftGone(_) => "draft-unknown",
             Self::OutboxFull(_) => "outbox-full",
             Self::TooManyRequests => "too-many-requests",
             Self::Message(reason) => reason.name(),

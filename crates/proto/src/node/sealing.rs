@@ -42,7 +42,7 @@ impl Node {
     pub(super) fn end_lost_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let lost = self.link(peer).map(|link| link.lost.clone());
         for (message_id, reason) in lost.unwrap_or_default() {
-            let state = State::Refused(reason.name().to_owned());
+            let state = State::RefusedHere(reason.name().to_owned());
             self.end_draft(at, peer, message_id, state, outcome);
         }
     }

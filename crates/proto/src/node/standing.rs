@@ -125,7 +125,7 @@ impl Node {
         names.dedup();
         self.pings.retain(|(peer, _), _| peer != agent);
         self.inbox.set_aside(agent, |_| true);
-        let refused = State::Refused(PEER_REVOKED.to_owned());
+        let refused = State::RefusedHere(PEER_REVOKED.to_owned());
         let fates = names.into_iter();
         let fates = fates.map(|name| (agent.clone(), name, refused.clone()));
         self.note_fates(now, fates.collect())

@@ -18,8 +18,13 @@ pub enum State {
     Received,
     /// The peer's agent answered it.
     Answered,
-    /// The peer, or our own side, refused it, by a reason's name.
+    /// The peer refused it, and named this reason; [`DOES_NOT_FIT`] where what it named is none that a peer
+    /// can give.
+    ///
+    /// [`DOES_NOT_FIT`]: crate::reject::DOES_NOT_FIT
     Refused(String),
+    /// Our own side ended it, for this reason.
+    RefusedHere(String),
 }
 
 /// Why nobody can say where a message is.
@@ -42,15 +47,24 @@ impl State {
             Self::Unknown(_) => "unknown",
             Self::Received => "received",
             Self::Answered => "answered",
-            Self::Refused(_) => "refused",
+            Self::Refused(_) | Self::RefusedHere(_) => "refused",
         }
     }
 
     /// The reason of a refusal, or of not knowing, by its stable name.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Self::Refused(reason) => Some(reason),
+            Self::Refused(reason) | Self::RefusedHere(reason) => Some(reason),
             Self::Unknown(lost) => Some(lost.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Whose word a refusal is: `peer`, or `self` for our own side's.
+    pub const fn by(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(_) => Some("peer"),
+            Self::RefusedHere(_) => Some("self"),
             _ => None,
         }
     }
@@ -71,7 +85,7 @@ impl State {
             Self::Published => 1,
             Self::Expired | Self::Unknown(_) => 2,
             Self::Received => 3,
-            Self::Answered | Self::Refused(_) => 4,
+            Self::Answered | Self::Refused(_) | Self::RefusedHere(_) => 4,
         }
     }
 }

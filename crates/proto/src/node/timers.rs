@@ -30,6 +30,7 @@ impl Node {
         if let Some(flood) = self.strangers.overdue(at.now) {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
+        self.write_attempts(at, &mut outcome);
         self.sweep_open(at.now);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
@@ -58,6 +59,7 @@ impl Node {
             .min();
         let others = [
             self.strangers.due(),
+            self.attempts.due(),
             self.decrees_due(at.now),
             self.may_sign_at(at.now),
         ];
@@ -125,13 +127,10 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
+        let flood = self.strangers.flush().map(Entry::Flood);
+        let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
-            entries: self
-                .strangers
-                .flush()
-                .map(Entry::Flood)
-                .into_iter()
-                .collect(),
+            entries: flood.into_iter().chain(attempts).collect(),
             effects: Vec::new(),
         }
     }

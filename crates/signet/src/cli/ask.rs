@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use signet_proto::json::{self, Limits};
 use signet_proto::node::At;
 
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
-use crate::control::{Client, ClientError, RpcError};
+use crate::control::{Client, ClientError, OUTCOME_UNKNOWN, RpcError};
 use crate::daemon::people;
 use crate::home::Home;
 use crate::lock::HomeLock;
@@ -30,6 +29,22 @@ pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result
     Ok(connect(home, Duration::ZERO)?.call(method, params)?)
 }
 
+/// One call that changes something: where no answer comes, it may be done all the same.
+pub(super) fn change(client: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
+    client.call(method, params).map_err(|error| match error {
+        ClientError::Refused(_) | ClientError::Stopped(_) | ClientError::NotReachable { .. } => {
+            error.into()
+        }
+        lost => Failure::new(
+            Exit::NotReachable,
+            format!("{OUTCOME_UNKNOWN}: {lost}; nobody can say here whether it was done"),
+            "look before you repeat it: signet outbox shows what is on its way, signet audit show \
+             what was sent",
+        )
+        .named(OUTCOME_UNKNOWN),
+    })
+}
+
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Failure> {
     let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
@@ -40,16 +55,13 @@ pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Fa
     }
 }
 
-/// JSON that a person wrote on the command line, by the rules of the wire.
-pub(super) fn parse_json(text: &str) -> Result<Value, Failure> {
-    json::parse(text.as_bytes(), Limits::MESSAGE).map_err(|error| {
-        let next = "quote it for the shell, such as '{\"week\": \"2026-W07\"}'";
-        Failure::new(
-            Exit::Usage,
-            format!("the message is not JSON: {error}"),
-            next,
-        )
-    })
+/// The same for an answer that was printed already: whoever asked has it, whatever becomes of the daemon.
+pub(super) fn acknowledge_read(client: &mut Client, answer: &Value) {
+    if acknowledge(client, answer).is_err() {
+        anstream::eprintln!(
+            "the daemon could not be told that the answer is read: it also stands in signet inbox"
+        );
+    }
 }
 
 /// One JSON document on one line.
@@ -90,7 +102,7 @@ pub(super) fn with_daemon(
 ) -> Result<Value, Failure> {
     let config = Config::load(home)?;
     match Client::connect(&config.control_socket, Duration::from_secs(30)) {
-        Ok(mut client) => Ok(client.call(method, params)?),
+        Ok(mut client) => change(&mut client, method, params),
         Err(ClientError::NotReachable { .. }) => {
             let lock = HomeLock::acquire(home)?;
             offline(&mut Memory::open(&lock, &config)?)

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use signet_proto::json::{self, Limits};
 use signet_proto::node::hash_of_draft;
@@ -20,11 +20,27 @@ use crate::private;
 
 /// See `signet drafts --help`.
 #[derive(Debug, Args)]
-#[command(after_help = DRAFTS)]
+#[command(after_help = DRAFTS, args_conflicts_with_subcommands = true)]
 pub(super) struct DraftsArgs {
+    #[command(subcommand)]
+    command: Option<DraftsCommand>,
     /// Print each as one line of JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum DraftsCommand {
+    /// Take back a message that has not left
+    #[command(after_help = "EXAMPLE:\n  signet drafts drop 0192f0c1")]
+    Drop {
+        /// The draft: its message-id, or as much of it as is unambiguous
+        #[arg(value_name = "DRAFT", value_parser = NonEmptyStringValueParser::new())]
+        draft: String,
+        /// Print what was done as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// See `signet approve --help`.
@@ -57,7 +73,10 @@ pub(super) struct ApproveArgs {
     json: bool,
 }
 
-pub(super) fn drafts(args: &DraftsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let Some(DraftsCommand::Drop { draft, json }) = &args.command {
+        return drop_draft(draft, *json, home);
+    }
     let waiting = all(home)?;
     if args.json {
         return print_each(&alone(&waiting));
@@ -70,6 +89,21 @@ pub(super) fn drafts(args: &DraftsArgs, home: Option<PathBuf>) -> Result<(), Fai
     match page.is_empty() {
         true => print("nothing waits to leave\n"),
         false => print(&visible_lines(&page)),
+    }
+}
+
+/// No key is asked for: who may let a message be written may also let it lie.
+fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
+    let waiting = decide(home.clone(), "drafts.list", &json!({ "name": name }))?;
+    let id = text(named(&waiting, name)?, "message-id");
+    let dropped = decide(home, "drafts.drop", &json!({ "message-id": id }))?;
+    match json {
+        true => print_json(&dropped),
+        false => print(&format!(
+            "dropped: {} never leaves for {}\n",
+            text(&dropped, "message-id"),
+            text(&dropped, "peer"),
+        )),
     }
 }
 
@@ -158,7 +192,7 @@ fn named<'a>(waiting: &'a Value, name: &str) -> Result<&'a Value, Failure> {
         (None, _) => Err(Failure::new(
             Exit::Refused,
             format!("draft-unknown: no draft {name} waits"),
-            "signet drafts shows what waits; a draft that nobody approves in time expires",
+            "signet drafts shows what waits; where a message is that has left says signet status ID",
         )),
     }
 }
@@ -283,7 +317,8 @@ const LISTED: Limits = Limits {
 const DRAFTS: &str = "\
 EXAMPLE:
   signet drafts
-  signet drafts --json | jq 'select(.\"waits-for\" == \"approval\")'";
+  signet drafts --json | jq 'select(.\"waits-for\" == \"approval\")'
+  signet drafts drop 0192f0c1";
 const APPROVE: &str = "\
 The decision is about the draft as it stands, to the last byte. Whoever signs elsewhere reads it on
 that machine; a sealed draft shows the words that the daemon listed with it.

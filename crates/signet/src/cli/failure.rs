@@ -49,6 +49,11 @@ impl Failure {
         }
     }
 
+    /// Whether nobody answered.
+    pub(super) fn is_not_reachable(&self) -> bool {
+        matches!(self, Self::Told { exit, .. } if *exit == Exit::NotReachable)
+    }
+
     /// The same failure with its stable name.
     #[must_use]
     pub(super) fn named(mut self, name: &str) -> Self {
@@ -263,6 +268,7 @@ impl From<ClientError> for Failure {
                 refused_by(Exit::Disk, refusal)
             }
             ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
+            ClientError::Stopped(stopped) => refused_by(Exit::NotReachable, stopped),
             ClientError::NotReachable { .. } => Self::new(
                 Exit::NotReachable,
                 &error,

@@ -8,7 +8,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::ask::{acknowledge, ask, connect, items, parse_json, print_each, print_json, text};
+use super::ask::{acknowledge_read, ask, change, connect, items, print_each, print_json, text};
+use super::input::Input;
+use super::refusal;
+use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, exit, print};
 
 /// See `signet handoff --help`.
@@ -36,7 +39,7 @@ enum HandoffCommand {
     Decline {
         #[command(flatten)]
         task: TaskArgs,
-        /// For the giver's agent and person
+        /// For the giver's agent and person; - reads it from standard input, @FILE from a file
         #[arg(long, value_name = "TEXT")]
         why: String,
     },
@@ -74,10 +77,10 @@ struct ReportArgs {
     /// Where it is now
     #[arg(value_name = "STATE", value_parser = ["working", "completed", "failed", "returned"])]
     state: String,
-    /// For people, at most 500 characters
+    /// For people, at most 500 characters; - reads it from standard input, @FILE from a file
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// What came of it
+    /// What came of it; - reads it from standard input, @FILE from a file
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
@@ -87,10 +90,10 @@ struct SendArgs {
     /// The peer's agent-id
     #[arg(value_name = "PEER")]
     peer: String,
-    /// What is to be done, at most 2,000 characters
+    /// What is to be done, at most 2,000 characters; - reads it from standard input, @FILE from a file
     #[arg(long, value_name = "TEXT")]
     goal: String,
-    /// What the work needs
+    /// What the work needs; - and @FILE as for the goal
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
     /// A capability that the peer may ask others for; once for each [default: those of --under, else none]
@@ -117,6 +120,9 @@ struct SendArgs {
     /// The data tier of goal and input: 1 public, 2 household, 3 sensitive, 4 restricted; 3 and 4 leave sealed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     data_tier: Option<u8>,
+    /// The peer is somebody new, whatever its id resembles
+    #[arg(long)]
+    introduce: bool,
     /// How long to wait until the peer has it; 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     wait: f64,
@@ -130,14 +136,18 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
         HandoffCommand::Send(args) => send(&args, home),
         HandoffCommand::Accept(args) => decide(home, "handoff.accept", &args, Map::new()),
         HandoffCommand::Decline { task, why } => {
+            let why = Input::default().words(&why)?;
             let params = Map::from_iter([("why".to_owned(), why.into())]);
             decide(home, "handoff.decline", &task, params)
         }
         HandoffCommand::Report(args) => {
             let mut params = Map::from_iter([("state".to_owned(), args.state.as_str().into())]);
-            let result = args.result.as_deref().map(parse_json).transpose()?;
-            let note = args.note.as_deref().map(Value::from);
-            params.extend(note.map(|note| ("note".to_owned(), note)));
+            let mut input = Input::default();
+            let result = args.result.as_deref().map(|result| input.json(result));
+            let result = result.transpose()?;
+            let note = args.note.as_deref().map(|note| input.words(note));
+            let note = note.transpose()?;
+            params.extend(note.map(|note| ("note".to_owned(), note.into())));
             params.extend(result.map(|result| ("result".to_owned(), result)));
             decide(home, "handoff.report", &args.task, params)
         }
@@ -167,7 +177,8 @@ fn decide(
     mut params: Map<String, Value>,
 ) -> Result<(), Failure> {
     params.insert("task".to_owned(), args.task.as_str().into());
-    let task = ask(home, method, &Value::Object(params))?;
+    let mut client = connect(home, Duration::ZERO)?;
+    let task = change(&mut client, method, &Value::Object(params))?;
     if args.json {
         return print_json(&task);
     }
@@ -185,8 +196,11 @@ fn send(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut put =
         |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
     put("peer", Some(args.peer.as_str().into()));
-    put("goal", Some(args.goal.as_str().into()));
-    put("input", args.input.as_deref().map(parse_json).transpose()?);
+    let mut given = Input::default();
+    put("goal", Some(given.words(&args.goal)?.into()));
+    let input = args.input.as_deref().map(|input| given.json(input));
+    put("input", input.transpose()?);
+    put("introduce", args.introduce.then(|| true.into()));
     let named = !args.capabilities.is_empty();
     put(
         "capabilities",
@@ -205,10 +219,10 @@ fn send(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         Failure::new(Exit::Usage, what, "give for example --wait 10")
     })?;
     let mut client = connect(home, wait)?;
-    let sent = client.call("handoff.send", &Value::Object(params))?;
+    let sent = change(&mut client, "handoff.send", &Value::Object(params))?;
     let told = tell(args, &sent);
     if let Some(answer) = sent.get("answer") {
-        acknowledge(&mut client, answer)?;
+        acknowledge_read(&mut client, answer);
     }
     told
 }
@@ -217,41 +231,54 @@ fn tell(args: &SendArgs, sent: &Value) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
-    let task = text(sent, "task");
-    let error = sent.get("answer").and_then(|answer| answer.get("error"));
-    let refused = match (error, text(sent, "state")) {
-        (Some(error), _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
-        (None, "refused") => format!("{}: {} refused it", text(sent, "reason"), args.peer),
-        (None, state @ ("expired" | "unknown")) => {
-            format!("{state}: {} has no word of it", args.peer)
+    let (task, peer) = (text(sent, "task"), &args.peer);
+    let answer = sent.get("answer");
+    let error = answer.and_then(|answer| answer.get("error"));
+    let place = Whereabouts::of(sent, peer);
+    let next =
+        format!("signet handoff show {task} says what was offered; hand it to somebody else");
+    if let Some(error) = error {
+        let sealed = answer.and_then(|answer| answer.get("summary")?.as_str());
+        let what = refusal::refused_by(peer, error, sealed);
+        return Err(Failure::new(Exit::Refused, what, next));
+    }
+    let how = match place.word {
+        "refused" => {
+            let what = format!("task {task} is refused: {}", place.sentence());
+            return Err(Failure::new(Exit::Refused, what, next));
         }
-        (None, "queued") if !["session", "-"].contains(&text(sent, "waits-for")) => {
-            let next = format!("signet handoff show {task}");
+        "expired" | "unknown" => {
+            let what = format!("task {task} is {}: {}", place.word, place.sentence());
+            return Err(Failure::new(Exit::Refused, what, next));
+        }
+        word if place.stopping && word != "received" => {
+            let what = format!(
+                "no-answer: the daemon stopped first; task {task} is {word}: {}",
+                place.sentence()
+            );
+            let next = format!("start the daemon again, then: signet handoff show {task}");
+            return Err(Failure::new(Exit::NotReachable, what, next));
+        }
+        "answered" => "took it",
+        "received" => "has it, durably, and has yet to take it",
+        "published" => "was sent it, and has yet to confirm",
+        _ if place.waits_for_people() => {
             if !args.json {
-                let waits_for = text(sent, "waits-for");
+                let waits_for = place.waits_for;
                 print(&format!(
-                    "task {task}: it waits for {waits_for}\n  next: {next}\n"
+                    "task {task}: it waits for {waits_for}\n  next: signet handoff show {task}\n"
                 ))?;
             }
             return Err(Failure::Ended(Exit::Waiting));
         }
-        _ if args.json => return Ok(()),
-        (None, state) => {
-            let how = match state {
-                "answered" => "took it",
-                "received" => "has it, durably, and has yet to take it",
-                "published" => "was sent it, and has yet to confirm",
-                _ => "gets it when there is a session",
-            };
-            return print(&format!(
-                "task {task}: {} {how}\n  next: signet handoff show {task}\n",
-                args.peer
-            ));
-        }
+        _ => "gets it when there is a session",
     };
-    let next =
-        format!("signet handoff show {task} says what was offered; hand it to somebody else");
-    Err(Failure::new(Exit::Refused, refused, next))
+    if !args.json {
+        print(&format!(
+            "task {task}: {peer} {how}\n  next: signet handoff show {task}\n"
+        ))?;
+    }
+    Ok(())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -281,12 +308,18 @@ fn send_help() -> String {
             Exit::Refused,
             "refused or declined, by the reason that is printed",
         ),
+        (
+            Exit::NotReachable,
+            "the daemon stopped before the peer had it",
+        ),
         (Exit::Waiting, "queued until people have decided"),
     ]);
     format!("{codes}\n{SEND_EXAMPLE}")
 }
 
 const SEND_EXAMPLE: &str = "\
+Words that begin with @ are written with a second one: --goal @@home.
+
 EXAMPLE:
   signet handoff send agent-bob-001 --goal 'Find an evening for dinner' \\
     --capability calendar.read --tier 2 --depth 1 --for 12h

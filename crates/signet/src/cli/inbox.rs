@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signet_audit::visible;
+use signet_audit::{printable, visible};
 
 use super::ask::{acknowledge, connect, print_json, safe_json, text};
+use super::refusal::refused_by;
 use super::{Failure, print};
 use crate::control::Client;
 
@@ -139,7 +140,7 @@ fn line(message: &Value) -> String {
         message.get("shut"),
         message.get("body"),
     ) {
-        (Some(error), _, _) => format!("{}: {}", text(error, "reason"), text(error, "message")),
+        (Some(error), _, _) => refused_by(text(message, "from"), error, None),
         (None, Some(_), _) => format!("({})", text(message, "shut")),
         (None, None, Some(body)) if text(message, "type") == "handoff" => offer(body),
         (None, None, body) => safe_json(body.unwrap_or(&Value::Null)),
@@ -148,7 +149,7 @@ fn line(message: &Value) -> String {
     let summary = message
         .get("summary")
         .and_then(Value::as_str)
-        .map(|summary| format!("\"{summary}\"  "));
+        .map(|summary| format!("\"{}\"  ", printable(summary)));
     let line = format!(
         "{}  {:<12}  {}  {}{}",
         text(message, "message-id"),
@@ -163,7 +164,7 @@ fn line(message: &Value) -> String {
 /// The goal, and where the rest of it is to be seen: the chain alone would fill the screen.
 fn offer(body: &Value) -> String {
     let (goal, task) = (text(body, "goal"), text(body, "task"));
-    format!("signet handoff show {task}  \"{goal}\"")
+    format!("signet handoff show {task}  \"{}\"", printable(goal))
 }
 
 /// The whole of it is for --json.

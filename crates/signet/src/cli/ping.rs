@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::ask::{acknowledge, connect, print_json, text};
+use super::ask::{acknowledge_read, change, connect, print_json, text};
 use super::{Exit, Failure, print};
 
 /// See `signet ping --help`.
@@ -27,7 +27,8 @@ pub(super) struct PingArgs {
 pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::from_secs(args.wait.into()))?;
     let start = Instant::now();
-    let mut pinged = client.call(
+    let mut pinged = change(
+        &mut client,
         "send",
         &json!({"peer": args.peer, "kind": "ping", "wait": args.wait, "life": 60}),
     )?;
@@ -37,7 +38,7 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         .filter(|answer| answer.get("error").is_none())
         .cloned();
     if let Some(answer) = pinged.get("answer") {
-        acknowledge(&mut client, answer)?;
+        acknowledge_read(&mut client, answer);
     }
     if args.json {
         if let Some(members) = pinged.as_object_mut() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use signet_audit::visible;
 use signet_proto::ids::{AgentId, MessageId};
 
-use super::ask::{ask, connect, print_json, text};
+use super::ask::{change, connect, print_json, text};
 use super::{Failure, print};
 
 /// See `signet quarantine --help`.
@@ -109,7 +109,8 @@ fn decide(choice: &Choice, method: &str, home: Option<PathBuf>) -> Result<(), Fa
     if let Some(from) = &choice.from {
         params.insert("from".into(), from.as_str().into());
     }
-    let done = ask(home, method, &Value::Object(params))?;
+    let mut client = connect(home, Duration::ZERO)?;
+    let done = change(&mut client, method, &Value::Object(params))?;
     if choice.json {
         return print_json(&done);
     }

@@ -1,11 +1,13 @@
 //! `signet reply`: answer a request that waits in the inbox.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::ask::{ask, parse_json, print_json, text};
+use super::ask::{change, connect, print_json, text};
+use super::input::Input;
 use super::{Exit, Failure, print};
 
 /// See `signet reply --help`.
@@ -15,10 +17,10 @@ pub(super) struct ReplyArgs {
     /// The request, as signet inbox shows it
     #[arg(value_name = "MESSAGE-ID")]
     message_id: String,
-    /// The answer
+    /// The answer; - reads it from standard input, @FILE from a file
     #[arg(value_name = "JSON", required_unless_present = "decline")]
     body: Option<String>,
-    /// Decline instead, and say why
+    /// Decline instead, and say why; - and @FILE as above, @@ for words that begin with @
     #[arg(long, value_name = "TEXT", conflicts_with = "body")]
     decline: Option<String>,
     /// Whose request, when two peers used one id
@@ -37,8 +39,11 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
     let mut put =
         |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
     put("message-id", Some(args.message_id.as_str().into()));
-    put("body", args.body.as_deref().map(parse_json).transpose()?);
-    put("decline", args.decline.as_deref().map(Into::into));
+    let mut input = Input::default();
+    let body = args.body.as_deref().map(|body| input.json(body));
+    put("body", body.transpose()?);
+    let why = args.decline.as_deref().map(|why| input.words(why));
+    put("decline", why.transpose()?.map(Into::into));
     put("from", args.from.as_deref().map(Into::into));
     put("summary", args.summary.as_deref().map(Into::into));
     if args.body.is_none() && args.decline.is_none() {
@@ -48,7 +53,8 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
             "give JSON, or --decline TEXT",
         ));
     }
-    let replied = ask(home, "reply", &Value::Object(params))?;
+    let mut client = connect(home, Duration::ZERO)?;
+    let replied = change(&mut client, "reply", &Value::Object(params))?;
     if args.json {
         print_json(&replied)
     } else {
@@ -58,4 +64,5 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
 
 const EXAMPLE: &str = "\
 EXAMPLE:
-  signet reply 0192f0c1-0000-7000-8000-000000000000 '{\"evenings\": [\"Tue\", \"Thu\"]}'";
+  signet reply 0192f0c1-0000-7000-8000-000000000000 '{\"evenings\": [\"Tue\", \"Thu\"]}'
+  signet reply 0192f0c1-0000-7000-8000-000000000000 @answer.json";

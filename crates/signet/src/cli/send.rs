@@ -6,9 +6,16 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args};
 use serde_json::{Map, Value, json};
 
-use super::ask::{acknowledge, connect, parse_json, print_json, safe_json, text};
+use super::ask::{acknowledge_read, change, connect, print_json, safe_json, text};
+use super::input::Input;
+use super::refusal;
 use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, exit, print};
+
+/// How long a caller waits who does not say, in seconds.
+const WAIT: f64 = 30.0;
+/// After so many seconds it is enough that the peer's mailbox holds a notification.
+const MAILBOX_AFTER: f64 = 2.0;
 
 /// See `signet send --help`.
 #[derive(Debug, Args)]
@@ -18,10 +25,10 @@ pub(super) struct SendArgs {
     /// The peer's agent-id
     #[arg(value_name = "PEER")]
     peer: String,
-    /// Ask for an answer
+    /// Ask for an answer; - reads the question from standard input, @FILE from a file
     #[arg(long, value_name = "JSON")]
     request: Option<String>,
-    /// Tell, and want no answer
+    /// Tell, and want no answer; - and @FILE as above
     #[arg(long, value_name = "JSON")]
     notify: Option<String>,
     /// One line for the people who read the log
@@ -42,9 +49,13 @@ pub(super) struct SendArgs {
     /// How long it may wait and live, a week at most [default: 72 hours]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
     life: Option<u64>,
-    /// How long to wait for the answer or the receipt; 0 for not at all
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    wait: f64,
+    /// The peer is somebody new, whatever its id resembles
+    #[arg(long)]
+    introduce: bool,
+    /// How long to wait for the answer or the receipt; 0 for not at all [default: 30, and for a
+    /// notification 2 once the peer's mailbox holds it]
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<f64>,
     /// Print all that is known of it as one line of JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +78,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
     put("peer", Some(args.peer.as_str().into()));
     put("kind", Some(kind.into()));
-    put("body", Some(parse_json(body)?));
+    put("body", Some(Input::default().json(body)?));
     put("summary", args.summary.as_deref().map(Into::into));
     put("capability", args.capability.as_deref().map(Into::into));
     put(
@@ -77,8 +88,14 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     put("continues", args.continues.as_deref().map(Into::into));
     put("data-tier", args.tier.map(Into::into));
     put("life", args.life.map(Into::into));
-    put("wait", Some(args.wait.into()));
-    let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
+    put("introduce", args.introduce.then(|| true.into()));
+    let seconds = args.wait.unwrap_or(WAIT);
+    put("wait", Some(seconds.into()));
+    put(
+        "mailbox-after",
+        (args.wait.is_none() && args.notify.is_some()).then(|| MAILBOX_AFTER.into()),
+    );
+    let wait = Duration::try_from_secs_f64(seconds).map_err(|_| {
         Failure::new(
             Exit::Usage,
             "--wait is not a number of seconds",
@@ -87,11 +104,11 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     })?;
     let mut client = connect(home, wait)?;
     let start = Instant::now();
-    let sent = client.call("send", &Value::Object(params))?;
+    let sent = change(&mut client, "send", &Value::Object(params))?;
     let took = start.elapsed();
     // While we waited it may have moved without an end: a receipt is none for a request.
     let now = match text(&sent, "state") {
-        "queued" | "published" if args.wait > 0.0 => {
+        "queued" | "published" if seconds > 0.0 && !Whereabouts::of(&sent, "").stopping => {
             let name = json!({"message-id": text(&sent, "message-id")});
             client.call("message.status", &name).ok()
         }
@@ -99,7 +116,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     };
     let told = tell(&args, &sent, now.as_ref(), took);
     if let Some(answer) = sent.get("answer") {
-        acknowledge(&mut client, answer)?;
+        acknowledge_read(&mut client, answer);
     }
     told
 }
@@ -118,20 +135,25 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
     match (word, sent.get("answer")) {
         ("answered", Some(answer)) => tell_answer(args, answer, took),
         ("refused", _) => Err(refused(&place)),
+        ("received", _) if place.stopping && args.request.is_some() => Err(no_answer(args, &place)),
         ("received", _) => done(format!("received by {}, durably: {id}\n", args.peer)),
+        ("queued" | "published", _) if place.stopping => Err(no_answer(args, &place)),
+        ("published", _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
+            done(format!("the mailbox of {} holds it: {id}\n", args.peer))
+        }
         ("queued", _) if place.waits_for == "alarm" => {
             let next = place.next().unwrap_or_default();
             done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))
         }
-        ("queued", _) if !["session", "-"].contains(&place.waits_for) => {
+        ("queued", _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
+            let waits_for = place.waits_for;
             done(format!(
-                "queued: {id} waits for {}\n  next: {next}\n",
-                place.waits_for
+                "queued: {id} waits for {waits_for}\n  next: {next}\n"
             ))?;
             Err(Failure::Ended(Exit::Waiting))
         }
-        ("queued" | "published", _) if args.wait == 0.0 => {
+        ("queued" | "published", _) if args.wait == Some(0.0) => {
             done(format!("{word}: {id}\n  {sentence}\n"))
         }
         ("queued" | "published", _) => {
@@ -147,12 +169,11 @@ fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> R
 }
 
 fn refused(place: &Whereabouts<'_>) -> Failure {
-    let what = format!(
-        "{}: {} is refused: {}",
-        place.reason,
-        place.id,
-        place.sentence()
-    );
+    let told = format!("{} is refused: {}", place.id, place.sentence());
+    let what = match place.here {
+        true => format!("{}: {told}", place.reason),
+        false => told,
+    };
     let next = place.next();
     let next =
         next.unwrap_or_else(|| "docs/protocol.md lists the reasons and what to do".to_owned());
@@ -160,13 +181,22 @@ fn refused(place: &Whereabouts<'_>) -> Failure {
 }
 
 fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
-    let (peer, wait, id) = (&args.peer, args.wait, place.id);
+    let (peer, wait, id) = (&args.peer, args.wait.unwrap_or(WAIT), place.id);
+    let what = match place.stopping {
+        true => format!("the daemon stopped before {peer} said anything"),
+        false => format!("nothing came from {peer} within {wait} s"),
+    };
     let what = format!(
-        "no-answer: nothing came from {peer} within {wait} s; {id} is {}: {}",
+        "no-answer: {what}; {id} is {}: {}",
         place.word,
         place.sentence()
     );
-    let next = format!("signet status {id} says where it is; a late answer stands in signet inbox");
+    let once = match place.stopping {
+        true => "once the daemon runs again, ",
+        false => "",
+    };
+    let next =
+        format!("{once}signet status {id} says where it is; a late answer stands in signet inbox");
     Failure::new(Exit::NotReachable, what, next)
 }
 
@@ -174,13 +204,9 @@ fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Fa
     if let Some(error) = answer.get("error") {
         // The words that decline a sealed request came sealed, as the summary.
         let sealed = answer.get("summary").and_then(Value::as_str);
-        let words = sealed.unwrap_or_else(|| text(error, "message"));
-        let what = format!("{}: {words}", text(error, "reason"));
-        return Err(Failure::new(
-            Exit::Refused,
-            what,
-            format!("ask {}'s person, or send something else", args.peer),
-        ));
+        let what = refusal::refused_by(&args.peer, error, sealed);
+        let next = refusal::next(&args.peer, error);
+        return Err(Failure::new(Exit::Refused, what, next));
     }
     if args.json {
         return Ok(());
@@ -198,11 +224,17 @@ fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Fa
 
 fn after_help() -> String {
     let codes = exit::section([
-        (Exit::Done, "answered, or received for a notification"),
-        (Exit::Refused, "refused, by the reason that is printed"),
+        (
+            Exit::Done,
+            "answered; for a notification received, or held by the peer's mailbox",
+        ),
+        (
+            Exit::Refused,
+            "refused: by the peer, in its own words, or here, by the reason that is printed",
+        ),
         (
             Exit::NotReachable,
-            "no answer or receipt in time; a late answer comes into the inbox",
+            "no answer or receipt in time, or the daemon stopped first; a late answer comes into the inbox",
         ),
         (Exit::Waiting, "queued until people have decided"),
     ]);
@@ -210,6 +242,11 @@ fn after_help() -> String {
 }
 
 const EXAMPLE: &str = "\
+Arguments stand in the list of processes: a secret comes by @FILE or by - (standard input), 240 KiB at most. No \
+JSON text begins with @; one that begins with - is written --notify=-1.
+
 EXAMPLE:
   signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary 'Asks for free evenings'
-  signet send agent-bob-001 --notify '{\"dinner\": \"19:30\"}' --wait 10";
+  signet send agent-bob-001 --notify '{\"dinner\": \"19:30\"}' --wait 10
+  pass show door | jq -R '{pin: .}' | signet send agent-bob-001 --tier 3 --notify -
+  signet send agent-bob-001 --notify @plan.json";

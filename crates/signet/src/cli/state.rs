@@ -26,6 +26,9 @@ enum StateCommand {
     /// Compare the state with what the log alone says, row by row
     #[command(after_help = "EXAMPLE:\n  signet state compare --home alice")]
     Compare,
+    /// Go on although the log lost its end: say so in the log, and ring an alarm
+    #[command(after_help = "EXAMPLE:\n  signet state accept-loss --home alice")]
+    AcceptLoss,
 }
 
 pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -37,6 +40,18 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
             let (lines, rows) = Memory::rebuild(&lock, &config)?;
             print(&format!(
                 "made the state again from {lines} lines of the log: {rows} rows\n"
+            ))
+        }
+        StateCommand::AcceptLoss => {
+            let (lost, left) = Memory::accept_loss(&lock, &config)?;
+            let left = left.map_or("no line is left".to_owned(), |head| {
+                format!("it goes on behind line {}", head.seq)
+            });
+            print(&format!(
+                "the loss of line {} of the log is accepted (SHA-256 {}): {left}\nWhom the agent trusts \
+                 now: signet trust list. The state that knew more is kept as state.db.lost\n",
+                lost.seq,
+                lost.hash.to_hex()
             ))
         }
         StateCommand::Compare => {
@@ -58,6 +73,9 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
 const EXAMPLE: &str = "\
 The daemon must not run meanwhile: it keeps the state itself, and makes it again when it is lost or
 damaged. The log is the truth; the state only saves a start from reading all of it.
+
+A log that lacks lines which the agent wrote is not gone on with: put the newest copy back. Where there is
+none, `accept-loss` goes on with what is left.
 
 EXAMPLE:
   signet state compare

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signet_audit::visible;
+use signet_audit::{hold_against_anchor, visible};
 
 use super::ask::{ask, print_json, text};
 use super::{Failure, print};
+use crate::config::Config;
+use crate::daemon::DaemonError;
+use crate::home::Home;
+use crate::memory::MemoryError;
 
 /// See `signet status --help`.
 #[derive(Debug, Args)]
@@ -26,11 +30,23 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
     if let Some(message) = &args.message {
         return super::outbox::show(message, args.json, home);
     }
-    let status = ask(home, "status", &json!({}))?;
+    let status = ask(home.clone(), "status", &json!({})).map_err(|failure| why(home, failure))?;
     if args.json {
         print_json(&status)
     } else {
         print(&page(&status))
+    }
+}
+
+/// Where no daemon answers, its log may be why: a start is refused for it.
+fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
+    let found = Home::find(home).ok().and_then(|home| {
+        let config = Config::load(&home).ok()?;
+        hold_against_anchor(&config.audit_dir, &home.log_anchor()).err()
+    });
+    match found.filter(|_| failure.is_not_reachable()) {
+        Some(error) => DaemonError::Memory(MemoryError::Log(error)).into(),
+        None => failure,
     }
 }
 
@@ -61,6 +77,13 @@ fn page(status: &Value) -> String {
         let _ = writeln!(
             page,
             "  state  refusing: the disk is full, since {since}; free some space where the log is"
+        );
+    }
+    if let Some(fault) = status.get("log-fault").and_then(Value::as_str) {
+        let _ = writeln!(
+            page,
+            "  note   ALARM: the log was changed: {}",
+            visible(fault)
         );
     }
     if let Some(clock) = status.get("clock").filter(|value| value.is_object()) {

@@ -1,9 +1,10 @@
 //! Where a message of ours is, for a person: one word, one sentence, and what to do about it.
 
 use serde_json::Value;
-use signet_proto::reject::Reason;
+use signet_proto::reject::{DOES_NOT_FIT, DROPPED, Reason};
 
 use super::ask::text;
+use super::refusal::advice;
 
 /// Where a message is, as the daemon tells it.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +17,16 @@ pub(super) struct Whereabouts<'a> {
     pub(super) peer: &'a str,
     /// Why it was refused, or why nobody knows.
     pub(super) reason: &'a str,
+    /// Whether our own side refused it, and not the peer.
+    pub(super) here: bool,
     /// What keeps it here.
     pub(super) waits_for: &'a str,
     /// Whose alarm keeps it here.
     pub(super) held_by: &'a [Value],
     /// Whether the peer's mailbox has said that it holds it.
     pub(super) stored: bool,
+    /// Whether this was said because the daemon stops.
+    pub(super) stopping: bool,
 }
 
 impl<'a> Whereabouts<'a> {
@@ -32,6 +37,7 @@ impl<'a> Whereabouts<'a> {
             id: text(shown, "message-id"),
             peer,
             reason: text(shown, "reason"),
+            here: text(shown, "by") == "self",
             waits_for: text(shown, "waits-for"),
             held_by: shown
                 .get("held-by")
@@ -39,7 +45,13 @@ impl<'a> Whereabouts<'a> {
                 .map(Vec::as_slice)
                 .unwrap_or_default(),
             stored: shown.get("stored").and_then(Value::as_bool) == Some(true),
+            stopping: shown.get("stopping").and_then(Value::as_bool) == Some(true),
         }
+    }
+
+    /// Whether people have to decide before it leaves.
+    pub(super) fn waits_for_people(&self) -> bool {
+        !["session", "-"].contains(&self.waits_for)
     }
 
     /// The one sentence.
@@ -72,7 +84,8 @@ impl<'a> Whereabouts<'a> {
                 format!("signet approve {id}, or signet approve {id} --refuse")
             }
             ("queued", "introduction") => format!(
-                "{peer}'s person approves you, then you approve them: signet trust pending, on both sides"
+                "{peer}'s person approves you, then you approve them: signet trust pending, on both \
+                 sides; or take it back: signet drafts drop {id}"
             ),
             ("queued", "clock") => {
                 "signet status, which shows the clock and the certificate's dates".to_owned()
@@ -85,9 +98,13 @@ impl<'a> Whereabouts<'a> {
                 "start the NATS server, or correct [nats] in config.toml".to_owned()
             }
             ("answered", _) => format!("signet inbox, or signet audit show --peer {peer}"),
-            ("refused", _) if self.reason == NOT_APPROVED => {
+            ("refused", _) if self.here && [NOT_APPROVED, DROPPED].contains(&self.reason) => {
                 "nothing; it never leaves. Send another one, if you think better of it".to_owned()
             }
+            ("refused", _) => match self.reason.parse::<Reason>() {
+                Ok(reason) => advice(peer, reason),
+                Err(_) => format!("ask {peer}'s person, or send something else"),
+            },
             ("expired" | "unknown", _) => {
                 format!("ask {peer}'s person; if it did not arrive, send it again as a new message")
             }
@@ -132,11 +149,24 @@ impl<'a> Whereabouts<'a> {
     }
 
     fn refusal(&self) -> String {
-        match (self.reason.parse::<Reason>(), self.reason) {
-            (Ok(reason), name) => format!("{} ({name})", reason.text().trim_end_matches('.')),
-            (Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
-            (Err(_), PEER_REVOKED) => format!("{} is trusted no more", self.peer),
-            (Err(_), name) => format!("for a reason without words here: {name}"),
+        let (known, peer) = (self.reason.parse::<Reason>(), self.peer);
+        let text = known.map(|reason| reason.text().trim_end_matches('.'));
+        match (self.here, text, self.reason) {
+            (true, _, ROOT_CHANGED) => {
+                format!("{peer} has another root key than when you were asked to approve it")
+            }
+            (true, Ok(text), name) => format!("it never left this agent: {text} ({name})"),
+            (true, Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
+            (true, Err(_), PEER_REVOKED) => format!("{peer} is trusted no more"),
+            (true, Err(_), DROPPED) => "you took it back before it left".to_owned(),
+            (true, Err(_), name) => format!("it never left this agent, because of {name}"),
+            (false, _, DOES_NOT_FIT) => {
+                format!("{peer} refused it, and gives a reason that does not fit")
+            }
+            (false, Ok(text), name) => format!("{peer} refused it, and says: {text} ({name})"),
+            (false, Err(_), name) => {
+                format!("{peer} refused it, for a reason without words here: {name}")
+            }
         }
     }
 
@@ -158,6 +188,8 @@ impl<'a> Whereabouts<'a> {
 /// Reasons of our own side that never stand on the wire.
 const NOT_APPROVED: &str = "not-approved";
 const PEER_REVOKED: &str = "peer-revoked";
+/// Here it says that the recipient's root key is another than when approval was asked for.
+const ROOT_CHANGED: &str = "root-changed";
 
 #[cfg(test)]
 mod tests {
@@ -185,9 +217,13 @@ mod tests {
             json!({"state": "published", "stored": false}),
             json!({"state": "received"}),
             json!({"state": "answered"}),
-            json!({"state": "refused", "reason": "tier-not-granted"}),
-            json!({"state": "refused", "reason": NOT_APPROVED}),
-            json!({"state": "refused", "reason": PEER_REVOKED}),
+            json!({"state": "refused", "by": "peer", "reason": "tier-not-granted"}),
+            json!({"state": "refused", "by": "peer", "reason": DOES_NOT_FIT}),
+            json!({"state": "refused", "by": "self", "reason": "tier-not-granted"}),
+            json!({"state": "refused", "by": "self", "reason": "root-changed"}),
+            json!({"state": "refused", "by": "self", "reason": NOT_APPROVED}),
+            json!({"state": "refused", "by": "self", "reason": PEER_REVOKED}),
+            json!({"state": "refused", "by": "self", "reason": DROPPED}),
             json!({"state": "refused", "reason": "made-up"}),
             json!({"state": "expired"}),
             json!({"state": "unknown", "reason": "restored-backup"}),
@@ -228,9 +264,13 @@ mod tests {
     #[test]
     fn a_refusal_says_what_the_table_of_reasons_says() {
         for reason in Reason::ALL {
-            let (sentence, _) = said(&json!({"state": "refused", "reason": reason.name()}));
-            assert!(sentence.starts_with(reason.text().trim_end_matches('.')));
-            assert!(sentence.ends_with(&format!("({})", reason.name())));
+            let words = reason.text().trim_end_matches('.');
+            let refused = json!({"state": "refused", "by": "peer", "reason": reason.name()});
+            let theirs = format!(
+                "agent-bob refused it, and says: {words} ({})",
+                reason.name()
+            );
+            assert_eq!(said(&refused).0, theirs);
         }
     }
 

@@ -56,6 +56,9 @@ pub enum ClientError {
     /// The daemon's own error.
     #[error(transparent)]
     Refused(RpcError),
+    /// The daemon stops: it did not do what was asked, or nobody knows whether it did.
+    #[error(transparent)]
+    Stopped(RpcError),
     /// The connection broke.
     #[error("the connection to the daemon broke: {0}")]
     Io(io::Error),
@@ -216,11 +219,17 @@ fn refusal(error: &Value) -> ClientError {
         error.get("code").and_then(Value::as_i64),
         error.get("message").and_then(Value::as_str),
     ) {
-        (Some(code), Some(message)) => ClientError::Refused(RpcError {
-            code,
-            message: message.to_owned(),
-            data: error.get("data").cloned(),
-        }),
+        (Some(code), Some(message)) => {
+            let error = RpcError {
+                code,
+                message: message.to_owned(),
+                data: error.get("data").cloned(),
+            };
+            match error.is_of_a_stop() {
+                true => ClientError::Stopped(error),
+                false => ClientError::Refused(error),
+            }
+        }
         _ => ClientError::Malformed,
     }
 }

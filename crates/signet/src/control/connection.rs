@@ -17,6 +17,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::places::Place;
+use super::reply::Reply;
 use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
 
 /// The name of the error that a connection ends with when its place is needed.
@@ -31,7 +32,7 @@ pub struct Call {
     /// An array or an object; `null` when the client sent none.
     pub params: Value,
     /// Takes the answer. It may come late; the client may be gone by then.
-    pub reply: oneshot::Sender<Result<Value, RpcError>>,
+    pub reply: Reply,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
 }
@@ -102,8 +103,6 @@ pub(super) enum Ended {
     Silent,
     #[error("the client does not read")]
     NotReading,
-    #[error("the daemon takes no calls")]
-    NoDaemon,
     #[error("its place was needed for another client")]
     PlaceNeeded,
     #[error(transparent)]
@@ -174,7 +173,7 @@ impl Connection<'_> {
                     Ok(Some(line)) => {
                         heard = true;
                         self.place.waits_for(answers.len() + 1);
-                        answers.push(self.submit(&line).await?);
+                        answers.push(self.submit(&line).await);
                     }
                     Ok(None) if self.is_hung_up().await => return Ok(()),
                     Ok(None) => listening = false,
@@ -191,10 +190,7 @@ impl Connection<'_> {
     }
 
     /// Hands the calls of one line over, in their order; the future gives the answer.
-    async fn submit(
-        &self,
-        line: &[u8],
-    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+    async fn submit(&self, line: &[u8]) -> impl Future<Output = Option<String>> + use<> {
         let (items, is_batch) = match rpc::parse(line) {
             Ok(Incoming::One(item)) => (vec![item], false),
             Ok(Incoming::Batch(items)) => (items, true),
@@ -202,48 +198,46 @@ impl Connection<'_> {
         };
         let mut pending = Vec::with_capacity(items.len());
         for item in items {
-            pending.push(self.submit_item(item).await?);
+            pending.push(self.submit_item(item).await);
         }
-        Ok(async move {
+        async move {
             let answers: Vec<String> = join_all(pending).await.into_iter().flatten().collect();
             if is_batch {
                 rpc::batch(&answers)
             } else {
                 answers.into_iter().next()
             }
-        })
+        }
     }
 
-    async fn submit_item(
-        &self,
-        item: Item,
-    ) -> Result<impl Future<Output = Option<String>> + use<>, Ended> {
+    async fn submit_item(&self, item: Item) -> impl Future<Output = Option<String>> + use<> {
         let (id, pending) = match item {
             Item::Ignored => (None, Pending::Known(RpcError::invalid_request())),
             Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
             Item::Request(Request { method, params, id }) => {
-                let (reply, answer) = oneshot::channel();
+                let (reply, answer) = Reply::new();
                 let call = Call {
                     method,
                     params,
                     reply,
                     notifier: self.notifier.clone(),
                 };
-                self.calls.send(call).await.map_err(|_| Ended::NoDaemon)?;
+                // A daemon that takes no more calls drops it, and so its reply answers.
+                drop(self.calls.send(call).await);
                 (id, Pending::Called(answer))
             }
         };
-        Ok(async move {
+        async move {
             // A notification is not waited for.
             let id = id?;
             let result = match pending {
                 Pending::Known(error) => Err(error),
-                Pending::Called(answer) => {
-                    answer.await.unwrap_or_else(|_| Err(RpcError::internal()))
-                }
+                Pending::Called(answer) => answer
+                    .await
+                    .unwrap_or_else(|_| Err(RpcError::outcome_unknown(None))),
             };
             Some(rpc::answer(&id, &result))
-        })
+        }
     }
 
     async fn write_some(&mut self, line: Option<String>) -> Result<(), Ended> {

@@ -93,7 +93,7 @@ async fn perform_all(mut calls: mpsc::Receiver<Call>) {
     let mut turn = 0..;
     while let Some(call) = calls.recv().await {
         match call.method.as_str() {
-            "turn" => drop(call.reply.send(Ok(json!(turn.next())))),
+            "turn" => call.reply.send(Ok(json!(turn.next()))),
             // Never answered, and kept so that the client waits.
             "hang" => {
                 tokio::spawn(async move {
@@ -104,19 +104,19 @@ async fn perform_all(mut calls: mpsc::Receiver<Call>) {
             "slow" => {
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(200)).await;
-                    drop(call.reply.send(Ok(json!("slow"))));
+                    call.reply.send(Ok(json!("slow")));
                 });
             }
             "forget" => drop(call.reply),
             "count" => {
-                let _ = call.reply.send(Ok(json!("counting")));
+                call.reply.send(Ok(json!("counting")));
                 let up_to = call.params[0].as_u64().unwrap();
                 let told =
                     (0..up_to).map(|number| call.notifier.notify("number", &json!([number])));
                 let _ = told.take_while(Result::is_ok).count();
             }
             method => {
-                let _ = call.reply.send(perform(method, &call.params));
+                call.reply.send(perform(method, &call.params));
             }
         }
     }
@@ -331,13 +331,13 @@ fn calls_of_one_client_arrive_in_their_order() {
 }
 
 #[test]
-fn a_call_that_the_daemon_forgets_is_an_internal_error() {
+fn a_call_that_the_daemon_drops_is_answered_that_nothing_was_done() {
     let daemon = Daemon::new();
     let error = daemon.client().call("forget", &json!([]));
-    assert!(matches!(
-        error,
-        Err(ClientError::Refused(RpcError { code: -32603, .. }))
-    ));
+    let Err(ClientError::Stopped(error)) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(error.data.unwrap()["reason"], "stopping");
 }
 
 #[test]

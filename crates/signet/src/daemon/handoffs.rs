@@ -6,18 +6,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::entry::Direction;
 use signet_proto::handoff::{Limits, Report, TaskId};
-use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::ids::MessageId;
 use signet_proto::node::{Handing, LocalError, Outcome, Sending};
 use signet_proto::time::Timestamp;
-use tokio::sync::oneshot;
 
-use crate::control::RpcError;
+use crate::control::{Reply, RpcError};
 use crate::effects::Deed;
 use crate::render::task;
 
 use super::heart::Heart;
 use super::methods::refused;
 use super::params::{named, parse, parse_wait};
+use super::sending::Asked;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -38,6 +38,9 @@ struct SendParams {
     /// Seconds to wait for what becomes of it.
     #[serde(default)]
     wait: f64,
+    /// Whether the peer may be unknown although its id resembles a known one.
+    #[serde(default)]
+    introduce: bool,
 }
 
 #[derive(Deserialize)]
@@ -64,12 +67,7 @@ struct ReportParams {
 
 impl Heart {
     /// Accepts, declines or reports, and answers when that is durable.
-    pub(super) async fn decide_task(
-        &mut self,
-        method: &str,
-        params: Value,
-        reply: oneshot::Sender<Result<Value, RpcError>>,
-    ) {
+    pub(super) async fn decide_task(&mut self, method: &str, params: Value, reply: Reply) {
         let at = self.at();
         let done = match method {
             "handoff.accept" => self.accept_task(params),
@@ -85,8 +83,7 @@ impl Heart {
                 let answer = vec![Deed::Answer(reply, value)];
                 self.write(at.now, vec![outcome], answer).await;
             }
-            // The caller may have gone.
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => self.refuse(reply, error).await,
         }
     }
 
@@ -144,10 +141,7 @@ impl Heart {
 /// The task, our message about it, and what came of it.
 type Decided = (TaskId, MessageId, Outcome);
 
-pub(super) fn parse_handoff(
-    params: Value,
-    now: Timestamp,
-) -> Result<(AgentId, Sending, Duration), RpcError> {
+pub(super) fn parse_handoff(params: Value, now: Timestamp) -> Result<Asked, RpcError> {
     let params = parse::<SendParams>(params)?;
     let capabilities = params.capabilities.as_ref().map(|names| {
         let names = names.iter().map(|name| named("capabilities", name));
@@ -172,10 +166,11 @@ pub(super) fn parse_handoff(
         summary: params.summary,
         data_tier: params.data_tier,
     };
-    let sending = Sending::Handoff(Box::new(handing));
-    Ok((
-        named("peer", &params.peer)?,
-        sending,
-        parse_wait(params.wait)?,
-    ))
+    Ok(Asked {
+        peer: named("peer", &params.peer)?,
+        sending: Sending::Handoff(Box::new(handing)),
+        wait: parse_wait(params.wait)?,
+        introduce: params.introduce,
+        mailbox_after: None,
+    })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signet_audit::Head;
-use signet_proto::entry::{Direction, Entry, Ruling};
+use signet_proto::entry::{Alarm, Direction, Entry, Ruling};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 use signet_transport::{Arrival, Handle, Nats, Settlement, Storage};
@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
-use crate::control::Call;
+use crate::control::{Call, Reply, RpcError};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
@@ -42,6 +42,9 @@ pub(super) struct Heart {
     since: u64,
     /// How many rows it had: a large state is written more rarely.
     rows: Arc<AtomicU64>,
+    /// What is wrong with finished months of the log, as it is found.
+    faults: mpsc::Receiver<String>,
+    pub(super) log_fault: Option<String>,
     connected: bool,
     stopped: bool,
 }
@@ -55,6 +58,7 @@ impl Heart {
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
+        faults: mpsc::Receiver<String>,
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -67,6 +71,8 @@ impl Heart {
             lock,
             since,
             rows,
+            faults,
+            log_fault: None,
             connected: false,
             stopped: false,
         }
@@ -101,12 +107,15 @@ impl Heart {
                 },
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
+                Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
                 _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake, if has_room => self.tick().await,
                 _ = self.full.changed() => {}
             }
         }
+        // Who asks from now on hears at once that nothing is done any more.
+        drop(calls);
         self.drain(taken).await;
     }
 
@@ -128,9 +137,24 @@ impl Heart {
         &mut self,
         now: Timestamp,
         outcomes: Vec<Outcome>,
-        before: Vec<Deed>,
+        mut before: Vec<Deed>,
     ) {
+        // Who asked only to be shown something loses nothing by a stop.
+        if outcomes.iter().any(|outcome| !outcome.entries.is_empty()) {
+            before.iter_mut().for_each(Deed::doubt);
+        }
         self.append(group_of(now, outcomes, before)).await;
+    }
+
+    /// Refuses a call; what our agent tried is durable before it hears of it.
+    pub(super) async fn refuse(&mut self, reply: Reply, error: RpcError) {
+        let at = self.at();
+        let attempts = self.node.refused_attempts(at);
+        if attempts.entries.is_empty() {
+            return reply.send(Err(error));
+        }
+        let refused = vec![Deed::Refuse(reply, error)];
+        self.write(at.now, vec![attempts], refused).await;
     }
 
     async fn append(&mut self, mut group: Group) {
@@ -240,6 +264,15 @@ impl Heart {
                 }
             }
         }
+    }
+
+    /// Somebody changed a finished month: people hear of it, and the agent goes on.
+    async fn note_log_fault(&mut self, what: String) {
+        error!(%what, "a finished month of the log is not what was written");
+        self.log_fault = Some(what);
+        let at = self.at();
+        let outcome = self.node.handle_own_alarm(at, Alarm::LogChanged);
+        self.write(at.now, vec![outcome], Vec::new()).await;
     }
 
     async fn tick_if_due(&mut self) {

@@ -1,15 +1,14 @@
 //! Our own keys while the daemon runs: it holds the lock, so it adopts what was staged, makes the
 //! monthly sealing key, and destroys old secrets.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use signet_proto::node::Outcome;
 use signet_proto::time::Timestamp;
-use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
 use crate::clock;
 use crate::config::AgentConfig;
-use crate::control::RpcError;
+use crate::control::{Reply, RpcError};
 use crate::effects::Deed;
 use crate::keystore::{Keys, KeystoreError};
 
@@ -40,7 +39,7 @@ impl Heart {
     }
 
     /// Adopts what a command has staged, and answers when the announces are durable.
-    pub(super) async fn adopt_staged(&mut self, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    pub(super) async fn adopt_staged(&mut self, reply: Reply) {
         let now = clock::now();
         match crate::keystore::adopt(&self.lock, &self.agent(), now)
             .and_then(|adopted| Ok((adopted, self.keys_at(now)?)))
@@ -59,7 +58,7 @@ impl Heart {
                 let refusal = RpcError::new(REFUSED, error.to_string())
                     .with_data(json!({"reason": "keys-refused", "next": error.next()}));
                 // The caller may have gone.
-                drop(reply.send(Err(refusal)));
+                reply.send(Err(refusal));
             }
         }
     }

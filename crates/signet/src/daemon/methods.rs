@@ -1,24 +1,20 @@
 //! What the control socket offers: one method a verb of the command line.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{Content, LocalError, Sending, State, WaitsFor};
+use signet_proto::node::{Content, LocalError};
 use signet_proto::trust::BindError;
-use tokio::sync::oneshot;
 
-use crate::control::{Call, RpcError};
-use crate::effects::{Deed, Fate, Waiter};
+use crate::control::{Call, Reply, RpcError};
+use crate::effects::Deed;
 use crate::permission;
 use crate::render;
 
 use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::outbox::{Told, held_by, waits_for_session};
 use super::params::{
     AcknowledgeParams, BindParams, ListParams, Name, PeerParams, ReplyParams, SkipParams, named,
     parse, parse_given, parse_question, parse_send,
@@ -42,7 +38,7 @@ impl Heart {
                 "status" => Ok(self.status()),
                 _ => Err(disk_full()),
             };
-            return drop(reply.send(refused));
+            return reply.send(refused);
         }
         let served = match method.as_str() {
             "send" => return self.send(parse_send(params), reply).await,
@@ -91,103 +87,24 @@ impl Heart {
                 self.write(self.at().now, Vec::new(), answer).await;
             }
             // The caller may have gone.
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => reply.send(Err(error)),
         }
     }
 
     /// A person's decision, or a method that there is not.
-    async fn decide(
-        &mut self,
-        method: &str,
-        params: Value,
-        reply: oneshot::Sender<Result<Value, RpcError>>,
-    ) {
+    async fn decide(&mut self, method: &str, params: Value, reply: Reply) {
         let at = self.at();
         match people::serve(&mut self.node, at, method, params) {
             Some(Ok((shown, outcome))) => {
                 let answer = vec![Deed::Answer(reply, shown)];
                 self.write(at.now, vec![outcome], answer).await;
             }
-            Some(Err(error)) => drop(reply.send(Err(error))),
-            None => drop(reply.send(Err(RpcError::method_not_found()))),
+            Some(Err(error)) => reply.send(Err(error)),
+            None => reply.send(Err(RpcError::method_not_found())),
         }
     }
 
-    async fn send(
-        &mut self,
-        parsed: Result<(AgentId, Sending, Duration), RpcError>,
-        reply: oneshot::Sender<Result<Value, RpcError>>,
-    ) {
-        let at = self.at();
-        let sent = parsed.and_then(|(peer, sending, wait)| {
-            // An agent may take its time with a handoff; that it has arrived is enough.
-            let for_answer = matches!(sending, Sending::Request(_) | Sending::Ping);
-            let (message_id, outcome) =
-                self.node.handle_send(at, &peer, sending).map_err(refused)?;
-            Ok((peer, message_id, outcome, wait, for_answer))
-        });
-        let (peer, message_id, outcome, wait, for_answer) = match sent {
-            Ok(sent) => sent,
-            Err(error) => return drop(reply.send(Err(error))),
-        };
-        let waits_for = self.waits_for(message_id);
-        let state = if outcome.effects.iter().any(super::heart::is_publish)
-            && !waits_for_session(&outcome)
-            && self.nats.connected()
-        {
-            State::Published
-        } else {
-            State::Queued
-        };
-        let task = self.task_of(message_id);
-        let told = Told {
-            message_id,
-            task,
-            waits_for,
-            held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
-        };
-        // Nobody waits at a terminal for what people decide first.
-        let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
-        if wait.is_zero() || for_people {
-            let answer = Deed::Answer(reply, told.fate(&state));
-            return self.write(at.now, vec![outcome], vec![answer]).await;
-        }
-        let (fate, fated) = oneshot::channel();
-        self.write(
-            at.now,
-            vec![outcome],
-            vec![Deed::Wait(message_id, Waiter { fate, for_answer })],
-        )
-        .await;
-        tokio::spawn(async move {
-            let value = match tokio::time::timeout(wait, fated).await {
-                // It waits in the inbox until the caller says that it has it.
-                Ok(Ok(Fate::Answered(accepted))) => {
-                    let answer = render::item(accepted.message(), accepted.opened());
-                    let mut value = told.now("answered");
-                    if let Some(members) = value.as_object_mut() {
-                        members.insert("answer".into(), answer);
-                    }
-                    value
-                }
-                Ok(Ok(Fate::Settled(state))) => told.since(&state),
-                Ok(Err(_)) => {
-                    return drop(reply.send(Err(RpcError::new(REFUSED, "the daemon is stopping"))));
-                }
-                Err(_) => told.fate(&state),
-            };
-            let _ = reply.send(Ok(value));
-        });
-    }
-
-    /// What a message that could not leave at once waits for.
-    fn waits_for(&self, message_id: MessageId) -> Option<WaitsFor> {
-        let mut drafts = self.node.drafts();
-        let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
-        waiter.map(|waiter| waiter.waits_for)
-    }
-
-    async fn reply(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn reply(&mut self, params: Value, reply: Reply) {
         let at = self.at();
         let done = parse::<ReplyParams>(params).and_then(|params| {
             let request = named::<MessageId>("message-id", &params.message_id)?;
@@ -219,15 +136,11 @@ impl Heart {
                 self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
                     .await;
             }
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => self.refuse(reply, error).await,
         }
     }
 
-    async fn take_from_inbox(
-        &mut self,
-        params: Value,
-        reply: oneshot::Sender<Result<Value, RpcError>>,
-    ) {
+    async fn take_from_inbox(&mut self, params: Value, reply: Reply) {
         let at = self.at();
         let done = parse::<AcknowledgeParams>(params).and_then(|params| {
             let name = |name: &Name| {
@@ -249,11 +162,11 @@ impl Heart {
                 let answer = Deed::Answer(reply, json!({"acknowledged": count}));
                 self.write(at.now, vec![outcome], vec![answer]).await;
             }
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => reply.send(Err(error)),
         }
     }
 
-    async fn bind(&mut self, params: Value, reply: oneshot::Sender<Result<Value, RpcError>>) {
+    async fn bind(&mut self, params: Value, reply: Reply) {
         let at = self.at();
         let done = parse::<BindParams>(params).and_then(|params| {
             let certificate = people::parse_certificate(&params.certificate)?;
@@ -269,7 +182,7 @@ impl Heart {
                 self.write(at.now, vec![outcome], vec![Deed::Answer(reply, value)])
                     .await;
             }
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => reply.send(Err(error)),
         }
     }
 
@@ -356,6 +269,7 @@ impl Heart {
             "ringing": super::people::ringing(&self.node),
             "root-alarms": self.node.root_alarms(self.at().now).count(),
             "drafts": self.node.drafts().count(),
+            "log-fault": self.log_fault,
             "log": head.map(|head| json!({"seq": head.seq, "head": head.hash.to_hex()})),
             "peers": self.peers(),
         })

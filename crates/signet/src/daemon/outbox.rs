@@ -11,7 +11,7 @@ use crate::control::RpcError;
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
 use super::methods::REFUSED;
-use super::params::{named, parse, parse_given};
+use super::params::{MessageParams, named, parse, parse_given};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -20,12 +20,6 @@ struct OutboxParams {
     peer: Option<String>,
     /// How many were already seen.
     skip: usize,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct MessageParams {
-    message_id: String,
 }
 
 impl Heart {
@@ -80,6 +74,7 @@ impl Heart {
             value.map(|value| members.insert(name.into(), value))
         };
         put("reason", out.state.why().map(Into::into));
+        put("by", out.state.by().map(Into::into));
         put("waits-for", self.obstacle(out).map(Into::into));
         let held_by = |waits_for| held_by(&self.node, &out.peer, waits_for);
         put("held-by", out.waits_for.and_then(held_by));
@@ -120,33 +115,64 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn now(&self, state: &str) -> Value {
-        let mut value = json!({"message-id": self.message_id.to_string(), "state": state});
-        if let (Some(task), Some(members)) = (self.task, value.as_object_mut()) {
-            members.insert("task".into(), task.to_string().into());
+    fn now(&self, state: &str) -> Value {
+        let value = json!({"message-id": self.message_id.to_string(), "state": state});
+        match self.task {
+            Some(task) => with(value, "task", task.to_string()),
+            None => value,
         }
-        value
     }
 
     /// What became of it since.
     pub(super) fn since(&self, state: &State) -> Value {
         let mut value = self.now(state.as_str());
-        if let (Some(why), Some(members)) = (state.why(), value.as_object_mut()) {
-            members.insert("reason".into(), why.into());
+        if let Some(why) = state.why() {
+            value = with(value, "reason", why);
         }
-        value
+        match state.by() {
+            Some(by) => with(value, "by", by),
+            None => value,
+        }
+    }
+
+    /// It was answered, by that.
+    pub(super) fn answered(&self, answer: Value) -> Value {
+        with(self.now("answered"), "answer", answer)
+    }
+
+    /// The peer's mailbox holds it, and nothing else was heard.
+    pub(super) fn held(&self) -> Value {
+        with(self.since(&State::Published), "stored", true)
+    }
+
+    /// Where it was when the daemon stopped, which is what the caller hears in the place of an end.
+    pub(super) fn left(&self, state: &State, stored: bool) -> Value {
+        let value = match state {
+            State::Queued => self.fate(state),
+            State::Published => with(self.since(state), "stored", stored),
+            _ => self.since(state),
+        };
+        with(value, "stopping", true)
     }
 
     /// Where it is still, and for what it waits.
     pub(super) fn fate(&self, state: &State) -> Value {
-        let mut value = self.since(state);
-        if let (Some(waits_for), Some(members)) = (self.waits_for, value.as_object_mut()) {
-            members.insert("waits-for".into(), waits_for.as_str().into());
-            let held_by = self.held_by.clone();
-            members.extend(held_by.map(|agents| ("held-by".to_owned(), agents)));
+        let value = match self.waits_for {
+            Some(waits_for) => with(self.since(state), "waits-for", waits_for.as_str()),
+            None => self.since(state),
+        };
+        match &self.held_by {
+            Some(agents) => with(value, "held-by", agents.clone()),
+            None => value,
         }
-        value
     }
+}
+
+fn with(mut value: Value, name: &str, member: impl Into<Value>) -> Value {
+    if let Some(members) = value.as_object_mut() {
+        members.insert(name.into(), member.into());
+    }
+    value
 }
 
 /// Whose alarm holds back what is for `peer`, where it waits for that.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use signet_proto::ids::AgentId;
 use signet_proto::node::{Content, Continues, Sending, Way};
 
 use crate::control::RpcError;
 use crate::permission::Question;
+
+use super::sending::Asked;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -29,6 +30,11 @@ pub(super) struct SendParams {
     /// Seconds to wait for what becomes of it.
     #[serde(default)]
     pub(super) wait: f64,
+    /// Seconds after which it is enough that the peer's mailbox holds it.
+    pub(super) mailbox_after: Option<f64>,
+    /// Whether the peer may be unknown although its id resembles a known one.
+    #[serde(default)]
+    pub(super) introduce: bool,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -70,6 +76,12 @@ pub(super) struct BindParams {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct MessageParams {
+    pub(super) message_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct PeerParams {
     pub(super) peer: String,
 }
@@ -106,7 +118,7 @@ pub(super) struct SkipParams {
     pub(super) skip: usize,
 }
 
-pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), RpcError> {
+pub(super) fn parse_send(params: Value) -> Result<Asked, RpcError> {
     let params = parse::<SendParams>(params)?;
     let content = Content {
         summary: params.summary,
@@ -133,11 +145,13 @@ pub(super) fn parse_send(params: Value) -> Result<(AgentId, Sending, Duration), 
         Kind::Notification => Sending::Notification(content),
         Kind::Ping => Sending::Ping,
     };
-    Ok((
-        named("peer", &params.peer)?,
+    Ok(Asked {
+        peer: named("peer", &params.peer)?,
         sending,
-        parse_wait(params.wait)?,
-    ))
+        wait: parse_wait(params.wait)?,
+        introduce: params.introduce,
+        mailbox_after: params.mailbox_after.map(parse_wait).transpose()?,
+    })
 }
 
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, RpcError> {

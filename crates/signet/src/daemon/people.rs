@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signet_proto::certificate::{Certificate, ControlCertificate};
 use signet_proto::entry::Alarm;
-use signet_proto::ids::{AgentId, KeyId};
+use signet_proto::ids::{AgentId, KeyId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node, Outcome, Stranger, hash_of_draft};
+use signet_proto::reject::DROPPED;
 use signet_proto::statement::{Approval, PauseStatement, Revocation};
 use signet_proto::time::Timestamp;
 
@@ -18,7 +19,7 @@ use crate::render;
 
 use super::listing::{MESSAGES, page};
 use super::methods::{REFUSED, bind_refused, bound, refused};
-use super::params::{BindParams, PeerParams, named, parse, parse_given};
+use super::params::{BindParams, MessageParams, PeerParams, named, parse, parse_given};
 
 /// What a method did: what to show, and what to write and perform first.
 pub type Done = (Value, Outcome);
@@ -68,6 +69,7 @@ pub fn serve(
         "trust.revocation" => take_revocation(node, at, params),
         "drafts.list" => drafts(node, params).map(|shown| (shown, Outcome::default())),
         "drafts.decide" => decide_draft(node, at, params),
+        "drafts.drop" => drop_draft(node, at, params),
         "pause.tell" => pause(node, at, params),
         "pause.show" => Ok((pausing(node), Outcome::default())),
         _ => return None,
@@ -223,6 +225,16 @@ fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError
     let outcome = node.handle_decision(at, &approval).map_err(refused)?;
     let sent = outcome.effects.iter().any(super::heart::is_publish);
     let shown = json!({"decision": approval.decision.as_str(), "sent": sent});
+    Ok((shown, outcome))
+}
+
+/// Takes back what has not left.
+fn drop_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+    let name = parse::<MessageParams>(params)?.message_id;
+    let message_id = named::<MessageId>("message-id", &name)?;
+    let (peer, outcome) = node.handle_drop_draft(at, message_id).map_err(refused)?;
+    let shown =
+        json!({"message-id": name, "peer": peer.as_str(), "state": "refused", "reason": DROPPED});
     Ok((shown, outcome))
 }
 

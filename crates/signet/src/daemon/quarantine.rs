@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{LocalError, Outcome, Shelved, TRIES};
-use tokio::sync::oneshot;
 
-use crate::control::RpcError;
+use crate::control::{Reply, RpcError};
 use crate::effects::Deed;
 use crate::render;
 
@@ -38,12 +37,7 @@ type Done = (Value, Outcome);
 
 impl Heart {
     /// Notes how a try goes, or what a person decides; answers when that is durable.
-    pub(super) async fn note_try(
-        &mut self,
-        method: &str,
-        params: Value,
-        reply: oneshot::Sender<Result<Value, RpcError>>,
-    ) {
+    pub(super) async fn note_try(&mut self, method: &str, params: Value, reply: Reply) {
         let now = self.at().now;
         let done = match method {
             "inbox.start" => self.start_try(params),
@@ -58,7 +52,7 @@ impl Heart {
                 self.write(now, vec![outcome], answer).await;
             }
             // The caller may have gone.
-            Err(error) => drop(reply.send(Err(error))),
+            Err(error) => reply.send(Err(error)),
         }
     }
 

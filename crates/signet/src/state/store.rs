@@ -116,6 +116,28 @@ impl Store {
         Ok(store)
     }
 
+    /// Renames the database in `path`: it knows of lines that the log has lost.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn set_aside(path: &Path) -> Result<(), StateError> {
+        for end in ["", "-wal", "-shm"] {
+            let name = |stem: &str| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(stem);
+                name.push(end);
+                PathBuf::from(name)
+            };
+            match fs::rename(name(""), name(".lost")) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StateError::Refused(error.to_string()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Where in the log the rows end; `None` before the first [`Store::replace`].
     ///
     /// # Errors
@@ -134,6 +156,13 @@ impl Store {
             let number = text.parse::<u64>();
             number.map_err(|_| StateError::Damaged("a position is no number".to_owned()))
         };
+        // An older release wrote no sum.
+        let sum = sum_of(&[&file, &offset, &seq, &hash]);
+        if self.meta("position")?.is_some_and(|kept| kept != sum) {
+            return Err(StateError::Damaged(
+                "its place in the log was changed".to_owned(),
+            ));
+        }
         let hash = Digest::from_hex(&hash);
         let hash = hash.map_err(|_| StateError::Damaged("a hash is none".to_owned()))?;
         let seq = number(&seq)?;
@@ -195,9 +224,12 @@ impl Store {
             }
             let sum = HEXLOWER.encode(&hash.finalize());
             let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
+            let offset = position.offset.to_string();
             put(&deal, META, "rows", &sum)?;
+            let place = sum_of(&[&position.file, &offset, &seq, &hash]);
+            put(&deal, META, "position", &place)?;
             put(&deal, META, "file", &position.file)?;
-            put(&deal, META, "offset", &position.offset.to_string())?;
+            put(&deal, META, "offset", &offset)?;
             put(&deal, META, "seq", &seq)?;
             put(&deal, META, "sha256", &hash)?;
             deal.commit().map(|()| changed)
@@ -319,6 +351,13 @@ fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result
     db.prepare_cached(&insert)?
         .execute(params![key, value])
         .map(drop)
+}
+
+/// A wrong byte in the state's place in the log must not pass for a log that went back.
+fn sum_of(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    add(&mut hash, META, parts.iter().map(|part| (*part, "")));
+    HEXLOWER.encode(&hash.finalize())
 }
 
 /// Every row counts, in the order of its table and key.

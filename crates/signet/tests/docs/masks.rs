@@ -53,7 +53,7 @@ impl Names {
     fn named(&self, name: &str) -> Option<String> {
         // `01a1fec7…` is the beginning of an id.
         let begins = name.strip_suffix('…');
-        let found = match begins {
+        match begins {
             None => self.0.get(name).cloned(),
             Some(begin) => {
                 let mut whole = self
@@ -64,8 +64,7 @@ impl Names {
                     .next()
                     .map(|(_, actual)| format!("{}…", &actual[..begin.len()]))
             }
-        };
-        found
+        }
     }
 }
 

@@ -79,11 +79,11 @@ impl Home {
         let month = signet::clock::now().month();
         let names = [
             format!("inter-agent-{month}.jsonl"),
-            "inter-agent.writing".to_owned(),
             "inter-agent.rewriting".to_owned(),
         ];
         let mut files: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).collect();
         files.push(dir);
+        files.extend(["log.anchor", "log.new"].map(|name| self.dir.join(name)));
         files
     }
 

@@ -45,6 +45,36 @@ fn what_is_sent_while_the_daemon_is_away_waits_for_it() {
     );
 }
 
+#[test]
+fn a_notification_that_the_mailbox_holds_is_no_failure_and_is_not_waited_for() {
+    let house = House::with_jetstream();
+    let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
+    alice.ping(&bob);
+    bob.stop();
+    let begun = Instant::now();
+    let said = alice.done(&["send", &bob.agent, "--notify", "{}"]);
+    assert!(
+        said.starts_with("the mailbox of agent-bob holds it: "),
+        "{said}"
+    );
+    let took = begun.elapsed();
+    assert!((2.0..20.0).contains(&took.as_secs_f64()), "{took:?}");
+    let sent = alice
+        .json(&["send", &bob.agent, "--notify", "{}"])
+        .remove(0);
+    assert_eq!(
+        (&sent["state"], &sent["stored"]),
+        (&json!("published"), &json!(true))
+    );
+    // Whoever says how long to wait is not told earlier that nothing came.
+    let args = ["send", &bob.agent, "--notify", "{}", "--wait", "3"];
+    assert!(alice.fails(3, &args).contains("no-answer: "));
+    bob.start();
+    eventually("all three arrive", || {
+        (bob.inbox().len() == 3).then_some(())
+    });
+}
+
 /// The way from nothing to a mailbox, and back to core NATS when somebody deletes it.
 #[test]
 fn without_a_mailbox_the_daemon_says_so_and_serves_and_takes_one_when_it_is_made() {

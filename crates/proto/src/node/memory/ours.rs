@@ -12,6 +12,7 @@ use crate::node::link::{Approving, Waiting};
 use crate::node::{Lost, Node, OpenRequest, State};
 use crate::policy::PING;
 use crate::receipt::Receipt;
+use crate::reject::PeerReason;
 use crate::time::Timestamp;
 
 impl Node {
@@ -122,7 +123,9 @@ impl Node {
         }
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
         let settled = settled.map(|settled| {
-            let state = settled.refused.map_or(State::Received, State::Refused);
+            let heard = |name: String| PeerReason::in_receipt(&name).as_str().to_owned();
+            let refused = settled.refused.map(heard);
+            let state = refused.map_or(State::Received, State::Refused);
             (peer.clone(), settled.message_id, state)
         });
         self.note_fates(now, settled.collect())
@@ -166,7 +169,7 @@ impl Node {
         let (peer, name) = (&line.peer, line.message_id);
         let state = match line.what {
             Did::DraftExpired | Did::Expired => State::Expired,
-            Did::DraftRefused => State::Refused(line.reason.clone().unwrap_or_default()),
+            Did::DraftRefused => State::RefusedHere(line.reason.clone().unwrap_or_default()),
             Did::AnswerFailed => {
                 self.pings.remove(&(peer.clone(), name));
                 return Changed::default();

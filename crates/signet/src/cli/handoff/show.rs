@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use signet_audit::visible;
+use signet_audit::{printable, visible};
 
 use crate::cli::ask::{items, text};
 
@@ -115,7 +115,8 @@ fn standing(task: &Value) -> String {
     };
     let mut out = format!("{who}, since {}", text(task, "changed"));
     for said in [
-        task.get("reason").map(|_| text(task, "reason").to_owned()),
+        task.get("reason")
+            .map(|_| format!("reason {}", text(task, "reason"))),
         Some(quoted(task, "note")),
     ] {
         if let Some(said) = said.filter(|said| !said.is_empty()) {
@@ -137,7 +138,8 @@ fn put(page: &mut String, name: &str, words: &str) {
 
 fn quoted(value: &Value, name: &str) -> String {
     let text = value.get(name).and_then(Value::as_str);
-    text.map(|text| format!("\"{text}\"")).unwrap_or_default()
+    text.map(|text| format!("\"{}\"", printable(text)))
+        .unwrap_or_default()
 }
 
 fn words<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {

@@ -1,0 +1,186 @@
+//! The anchor of a log: what its home knows of the log's end, in a file outside of the log's directory.
+//!
+//! ```text
+//! lines durable ──▶ anchor (synced) ──▶ checkpoint        at every checkpoint, and for every line that nobody signed
+//! lines durable ──▶ anchor (written)                      at every other commit
+//! ```
+//!
+//! Whoever writes in the log's directory alone cannot change the anchor. A start holds the log against
+//! it: a log without the anchored line went back, lines behind that of a clean stop are somebody
+//! else's, and behind it a start obeys only lines that bear a signature.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use signet_proto::ids::Digest;
+
+use crate::chain::{Head, Position};
+use crate::disk::Disk;
+use crate::error::{LogError, at, unsynced};
+use crate::file::{make_dir, sync_dir};
+
+/// What the anchor says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Whether the last writer stopped, and the line is the last one.
+    pub(crate) is_clean: bool,
+    /// Behind the anchored line; line 0 before there is any.
+    pub(crate) position: Position,
+    /// So many lines of that line's month had a checkpoint before this was written.
+    pub(crate) covered: u64,
+}
+
+/// The anchor's file, open for writing.
+#[derive(Debug)]
+pub(crate) struct Anchor {
+    disk: Disk,
+    path: PathBuf,
+    file: File,
+    record: Record,
+    /// Of the slot written last.
+    counter: u64,
+    /// How often it was synced.
+    synced: u64,
+    /// The line that was synced last.
+    line: u64,
+}
+
+/// What stands in the file at `path`; `None` when nothing does that can be read.
+pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<Record>, LogError> {
+    let file = match disk.open(path, OpenOptions::new().read(true)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(at(path)(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(SLOTS * SLOT as u64)
+        .read_to_end(&mut bytes)
+        .map_err(at(path))?;
+    let records = bytes.chunks(SLOT).filter_map(parse);
+    let newest = records.max_by_key(|(counter, _)| *counter);
+    Ok(newest.map(|(_, record)| record))
+}
+
+impl Anchor {
+    /// Puts a new file into the place of the old one: after a disk failed, what the system shows of the
+    /// old one may be in memory only.
+    pub(crate) fn create(disk: &Disk, path: &Path, record: Record) -> Result<Self, LogError> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        make_dir(disk, dir)?;
+        let new = path.with_extension("new");
+        if let Err(error) = fs::symlink_metadata(&new).and_then(|_| disk.remove(&new))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(at(&new)(error));
+        }
+        let file = disk.create_with(&new, OpenOptions::new().write(true));
+        let file = file.map_err(at(&new))?;
+        let mut bytes = slot(1, &record);
+        bytes.resize(SLOT * SLOTS as usize, b' ');
+        disk.write_at(&file, &new, 0, &bytes).map_err(at(&new))?;
+        disk.sync_all(&file, &new).map_err(unsynced(&new))?;
+        disk.rename(&new, path).map_err(at(&new))?;
+        sync_dir(disk, dir)?;
+        Ok(Self {
+            disk: disk.clone(),
+            path: path.to_owned(),
+            file,
+            line: record.position.head.seq,
+            record,
+            counter: 1,
+            synced: 1,
+        })
+    }
+
+    /// The anchored line: durable, or only written since.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The number of the anchored line that the disk has.
+    pub(crate) fn synced_line(&self) -> u64 {
+        self.line
+    }
+
+    /// Anchors a durable line and waits for the disk.
+    pub(crate) fn sync(&mut self, record: Record) -> Result<(), LogError> {
+        // The two take turns: a power cut tears one of them at most.
+        self.write(record, self.synced % (SLOTS - 1))?;
+        let synced = self.disk.sync_data(&self.file, &self.path);
+        synced.map_err(unsynced(&self.path))?;
+        self.synced += 1;
+        self.line = self.record.position.head.seq;
+        Ok(())
+    }
+
+    /// Anchors a durable line against whatever happens while the system runs.
+    pub(crate) fn note(&mut self, record: Record) -> Result<(), LogError> {
+        self.write(record, SLOTS - 1)
+    }
+
+    fn write(&mut self, record: Record, place: u64) -> Result<(), LogError> {
+        let bytes = slot(self.counter + 1, &record);
+        self.disk
+            .write_at(&self.file, &self.path, place * SLOT as u64, &bytes)
+            .map_err(at(&self.path))?;
+        (self.counter, self.record) = (self.counter + 1, record);
+        Ok(())
+    }
+}
+
+/// One line of text, ended by its own hash, and filled up with spaces.
+fn slot(counter: u64, record: &Record) -> Vec<u8> {
+    let Position { file, offset, head } = &record.position;
+    let state = if record.is_clean { CLEAN } else { OPEN };
+    let file = if file.is_empty() { NO_FILE } else { file };
+    let mut text = format!(
+        "{NAME} {counter} {state} {file} {offset} {} {} {} ",
+        head.seq,
+        head.hash.to_hex(),
+        record.covered
+    );
+    let sum = Digest::of(&[text.as_bytes()]).to_hex();
+    text.push_str(&sum);
+    let mut bytes = text.into_bytes();
+    bytes.resize(SLOT - 1, b' ');
+    bytes.push(b'\n');
+    bytes
+}
+
+fn parse(slot: &[u8]) -> Option<(u64, Record)> {
+    let text = std::str::from_utf8(slot).ok()?.trim_end();
+    let (signed, sum) = text.split_at_checked(text.rfind(' ')? + 1)?;
+    if Digest::of(&[signed.as_bytes()]).to_hex() != sum {
+        return None;
+    }
+    let words: Vec<&str> = signed.split(' ').collect();
+    let [NAME, counter, state, file, offset, seq, hash, covered, ""] = words.as_slice() else {
+        return None;
+    };
+    let record = Record {
+        is_clean: *state == CLEAN,
+        position: Position {
+            file: Some(*file)
+                .filter(|file| *file != NO_FILE)
+                .unwrap_or_default()
+                .to_owned(),
+            offset: offset.parse().ok()?,
+            head: Head {
+                seq: seq.parse().ok()?,
+                hash: Digest::from_hex(hash).ok()?,
+            },
+        },
+        covered: covered.parse().ok()?,
+    };
+    Some((counter.parse().ok()?, record))
+}
+
+const NAME: &str = "signet-anchor/1";
+const CLEAN: &str = "stopped";
+const OPEN: &str = "writing";
+const NO_FILE: &str = "-";
+/// Two for what is synced, one for what is only written.
+const SLOTS: u64 = 3;
+/// In bytes: what a disk writes whole or not at all.
+const SLOT: usize = 512;

@@ -1,0 +1,51 @@
+//! What a home keeps of its log outside of the log's directory.
+
+use std::path::PathBuf;
+
+use crate::chain::Position;
+use crate::keys::CheckpointKeys;
+
+/// The checkpoint keys, the anchor, and what else remembers the log's end.
+#[derive(Debug)]
+pub struct Custody {
+    pub(crate) keys: CheckpointKeys,
+    pub(crate) anchor: Option<PathBuf>,
+    pub(crate) known: Option<Position>,
+    pub(crate) accepts_loss: bool,
+}
+
+impl Custody {
+    /// Keys, and the file of the anchor; it is made when it is not there.
+    pub fn new(keys: CheckpointKeys, anchor: impl Into<PathBuf>) -> Self {
+        Self {
+            anchor: Some(anchor.into()),
+            ..Self::from(keys)
+        }
+    }
+
+    /// The log has to contain this place as well: what was made of the log goes up to it.
+    #[must_use]
+    pub fn knowing(mut self, position: Option<Position>) -> Self {
+        self.known = position;
+        self
+    }
+
+    /// A person says that what the log lost is lost.
+    #[must_use]
+    pub fn accepting_loss(mut self) -> Self {
+        self.accepts_loss = true;
+        self
+    }
+}
+
+/// Without an anchor: every start takes the last stop for one that was not clean.
+impl From<CheckpointKeys> for Custody {
+    fn from(keys: CheckpointKeys) -> Self {
+        Self {
+            keys,
+            anchor: None,
+            known: None,
+            accepts_loss: false,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What our own agent tried and we refused, for its person: a line each, as long as there are few.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::draft::Draft;
+use crate::entry::{AttemptLine, Entry, Tried};
+use crate::headers::MessageType;
+use crate::ids::AgentId;
+use crate::policy::PING;
+use crate::time::Timestamp;
+
+use super::request::{LocalError, Sending};
+use super::{At, Node, Outcome};
+
+/// So many lines a minute tell of one attempt each; the rest is counted.
+const LINES: u32 = 20;
+const MINUTE: Duration = Duration::from_secs(60);
+/// How many pairs of peer and reason are counted apart.
+const PAIRS: usize = 64;
+
+/// Not lasting: a restart forgets what was counted and not yet written.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    /// When the minute began, and how many lines it has.
+    minute: Option<(Timestamp, u32)>,
+    pending: Vec<AttemptLine>,
+    counted: BTreeMap<(Option<AgentId>, &'static str), u64>,
+}
+
+impl Attempts {
+    fn note(&mut self, now: Timestamp, peer: &AgentId, reason: &'static str, tried: Tried) {
+        let minute = self
+            .minute
+            .filter(|(begun, _)| now.is_within(MINUTE, *begun));
+        let (begun, lines) = minute.unwrap_or((now, 0));
+        if lines < LINES {
+            self.minute = Some((begun, lines + 1));
+            self.pending.push(AttemptLine {
+                peer: Some(peer.clone()),
+                reason: reason.to_owned(),
+                count: 1,
+                tried: Some(tried),
+            });
+            return;
+        }
+        let known = self.counted.contains_key(&(Some(peer.clone()), reason));
+        let apart = known || self.counted.len() < PAIRS;
+        let peer = apart.then(|| peer.clone());
+        *self.counted.entry((peer, reason)).or_default() += 1;
+    }
+
+    /// When the next lines are due.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        let (begun, _) = self.minute?;
+        match (self.pending.is_empty(), self.counted.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some(begun),
+            (true, false) => Some(begun.saturating_add(MINUTE)),
+        }
+    }
+
+    /// The lines that are due; at a stop, all.
+    pub(super) fn take(&mut self, now: Option<Timestamp>) -> Vec<AttemptLine> {
+        let mut lines = std::mem::take(&mut self.pending);
+        let going_on = |begun: Timestamp| now.is_some_and(|now| now.is_within(MINUTE, begun));
+        if self.minute.is_some_and(|(begun, _)| going_on(begun)) {
+            return lines;
+        }
+        let counted = std::mem::take(&mut self.counted);
+        lines.extend(counted.into_iter().map(|((peer, reason), count)| {
+            let reason = reason.to_owned();
+            AttemptLine {
+                peer,
+                reason,
+                count,
+                tried: None,
+            }
+        }));
+        lines
+    }
+}
+
+impl Node {
+    /// The lines of what our agent tried and was refused since. To be written when a call of its own has
+    /// failed; what was only counted comes with [`Node::handle_timeout`].
+    pub fn refused_attempts(&mut self, at: At) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.write_attempts(at, &mut outcome);
+        outcome
+    }
+
+    pub(super) fn write_attempts(&mut self, at: At, outcome: &mut Outcome) {
+        for line in self.attempts.take(Some(at.now)) {
+            self.write_entry(at, Entry::Attempt(line), None, outcome);
+        }
+    }
+
+    /// Notes what our agent tried, when its own rules refuse it. What is malformed, unknown or has no room
+    /// is nobody's transgression.
+    pub(super) fn note_attempt<T>(
+        &mut self,
+        at: At,
+        (peer, tried): (&AgentId, Tried),
+        done: Result<T, LocalError>,
+    ) -> Result<T, LocalError> {
+        if let Some(error) = done.as_ref().err().filter(|error| error.is_a_refusal()) {
+            self.attempts.note(at.now, peer, error.name(), tried);
+        }
+        done
+    }
+}
+
+impl Tried {
+    /// What a draft says of itself.
+    pub(super) fn of(draft: &Draft) -> Self {
+        Self {
+            message_type: draft.form.message_type(),
+            tier: draft.data_tier,
+            capability: draft.capability.clone(),
+            conversation: draft.conversation_id.clone(),
+        }
+    }
+
+    /// What our agent asks for, before there is a draft.
+    pub(super) fn to_send(sending: &Sending) -> Self {
+        let (message_type, content) = match sending {
+            Sending::Request(content) => (MessageType::Request, Some(content)),
+            Sending::Notification(content) => (MessageType::Notification, Some(content)),
+            Sending::Ping => (MessageType::Request, None),
+            Sending::Handoff(handing) => {
+                return Self {
+                    message_type: MessageType::Handoff,
+                    tier: handing.data_tier.unwrap_or(1),
+                    capability: None,
+                    conversation: handing
+                        .parent
+                        .and_then(|task| task.to_string().parse().ok()),
+                };
+            }
+        };
+        let ping = || PING.parse().ok();
+        Self {
+            message_type,
+            tier: content.and_then(|content| content.data_tier).unwrap_or(1),
+            capability: content.map_or_else(ping, |content| content.capability.clone()),
+            conversation: content.and_then(|content| content.conversation_id.clone()),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `send` and `handoff.send`: a new message of ours, and waiting for what becomes of it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Sending, State, WaitsFor};
+use tokio::sync::oneshot;
+
+use crate::control::{Reply, RpcError};
+use crate::effects::{Deed, Fate, Waiter};
+use crate::render;
+
+use super::heart::{Heart, is_publish};
+use super::methods::{REFUSED, refused};
+use super::outbox::{Told, held_by, waits_for_session};
+
+/// What a caller wants to be sent, and how long it waits.
+pub(super) struct Asked {
+    pub(super) peer: AgentId,
+    pub(super) sending: Sending,
+    pub(super) wait: Duration,
+    /// The peer may be somebody whom nobody has introduced yet, whatever its id resembles.
+    pub(super) introduce: bool,
+    /// The wait is over after this time already, once the peer's mailbox holds the message.
+    pub(super) mailbox_after: Option<Duration>,
+}
+
+impl Heart {
+    /// Sends, and answers when that is durable or when something came of it.
+    pub(super) async fn send(&mut self, asked: Result<Asked, RpcError>, mut reply: Reply) {
+        let at = self.at();
+        let sent = asked.and_then(|asked| {
+            self.refuse_mistyped(&asked)?;
+            // An agent may take its time with a handoff; that it has arrived is enough.
+            let for_answer = matches!(asked.sending, Sending::Request(_) | Sending::Ping);
+            let sent = self.node.handle_send(at, &asked.peer, asked.sending);
+            let (message_id, outcome) = sent.map_err(refused)?;
+            let times = (asked.wait, asked.mailbox_after);
+            Ok((asked.peer, message_id, outcome, times, for_answer))
+        });
+        let (peer, message_id, outcome, (wait, mailbox_after), for_answer) = match sent {
+            Ok(sent) => sent,
+            Err(error) => return self.refuse(reply, error).await,
+        };
+        let waits_for = self.waits_for(message_id);
+        let state = if outcome.effects.iter().any(is_publish)
+            && !waits_for_session(&outcome)
+            && self.nats.connected()
+        {
+            State::Published
+        } else {
+            State::Queued
+        };
+        let task = self.task_of(message_id);
+        let told = Told {
+            message_id,
+            task,
+            waits_for,
+            held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
+        };
+        // Nobody waits at a terminal for what people decide first.
+        let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
+        if wait.is_zero() || for_people {
+            let answer = Deed::Answer(reply, told.fate(&state));
+            return self.write(at.now, vec![outcome], vec![answer]).await;
+        }
+        reply.in_doubt(Some(&message_id.to_string()));
+        let (fate, fated) = oneshot::channel();
+        let (stored, is_stored) = oneshot::channel();
+        let waiter = Waiter {
+            fate,
+            for_answer,
+            on_stored: Some(stored),
+            state: State::Queued,
+        };
+        let waiting = vec![Deed::Wait(message_id, waiter)];
+        self.write(at.now, vec![outcome], waiting).await;
+        tokio::spawn(async move {
+            let fate = tokio::select! {
+                biased;
+                fate = tokio::time::timeout(wait, fated) => fate,
+                () = mailbox_suffices(is_stored, mailbox_after) => {
+                    return reply.send(Ok(told.held()));
+                }
+            };
+            match fate {
+                // It waits in the inbox until the caller says that it has it.
+                Ok(Ok(Fate::Answered(accepted))) => {
+                    let answer = render::item(accepted.message(), accepted.opened());
+                    reply.send(Ok(told.answered(answer)));
+                }
+                Ok(Ok(Fate::Settled(state))) => reply.send(Ok(told.since(&state))),
+                Ok(Ok(Fate::Left { state, stored })) => reply.send(Ok(told.left(&state, stored))),
+                // Its line may be durable or not: the reply says so by itself.
+                Ok(Err(_)) => drop(reply),
+                Err(_) => reply.send(Ok(told.fate(&state))),
+            }
+        });
+    }
+
+    /// What a message that could not leave at once waits for.
+    fn waits_for(&self, message_id: MessageId) -> Option<WaitsFor> {
+        let mut drafts = self.node.drafts();
+        let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
+        waiter.map(|waiter| waiter.waits_for)
+    }
+
+    /// Mail for somebody unknown waits for days: an id that resembles a known one is a slip first.
+    fn refuse_mistyped(&self, asked: &Asked) -> Result<(), RpcError> {
+        let (peer, trust) = (&asked.peer, self.node.trust());
+        let meant = asked.introduce
+            || matches!(asked.sending, Sending::Ping)
+            || peer == self.node.identity().agent()
+            || trust.peer(peer).is_some()
+            || self.node.drafts().any(|waiter| waiter.peer == peer)
+            || self
+                .node
+                .pending(self.at().now)
+                .any(|who| who.certificate.agent == *peer);
+        let known = trust.peers().map(|(known, _)| known.as_str());
+        match nearest(peer.as_str(), known).filter(|_| !meant) {
+            Some(near) => Err(mistyped(peer, near)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Ends when the peer's mailbox holds the message and `after` is over; else never.
+async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>) {
+    if let Some(after) = after {
+        let ((), stored) = tokio::join!(tokio::time::sleep(after), stored);
+        if stored.is_ok() {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+fn mistyped(peer: &AgentId, near: &str) -> RpcError {
+    let text = format!("no agent {peer} is known; did you mean {near}?");
+    let next = format!(
+        "write {near}; if {peer} is somebody else, whom nobody has introduced yet, add --introduce"
+    );
+    let data = json!({"reason": "peer-resembles", "did-you-mean": near, "next": next});
+    RpcError::new(REFUSED, text).with_data(data)
+}
+
+/// The known id that an unknown one resembles most.
+fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.filter(|known| resembles(unknown, known));
+    near.min_by_key(|known| strsim::damerau_levenshtein(unknown, known))
+}
+
+/// One slip of the keyboard, or two in a long id; or a part was left out at one end.
+fn resembles(unknown: &str, known: &str) -> bool {
+    let slips = strsim::damerau_levenshtein(unknown, known);
+    let most = match unknown.len().min(known.len()) {
+        ..4 => 0,
+        4..12 => 1,
+        _ => 2,
+    };
+    let begins = known.strip_prefix(unknown);
+    let ends = known.strip_suffix(unknown);
+    slips <= most
+        || begins.is_some_and(|rest| rest.starts_with('-'))
+        || ends.is_some_and(|rest| rest.ends_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_resembles_and_another_name_does_not() {
+        let known = || ["agent-bob-001", "agent-alice-001", "agent-bo"].into_iter();
+        for (slip, meant) in [
+            ("agent-bob-01", "agent-bob-001"),
+            ("agent-bbo-001", "agent-bob-001"),
+            ("agent-bob-002", "agent-bob-001"),
+            ("agetn-bob-0001", "agent-bob-001"),
+            ("bob-001", "agent-bob-001"),
+            ("agent-bob", "agent-bo"),
+            ("agent-alice", "agent-alice-001"),
+            ("agent-allice-01", "agent-alice-001"),
+        ] {
+            assert_eq!(nearest(slip, known()), Some(meant), "{slip}");
+        }
+        for other in ["agent-carol-001", "agent-eve", "a", "agent-clive-007"] {
+            assert_eq!(nearest(other, known()), None, "{other}");
+        }
+        assert_eq!(nearest("agent-bob-01", std::iter::empty()), None);
+    }
+}
