@@ -12,6 +12,7 @@ use crate::disk::{Disk, Line};
 use crate::household::START;
 use crate::household::net::Dice;
 use crate::index::Index;
+use crate::papers::Papers;
 use crate::restored::Past;
 use crate::sabotage::Sabotage;
 use crate::tale::same_rows;
@@ -41,6 +42,8 @@ pub struct Agent {
     pub epoch: Option<u32>,
     /// Timer calls at one and the same moment.
     pub spins: (i64, u32),
+    /// What it has of its person.
+    pub papers: Papers,
     /// How far its clock has left the dates of its certificate, in ms.
     pub stray: i64,
     /// How often its person said that it pauses, or goes on.
@@ -69,6 +72,7 @@ impl Agent {
             drained_to: None,
             epoch: None,
             spins: (0, 0),
+            papers: Papers::Lasting,
             stray: 0,
             words: 0,
             paused: false,
@@ -103,7 +107,7 @@ impl Agent {
 
     /// What the log, durable or not, makes of a new node.
     pub fn retold(&self, sabotage: Option<Sabotage>) -> Node {
-        let mut node = cast::node(self.who, self.seed, self.life);
+        let mut node = cast::node(self.who, self.papers, self.seed, self.life);
         for line in self.disk.lines() {
             if sabotage.is_none_or(|sabotage| !sabotage.hides(&line.entry)) {
                 node.recall(line.ts, &line.entry);
@@ -128,7 +132,7 @@ impl Agent {
         let rest = self.disk.durable.get(*count..)?;
         let read = rows.iter().cloned();
         let read = read.map(|row| (row.table.to_owned(), row.key, row.value));
-        let mut node = cast::restored(self.who, self.seed, self.life, read);
+        let mut node = cast::restored(self.who, self.papers, self.seed, self.life, read);
         for line in rest {
             node.recall(line.ts, &line.entry);
         }

@@ -32,6 +32,8 @@ pub enum Fault {
     Pause(usize, i64),
     /// A clock leaves the dates of its certificate, by so many ms, for so many ms.
     Stray(usize, i64, i64),
+    /// A person renews what their agent has, with another signing key or without.
+    Renew(usize, bool),
     /// The liar lies to somebody.
     Lie(usize, Lie),
 }
@@ -109,6 +111,7 @@ impl World {
                 self.agents[who].stray = by;
                 after
             }
+            Fault::Renew(who, rekeys) => return self.renew(who, rekeys),
             Fault::Lie(victim, lie) => return self.lie(victim, lie),
         };
         self.plan(after, Event::Mend(fault));
@@ -131,6 +134,7 @@ impl World {
             | Fault::Jump(..)
             | Fault::Copy(_)
             | Fault::Restore(..)
+            | Fault::Renew(..)
             | Fault::Lie(..) => {}
         }
     }
@@ -151,6 +155,7 @@ impl World {
             }
             self.start(who);
             self.go_on(who);
+            self.renew(who, false);
             self.disconnect(who);
             self.reconnect(who);
         }

@@ -58,6 +58,8 @@ impl Index {
                         }
                         _ => false,
                     };
+                    // Only a flight carries a certificate that a later one has replaced.
+                    let flight = flight || reason == Reason::SerialRolledBack;
                     if self.accepted.contains(&verdict.hash) && !flight {
                         self.break_rule("what was accepted was refused", verdict.hash);
                     }

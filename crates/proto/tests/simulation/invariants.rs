@@ -7,7 +7,7 @@ use signet_proto::envelope::{Message, Method};
 use signet_proto::node::{Accepted, Effect, Notice, Outcome, State};
 use signet_proto::reject::Reason;
 
-use crate::cast::{self, NAMES};
+use crate::cast::NAMES;
 use crate::household::net::message_of;
 use crate::note;
 use crate::tale;
@@ -59,6 +59,10 @@ impl World {
             .agents
             .iter()
             .position(|agent| Some(agent.id()) == sender);
+        // What ran out while it was under way.
+        if self.is_run_out(to, bytes, reason) {
+            return true;
+        }
         // A mandate that a wrong clock signed lies in the future.
         let late = (self.mood.skewed || self.mood.strays) && reason == Reason::MandateInvalid;
         late || sender.is_some_and(|from| self.is_restored(from, to))
@@ -66,7 +70,8 @@ impl World {
 
     /// Nothing is signed outside the dates of the certificate.
     pub fn watch_dates(&self, who: usize, outcome: &Outcome) {
-        let own = cast::certificate(who);
+        let node = self.agents[who].node.as_ref().unwrap();
+        let own = &node.identity().certificate;
         for entry in &outcome.entries {
             if let Entry::Message(verdict) = entry
                 && verdict.direction == Direction::Out

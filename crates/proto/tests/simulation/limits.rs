@@ -31,6 +31,7 @@ fn two(seed: u64, mailbox: bool) -> World {
         clumsy: 0,
         liar: None,
         strays: false,
+        papers: Vec::new(),
     };
     let first = dice.below(u64::MAX);
     let mut world = World::new(seed, mood, Dice(first), false);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Some seeds have more: people who pause their agents (`pauses.rs`), handlers that fail (`shelf.rs`), a
-//! bound peer that lies (`liar.rs`), clocks that leave the dates of the certificates (`elements.rs`).
+//! bound peer that lies (`liar.rs`), certificates and keys that run out (`papers.rs`), clocks that leave the dates of the certificates (`elements.rs`).
 //!
 //! `mood.rs` makes a run out of a seed, `world.rs` lives through it, `invariants.rs` watches every
 //! step and the end. When faults stop, everything has four hours to come to its end, unless clocks
@@ -59,6 +59,7 @@ mod invariants;
 mod liar;
 mod limits;
 mod mood;
+mod papers;
 mod pauses;
 mod restored;
 mod runs;

@@ -2,6 +2,7 @@
 
 use crate::faults::Fault;
 use crate::household::net::Dice;
+use crate::papers::Papers;
 
 pub struct Mood {
     pub agents: usize,
@@ -30,6 +31,8 @@ pub struct Mood {
     pub liar: Option<usize>,
     /// Whether clocks leave the dates of the certificates for a while.
     pub strays: bool,
+    /// What each agent has of its person, where it runs out.
+    pub papers: Vec<Papers>,
 }
 
 impl Mood {
@@ -53,6 +56,7 @@ impl Mood {
             clumsy: 0,
             liar: None,
             strays: false,
+            papers: Vec::new(),
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

@@ -82,6 +82,9 @@ impl World {
         for (agent, offset) in agents.iter_mut().zip(&mood.offsets) {
             agent.offset = *offset;
         }
+        for (agent, papers) in agents.iter_mut().zip(&mood.papers) {
+            agent.papers = *papers;
+        }
         Self {
             seed,
             now: 0,
@@ -104,12 +107,16 @@ impl World {
 
     /// Everybody starts for the first time and is told of everybody else by their person.
     pub fn begin(&mut self) {
+        let all = self.agents.iter();
+        let all = all.map(|agent| agent.papers.identity(agent.who).certificate);
+        let certificates: Vec<_> = all.collect();
         for who in 0..self.agents.len() {
             self.start(who);
+            self.genesis(who);
             for other in (0..self.agents.len()).filter(|other| *other != who) {
                 let at = self.agents[who].at(self.now);
                 let node = self.agents[who].node.as_mut().unwrap();
-                let bound = node.handle_bind(at, cast::certificate(other)).unwrap();
+                let bound = node.handle_bind(at, &certificates[other]).unwrap();
                 self.keep(who, bound, Vec::new());
             }
         }
