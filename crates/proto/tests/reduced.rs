@@ -13,19 +13,20 @@ mod household;
 use std::time::Duration;
 
 use household::forger::talking;
-use household::net::{Net, message_of};
-use household::people::remembered;
+use household::net::{Net, message_of, times_taken};
+use household::people::{does, handed, pause, remembered};
 use household::{Agent, alice_and_bob, at};
 use signet_proto::draft::LONGEST_LIFE;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Content, Effect, Notice, Sending, State};
+use signet_proto::node::{Content, Effect, Notice, Sending, State, TRIES};
 use signet_proto::reject::Reason;
 use signet_proto::session::{Slot, Window};
 use signet_proto::time::Timestamp;
 
 const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
 
 /// As the log writes it: a line's time is never before that of the line above.
 fn order(agent: &mut Agent) {
@@ -259,4 +260,52 @@ fn clocks_minutes_apart_are_named_by_both_and_called_no_second_copy() {
             .filter(|notice| !matches!(notice, Notice::Clock { .. }));
         assert_eq!(others.count(), 0, "{apart}");
     }
+}
+
+#[test]
+fn a_clock_that_was_months_ahead_and_was_put_right_leaves_new_sessions_alone() {
+    let mut net = talking();
+    net.skew[0] = 60 * DAY;
+    net.ask(0, 1);
+    net.run_for(3_000);
+    net.skew[0] = 0;
+    net.run_for(1_000);
+    for restarts in [false, true] {
+        if restarts {
+            order(&mut net.agents[0]);
+            net.restart(0);
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let asked = net.ask(from, to);
+            net.run_for(10_000);
+            assert_eq!(times_taken(&net.agents[to], asked), 1, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_to_be_tried_again_is_handed_over_when_the_pause_ends() {
+    let mut net = talking();
+    let asked = net.ask(0, 1);
+    net.run_for(1_000);
+    let alice = net.agents[0].id();
+    for _ in 0..TRIES {
+        does(&mut net, 1, |node, at| {
+            node.handle_fail(at, &alice, asked, "no hands").unwrap().1
+        });
+    }
+    let said = |paused, serial| pause("bob", paused, serial);
+    does(&mut net, 1, |node, at| {
+        node.handle_pause(at, &said(true, 1)).unwrap()
+    });
+    net.effects.clear();
+    does(&mut net, 1, |node, at| {
+        node.handle_retry(at, Some(&alice), asked).unwrap()
+    });
+    assert_eq!(handed(&net, 1), [], "while it pauses");
+    does(&mut net, 1, |node, at| {
+        node.handle_pause(at, &said(false, 2)).unwrap()
+    });
+    assert_eq!(handed(&net, 1), [asked], "once, when it goes on");
+    remembered(&net);
 }

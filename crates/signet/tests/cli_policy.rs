@@ -104,8 +104,8 @@ fn a_question_is_answered_with_the_line_to_change_with_and_without_the_daemon() 
         (&json!(true), &json!(true))
     );
 
-    // What was foretold is what happens, and nothing is signed for it.
-    let lines = one(&alice, &["status"])["log"]["seq"].clone();
+    // What was foretold is what happens; nothing is signed for it, and its person can read that it was tried.
+    let before = one(&alice, &["status"])["log"]["seq"].as_u64().unwrap();
     let output = alice.cli(&["send", "agent-bob", "--request", "{}", "--tier", "2"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -113,7 +113,13 @@ fn a_question_is_answered_with_the_line_to_change_with_and_without_the_daemon() 
         "{}",
         says(&output)
     );
-    assert_eq!(one(&alice, &["status"])["log"]["seq"], lines);
+    assert_eq!(one(&alice, &["status"])["log"]["seq"], before + 1);
+    let log = alice.log();
+    let tried = log.last().unwrap();
+    assert_eq!(
+        (&tried["kind"], &tried["reason"], &tried["tier"]),
+        (&json!("attempt"), &json!("tier-not-granted"), &json!(2))
+    );
 
     let unknown = check(&alice, &["agent-nobody"]);
     assert_eq!(unknown.0, Some(1));
@@ -217,7 +223,7 @@ fn a_body_that_does_not_fit_is_answered_with_the_place() {
     assert_eq!(output.status.code(), Some(1));
     let said = says(&output);
     assert!(
-        said.contains("body-unfit: ") && said.contains("Schema path /required"),
+        said.contains("(reason body-unfit)") && said.contains("Schema path /required"),
         "{said}"
     );
     assert!(!said.contains("secret"), "{said}");

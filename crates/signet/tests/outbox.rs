@@ -174,7 +174,7 @@ fn a_message_that_waits_is_taken_back_and_its_line_says_so() {
         let log = alice.log();
         let ended: Vec<_> = log
             .iter()
-            .filter(|line| line["what"] == "draft-refused" && line["message-id"] == id)
+            .filter(|line| line["what"] == "draft-refused" && line["id"] == id)
             .collect();
         assert_eq!((ended.len(), &ended[0]["reason"]), (1, &json!("dropped")));
     }

@@ -1,7 +1,7 @@
 //! The lines of what our own agent tried and its own side refused: nothing was signed, nothing left.
 
-use super::EntryError;
 use super::line::{Line, Members};
+use super::{EntryError, LineVersion};
 use crate::headers::{CapabilityName, ConversationId, MessageType};
 use crate::ids::AgentId;
 use crate::json::{Map, Value};
@@ -45,7 +45,9 @@ impl AttemptLine {
         if let Some(capability) = &tried.capability {
             line.text("capability", capability.as_str());
         }
-        if let Some(conversation) = &tried.conversation {
+        // Version 1 has no member of that name.
+        let conversation = tried.conversation.as_ref();
+        if let Some(conversation) = conversation.filter(|_| line.version == LineVersion::V2) {
             line.text("conversation", conversation.as_str());
         }
     }

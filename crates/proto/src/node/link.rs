@@ -128,6 +128,9 @@ impl Link {
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
+        // By the log's time, which stays ahead when a clock that was ahead is put right, the new one could
+        // have ended as well.
+        let now = session.began.min(now);
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
         let mut dropped: Vec<_> = self.sessions.drain(..over).collect();

@@ -153,7 +153,8 @@ impl Node {
         Ok(outcome)
     }
 
-    /// A person lets a message of the quarantine be tried again, from the first time.
+    /// A person lets a message of the quarantine be tried again, from the first time. While we pause it
+    /// waits for the resume.
     ///
     /// # Errors
     /// When no such message is there.
@@ -168,8 +169,10 @@ impl Node {
         let sender = &message.headers.agent_id;
         let retried = (Did::Retried, 1, None);
         self.write_try(at, sender, message_id, retried, &mut outcome);
-        let opened = self.opened(&message);
-        self.hand_over(&message, opened, &mut outcome);
+        if !self.pausing.is_paused() {
+            let opened = self.opened(&message);
+            self.hand_over(&message, opened, &mut outcome);
+        }
         Ok(outcome)
     }
 

@@ -99,30 +99,7 @@ impl Liar {
     /// A flight that answers nothing.
     pub fn flight(&mut self, net: &Net, method: Method) -> Bytes {
         let digest = Digest::of(&[b"flight", &self.next().to_be_bytes()]).to_string();
-        let mut body = json!({
-            "certificate": self.identity.certificate.to_value().clone(),
-            "keys": self.identity.keys.to_value().clone(),
-        });
-        let members = body.as_object_mut().unwrap();
-        let mut put = |name: &str, value: Value| members.insert(name.into(), value);
-        if matches!(method, Method::Announce | Method::Verify) {
-            put("nonce", digest.clone().into());
-            put("versions", json!(["1.0.0"]));
-            put("layers", json!([0, 1, 2, 3]));
-            put("sessions", json!([]));
-        } else {
-            put("capabilities", json!([]));
-            put("grant", json!({"capabilities": [], "tier": 4}));
-        }
-        if method == Method::Verify {
-            put("choice", "1.0.0".into());
-        }
-        if method != Method::Announce {
-            put("transcript", digest.into());
-        }
-        if method == Method::Trust {
-            put("decision", "granted".into());
-        }
+        let body = flight_body(&self.identity, method, &digest);
         self.say(net, method, body, |draft, _| {
             draft.life = Duration::from_secs(300);
         })
@@ -134,4 +111,33 @@ impl Liar {
             stamp.session = Some(session);
         })
     }
+}
+
+/// What a flight says that answers nothing; `digest` is its nonce and what it answers.
+pub fn flight_body(identity: &Identity, method: Method, digest: &str) -> Value {
+    let mut body = json!({
+        "certificate": identity.certificate.to_value().clone(),
+        "keys": identity.keys.to_value().clone(),
+    });
+    let members = body.as_object_mut().unwrap();
+    let mut put = |name: &str, value: Value| members.insert(name.into(), value);
+    if matches!(method, Method::Announce | Method::Verify) {
+        put("nonce", digest.into());
+        put("versions", json!(["1.0.0"]));
+        put("layers", json!([0, 1, 2, 3]));
+        put("sessions", json!([]));
+    } else {
+        put("capabilities", json!([]));
+        put("grant", json!({"capabilities": [], "tier": 4}));
+    }
+    if method == Method::Verify {
+        put("choice", "1.0.0".into());
+    }
+    if method != Method::Announce {
+        put("transcript", digest.into());
+    }
+    if method == Method::Trust {
+        put("decision", "granted".into());
+    }
+    body
 }

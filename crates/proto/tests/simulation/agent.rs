@@ -12,6 +12,7 @@ use crate::disk::{Disk, Line};
 use crate::household::START;
 use crate::household::net::Dice;
 use crate::index::Index;
+use crate::papers::Papers;
 use crate::restored::Past;
 use crate::sabotage::Sabotage;
 use crate::tale::same_rows;
@@ -41,6 +42,16 @@ pub struct Agent {
     pub epoch: Option<u32>,
     /// Timer calls at one and the same moment.
     pub spins: (i64, u32),
+    /// What it has of its person.
+    pub papers: Papers,
+    /// How far its clock has left the dates of its certificate, in ms.
+    pub stray: i64,
+    /// How often its person said that it pauses, or goes on.
+    pub words: u64,
+    /// What its person said last.
+    pub paused: bool,
+    /// Somebody wanted to read its inbox while it paused.
+    pub shut_out: bool,
     seed: u64,
 }
 
@@ -61,6 +72,11 @@ impl Agent {
             drained_to: None,
             epoch: None,
             spins: (0, 0),
+            papers: Papers::Lasting,
+            stray: 0,
+            words: 0,
+            paused: false,
+            shut_out: false,
             seed,
         }
     }
@@ -71,7 +87,7 @@ impl Agent {
 
     pub fn at(&self, now: i64) -> At {
         At {
-            now: Timestamp::from_millis(START + now + self.offset),
+            now: Timestamp::from_millis(START + now + self.offset + self.stray),
             elapsed: Duration::from_millis(now.try_into().unwrap_or_default()),
             head: self.disk.head(),
         }
@@ -80,7 +96,7 @@ impl Agent {
     /// When the node next has something to do, in the world's time.
     pub fn due(&self, now: i64) -> Option<i64> {
         let due = self.node.as_ref()?.poll_timeout(self.at(now))?;
-        Some((due.as_millis() - START - self.offset).max(now))
+        Some((due.as_millis() - START - self.offset - self.stray).max(now))
     }
 
     pub fn write(&mut self, now: i64, outcome: Outcome, taken: Vec<u64>, dice: &mut Dice) -> i64 {
@@ -91,7 +107,7 @@ impl Agent {
 
     /// What the log, durable or not, makes of a new node.
     pub fn retold(&self, sabotage: Option<Sabotage>) -> Node {
-        let mut node = cast::node(self.who, self.seed, self.life);
+        let mut node = cast::node(self.who, self.papers, self.seed, self.life);
         for line in self.disk.lines() {
             if sabotage.is_none_or(|sabotage| !sabotage.hides(&line.entry)) {
                 node.recall(line.ts, &line.entry);
@@ -116,7 +132,7 @@ impl Agent {
         let rest = self.disk.durable.get(*count..)?;
         let read = rows.iter().cloned();
         let read = read.map(|row| (row.table.to_owned(), row.key, row.value));
-        let mut node = cast::restored(self.who, self.seed, self.life, read);
+        let mut node = cast::restored(self.who, self.papers, self.seed, self.life, read);
         for line in rest {
             node.recall(line.ts, &line.entry);
         }
@@ -137,6 +153,7 @@ impl Agent {
         for line in &self.disk.durable[before..] {
             self.index.take(line);
         }
+        (self.paused, self.shut_out) = (self.index.paused, false);
         if self.disk.durable.len() < written {
             let kept = self.disk.durable.len();
             self.rows = self.rows.take().filter(|(count, _)| *count <= kept);

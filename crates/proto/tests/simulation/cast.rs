@@ -12,21 +12,22 @@ use signet_proto::policy::{Capability, Policy};
 use zeroize::Zeroizing;
 
 use crate::household;
+use crate::papers::Papers;
 
 pub const NAMES: [&str; 5] = ["alice", "bob", "carol", "dave", "erin"];
 
-struct Papers {
+struct Issued {
     certificate: Certificate,
     keys: KeyStatement,
     control: Option<ControlCertificate>,
 }
 
-fn papers(who: usize) -> &'static Papers {
-    static PAPERS: OnceLock<Vec<Papers>> = OnceLock::new();
+fn papers(who: usize) -> &'static Issued {
+    static PAPERS: OnceLock<Vec<Issued>> = OnceLock::new();
     let all = PAPERS.get_or_init(|| {
         let made = NAMES.iter().map(|name| {
             let identity = household::identity(&format!("agent-{name}"), name);
-            Papers {
+            Issued {
                 certificate: identity.certificate,
                 keys: identity.keys,
                 control: identity.control,
@@ -65,18 +66,25 @@ fn policy() -> Policy {
 }
 
 /// A node that knows nobody yet; `life` counts its starts.
-pub fn node(who: usize, seed: u64, life: u32) -> Node {
-    Node::new(identity(who), policy(), random(who, seed, life))
+pub fn node(who: usize, papers: Papers, seed: u64, life: u32) -> Node {
+    Node::new(papers.identity(who), policy(), random(who, seed, life))
 }
 
 /// A node that knows what its rows say.
 pub fn restored(
     who: usize,
+    papers: Papers,
     seed: u64,
     life: u32,
     rows: impl Iterator<Item = (String, String, String)>,
 ) -> Node {
-    Node::restore(identity(who), policy(), random(who, seed, life), rows).unwrap()
+    Node::restore(
+        papers.identity(who),
+        policy(),
+        random(who, seed, life),
+        rows,
+    )
+    .unwrap()
 }
 
 fn random(who: usize, seed: u64, life: u32) -> [u8; 32] {

@@ -4,6 +4,7 @@ use signet_proto::node::{Outgoing, State};
 
 use crate::cast::NAMES;
 use crate::household::net::Dice;
+use crate::liar::Lie;
 use crate::mood::Mood;
 use crate::note;
 use crate::sabotage::Sabotage;
@@ -27,6 +28,14 @@ pub enum Fault {
     Restore(usize, i64),
     /// A disk that takes its time.
     Slow(usize, i64),
+    /// A person pauses their agent for so many ms.
+    Pause(usize, i64),
+    /// A clock leaves the dates of its certificate, by so many ms, for so many ms.
+    Stray(usize, i64, i64),
+    /// A person renews what their agent has, with another signing key or without.
+    Renew(usize, bool),
+    /// The liar lies to somebody.
+    Lie(usize, Lie),
 }
 
 impl Fault {
@@ -92,6 +101,18 @@ impl World {
                 self.agents[who].sluggish = 3_000;
                 after
             }
+            Fault::Pause(who, after) => {
+                if !self.tell_pause(who, true) {
+                    return;
+                }
+                after
+            }
+            Fault::Stray(who, by, after) => {
+                self.agents[who].stray = by;
+                after
+            }
+            Fault::Renew(who, rekeys) => return self.renew(who, rekeys),
+            Fault::Lie(victim, lie) => return self.lie(victim, lie),
         };
         self.plan(after, Event::Mend(fault));
     }
@@ -101,13 +122,20 @@ impl World {
             Fault::Offline(who, _) => self.reconnect(who),
             Fault::Cut(from, to, _) => self.cut.retain(|way| *way != (from, to)),
             Fault::Slow(who, _) => self.agents[who].sluggish = 5,
+            Fault::Pause(who, _) => self.go_on(who),
+            Fault::Stray(who, ..) => self.agents[who].stray = 0,
             Fault::Broker(..) => {
                 self.broker.up = true;
                 for who in 0..self.agents.len() {
                     self.reconnect(who);
                 }
             }
-            Fault::Crash(..) | Fault::Jump(..) | Fault::Copy(_) | Fault::Restore(..) => {}
+            Fault::Crash(..)
+            | Fault::Jump(..)
+            | Fault::Copy(_)
+            | Fault::Restore(..)
+            | Fault::Renew(..)
+            | Fault::Lie(..) => {}
         }
     }
 
@@ -115,15 +143,19 @@ impl World {
     pub fn mend_all(&mut self) {
         self.calm = true;
         (self.mood.loss, self.mood.copies) = (0, 0);
+        self.mood.clumsy = 0;
         self.mood.delay = self.mood.delay.min(50);
         self.cut.clear();
         self.broker.up = true;
         for who in 0..self.agents.len() {
             self.agents[who].sluggish = 5;
+            self.agents[who].stray = 0;
             if !self.mood.skewed {
                 self.agents[who].offset = self.agents[who].offset.clamp(-30_000, 30_000);
             }
             self.start(who);
+            self.go_on(who);
+            self.renew(who, false);
             self.disconnect(who);
             self.reconnect(who);
         }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use signet_proto::entry::{Did, Direction, Entry, Evidence, Ruling};
+use signet_proto::entry::{Did, Direction, Entry, Evidence, OutcomeLine, Ruling};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
+use signet_proto::node::TRIES;
 use signet_proto::reject::Reason;
 
 use crate::disk::Line;
@@ -25,6 +26,12 @@ pub struct Index {
     pub answers: BTreeSet<MessageId>,
     /// Peers of whose clocks a line speaks.
     pub clocks: BTreeSet<AgentId>,
+    /// How often a message of the inbox was tried.
+    pub tries: BTreeMap<(AgentId, MessageId), u8>,
+    /// What is in the quarantine.
+    pub shelved: BTreeSet<(AgentId, MessageId)>,
+    /// Whether the person paused.
+    pub paused: bool,
     /// The first line that broke a rule.
     pub broken: Option<String>,
 }
@@ -51,6 +58,8 @@ impl Index {
                         }
                         _ => false,
                     };
+                    // Only a flight carries a certificate that a later one has replaced.
+                    let flight = flight || reason == Reason::SerialRolledBack;
                     if self.accepted.contains(&verdict.hash) && !flight {
                         self.break_rule("what was accepted was refused", verdict.hash);
                     }
@@ -75,15 +84,47 @@ impl Index {
                     self.done.insert((draft.peer.clone(), request));
                 }
             }
-            Entry::Outcome(line) if line.what == Did::Acknowledged => {
-                let name = (line.peer.clone(), line.message_id);
+            Entry::Outcome(line) => self.take_outcome(line),
+            Entry::Pause(said) => self.paused = said.paused,
+            Entry::Clock { peer, .. } => {
+                self.clocks.insert(peer.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn take_outcome(&mut self, line: &OutcomeLine) {
+        let name = (line.peer.clone(), line.message_id);
+        match line.what {
+            Did::Acknowledged => {
+                self.tries.remove(&name);
                 if !self.done.insert(name) {
                     self.broken
                         .get_or_insert(format!("{} was taken twice", line.message_id));
                 }
             }
-            Entry::Clock { peer, .. } => {
-                self.clocks.insert(peer.clone());
+            Did::Started | Did::Failed => {
+                let before = self.tries.insert(name.clone(), line.tries);
+                let again = before.is_some_and(|before| before >= line.tries);
+                if line.tries > TRIES || again && line.what == Did::Started {
+                    let words = "is tried again under the same number";
+                    self.broken
+                        .get_or_insert(format!("{} {words}", line.message_id));
+                }
+                if line.what == Did::Failed && line.tries == TRIES {
+                    self.shelved.insert(name);
+                }
+            }
+            Did::SetAside => {
+                self.shelved.insert(name);
+            }
+            Did::Retried => {
+                self.tries.remove(&name);
+                self.shelved.remove(&name);
+            }
+            Did::Dropped => {
+                self.shelved.remove(&name);
+                self.done.insert(name);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use signet_proto::entry::{Alarm, Direction, Entry, Ruling, Verdict};
+use signet_proto::entry::{Direction, Entry, Ruling, Verdict};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::node::{Accepted, Effect, Notice, Outcome, State};
 use signet_proto::reject::Reason;
@@ -30,7 +30,7 @@ impl World {
             }
             match verdict.ruling {
                 Ruling::Rejected(reason) => assert!(
-                    !is_alarm(reason) || self.may_alarm(to, verdict, reason),
+                    !is_alarm(reason) || self.may_alarm(to, bytes, verdict, reason),
                     "{} refuses what an honest agent sent: {}",
                     NAMES[to],
                     reason.name()
@@ -50,15 +50,38 @@ impl World {
         }
     }
 
-    fn may_alarm(&self, to: usize, verdict: &Verdict, reason: Reason) -> bool {
+    fn may_alarm(&self, to: usize, bytes: &[u8], verdict: &Verdict, reason: Reason) -> bool {
+        if self.is_liar(to) || self.is_liars(&message_of(bytes).headers.agent_id) {
+            return true;
+        }
         let sender = verdict.message().map(|message| &message.headers.agent_id);
         let sender = self
             .agents
             .iter()
             .position(|agent| Some(agent.id()) == sender);
+        // What ran out while it was under way.
+        if self.is_run_out(to, bytes, reason) {
+            return true;
+        }
         // A mandate that a wrong clock signed lies in the future.
-        let late = self.mood.skewed && reason == Reason::MandateInvalid;
+        let late = (self.mood.skewed || self.mood.strays) && reason == Reason::MandateInvalid;
         late || sender.is_some_and(|from| self.is_restored(from, to))
+    }
+
+    /// Nothing is signed outside the dates of the certificate.
+    pub fn watch_dates(&self, who: usize, outcome: &Outcome) {
+        let node = self.agents[who].node.as_ref().unwrap();
+        let own = &node.identity().certificate;
+        for entry in &outcome.entries {
+            if let Entry::Message(verdict) = entry
+                && verdict.direction == Direction::Out
+                && let Some(message) = verdict.message()
+            {
+                let signed = message.headers.timestamp;
+                let valid = own.covers(signed) && own.covers(self.agents[who].at(self.now).now);
+                assert!(valid, "{} signs outside its certificate", NAMES[who]);
+            }
+        }
     }
 
     pub fn watch_index(&mut self, who: usize) {
@@ -139,7 +162,7 @@ impl World {
         else {
             return;
         };
-        if self.is_restored(who, peer.who) {
+        if self.is_excused(who, peer.who) {
             return;
         }
         let Some((session, body)) = receipt.headers.session.zip(receipt.body.as_ref()) else {
@@ -191,6 +214,9 @@ impl World {
             .iter()
             .find(|peer| *peer.id() == message.headers.recipient_id);
         let peer = peer.unwrap();
+        if self.is_liar(who) || self.is_liar(peer.who) {
+            return;
+        }
         let restored = self.is_restored(who, peer.who);
         let accepted = self.ever_accepted(peer.who, &hash);
         let refused = peer.index.refused.get(&hash);
@@ -220,15 +246,16 @@ impl World {
     /// Nobody is alarmed for nothing.
     fn watch_notice(&self, who: usize, notice: &Notice) {
         let fine = match notice {
-            Notice::Clock { .. } => self.mood.skewed,
-            Notice::Alarm(alarm) => {
-                let peer = self
-                    .agents
-                    .iter()
-                    .position(|agent| *agent.id() == alarm.peer);
-                let restored = peer.is_some_and(|peer| self.is_restored(who, peer));
-                restored && alarm.what != Alarm::SecondCopy
+            Notice::Clock { peer, .. } => {
+                self.mood.skewed || self.mood.strays || self.is_liar(who) || self.is_liars(peer)
             }
+            Notice::Pause(_) => self.agents[who].words > 0,
+            Notice::Quarantined { .. } => true,
+            Notice::OverBudget { peer, .. } => self.is_liars(peer),
+            Notice::Hole(hole) => self.is_liars(&hole.peer),
+            Notice::Alarm(alarm) => self.may_ring(who, alarm.what, &alarm.peer),
+            // Somebody does act with its keys.
+            Notice::Doubled(_) => self.is_liar(who),
             _ => false,
         };
         assert!(fine, "{} is told of {notice:?}", NAMES[who]);
@@ -261,6 +288,9 @@ impl World {
             let now = agent.at(self.now).now;
             let node = agent.node.as_ref().unwrap();
             for other in self.agents.iter().filter(|other| other.who != agent.who) {
+                if self.is_liar(agent.who) || self.is_liar(other.who) {
+                    continue;
+                }
                 let standing = node.standing(other.id(), now);
                 let left = (standing.drafts, standing.unconfirmed);
                 assert!(
@@ -272,6 +302,8 @@ impl World {
             }
         }
         self.watch_exposed();
+        self.watch_shelves();
+        self.watch_alarms();
         self.watch_clocks();
         for (name, sent) in &self.sent {
             self.watch_last_word(name, sent);
@@ -282,6 +314,9 @@ impl World {
         let Some(message) = self.agents[sent.from].index.names.get(name) else {
             return;
         };
+        if self.is_liar(sent.from) || self.is_liar(sent.to) {
+            return;
+        }
         let accepted = self.agents[sent.to]
             .index
             .accepted

@@ -28,6 +28,10 @@ fn two(seed: u64, mailbox: bool) -> World {
         chaos: HOUR,
         faults: Vec::new(),
         restored: None,
+        clumsy: 0,
+        liar: None,
+        strays: false,
+        papers: Vec::new(),
     };
     let first = dice.below(u64::MAX);
     let mut world = World::new(seed, mood, Dice(first), false);

@@ -7,6 +7,9 @@
 //!               └──────────── core NATS, or a mailbox that may lose its store ◀──────────────┘
 //! ```
 //!
+//! Some seeds have more: people who pause their agents (`pauses.rs`), handlers that fail (`shelf.rs`), a
+//! bound peer that lies (`liar.rs`), certificates and keys that run out (`papers.rs`), clocks that leave the dates of the certificates (`elements.rs`).
+//!
 //! `mood.rs` makes a run out of a seed, `world.rs` lives through it, `invariants.rs` watches every
 //! step and the end. When faults stop, everything has four hours to come to its end, unless clocks
 //! are too far apart. The same seed is the same run. A failure shows the seed, the last lines and the
@@ -24,6 +27,8 @@
 //! | what was taken forgotten at a start | "sees … again" |
 //! | resent with other bytes | an honest message refused: `message-id-reuse` |
 //! | a durable line lost | honest messages refused |
+//! | a pause forgotten at a start | "does not know whether it pauses" |
+//! | tries forgotten at a start | "tried again under the same number" |
 //! | late receipts of given-up messages ignored | "is called expired and was received", 1 seed in 200 |
 //! | expiry without a line | rows differ after a restart |
 //! | stored messages never asked for again | "is not done with …", 1 seed in 100 |
@@ -45,16 +50,21 @@ mod broker;
 mod cast;
 mod copies;
 mod disk;
+mod elements;
 mod faults;
 #[path = "../household/mod.rs"]
 mod household;
 mod index;
 mod invariants;
+mod liar;
 mod limits;
 mod mood;
+mod papers;
+mod pauses;
 mod restored;
 mod runs;
 mod sabotage;
+mod shelf;
 mod tale;
 mod trace;
 mod workload;

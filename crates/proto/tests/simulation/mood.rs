@@ -2,6 +2,7 @@
 
 use crate::faults::Fault;
 use crate::household::net::Dice;
+use crate::papers::Papers;
 
 pub struct Mood {
     pub agents: usize,
@@ -24,6 +25,14 @@ pub struct Mood {
     pub faults: Vec<(i64, Fault)>,
     /// Whose log is put back to an older copy.
     pub restored: Option<usize>,
+    /// How often a handler fails, in percent.
+    pub clumsy: u64,
+    /// Whose keys sign lies.
+    pub liar: Option<usize>,
+    /// Whether clocks leave the dates of the certificates for a while.
+    pub strays: bool,
+    /// What each agent has of its person, where it runs out.
+    pub papers: Vec<Papers>,
 }
 
 impl Mood {
@@ -44,6 +53,10 @@ impl Mood {
             chaos,
             faults: Vec::new(),
             restored: None,
+            clumsy: 0,
+            liar: None,
+            strays: false,
+            papers: Vec::new(),
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

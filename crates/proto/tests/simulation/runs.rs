@@ -23,7 +23,7 @@ fn run(seed: u64, loud: bool) -> Result<(u64, u64), String> {
 
 fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u64), String> {
     let mut dice = Dice(seed);
-    let mood = Mood::of(&mut dice);
+    let mood = Mood::whole(seed, &mut dice);
     let mut world = World::new(seed, mood, dice, loud);
     world.sabotage = sabotage;
     ending(world, "every_seed")
@@ -148,6 +148,8 @@ fn every_rule_that_is_broken_on_purpose_is_noticed() {
         (Sabotage::InboxForgotten, "again"),
         (Sabotage::SignedAnew, "message-id-reuse"),
         (Sabotage::DiskLies, "refuses what an honest agent sent"),
+        (Sabotage::PauseForgotten, "whether it pauses"),
+        (Sabotage::TriesForgotten, "tried"),
     ];
     for (sabotage, words) in broken {
         let told = noticed(sabotage);
@@ -167,4 +169,23 @@ fn a_restored_backup_is_exposed_and_nothing_false_is_said() {
         return;
     }
     all_end_well(200, |seed| run(seed, false));
+}
+
+/// Not mended yet: a timer that is due and does nothing (seed 39), and messages that nobody receipts once
+/// the key of their session is replaced (seeds 8 and 82).
+#[test]
+#[ignore = "three seeds in a hundred show faults that are known and not mended"]
+fn certificates_and_keys_that_run_out_are_renewed_and_nothing_is_lost() {
+    let run = |seed, loud| {
+        let mut dice = Dice(seed);
+        let mood = Mood::running_out(&mut dice);
+        ending(World::new(seed, mood, dice, loud), "certificates_and_keys")
+    };
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    all_end_well(asked("SIGNET_SEEDS").unwrap_or(200), |seed| {
+        run(seed, false)
+    });
 }

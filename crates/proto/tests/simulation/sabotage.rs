@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use signet_proto::draft::Signed;
-use signet_proto::entry::{Direction, Entry, Ruling};
+use signet_proto::entry::{Did, Direction, Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::node::{Effect, Outcome};
 
@@ -25,6 +25,10 @@ pub enum Sabotage {
     InboxForgotten,
     /// What goes out again is signed anew.
     SignedAnew,
+    /// A start does not read that the person paused.
+    PauseForgotten,
+    /// A start does not read how often a message was tried.
+    TriesForgotten,
     /// The disk loses its last durable line in a crash.
     DiskLies,
 }
@@ -45,6 +49,10 @@ impl Sabotage {
                     && message.is_some_and(|message| message.headers.sequence.is_some())
             }
             (Self::InboxForgotten, Entry::Outcome(_)) => true,
+            (Self::PauseForgotten, Entry::Pause(_)) => true,
+            (Self::TriesForgotten, Entry::Outcome(line)) => {
+                matches!(line.what, Did::Started | Did::Failed)
+            }
             _ => false,
         }
     }

@@ -91,6 +91,11 @@ impl World {
         if self.agents[who].node.is_none() {
             return;
         }
+        if self.agents[who].paused {
+            self.agents[who].shut_out = true;
+            self.sort_out(who);
+            return;
+        }
         if self.dice.percent(10) {
             self.agents[who].project(self.now);
         }
@@ -98,6 +103,7 @@ impl World {
         let waiting = node.inbox().after(0).map(|item| item.message);
         let waiting: Vec<_> = waiting.take(AT_ONCE).collect();
         let mut left = waiting.len() == AT_ONCE;
+        left |= self.sort_out(who);
         for message in waiting {
             if !self.agents[who].index.accepted.contains(&message.hash()) || self.dice.percent(20) {
                 left = true;
@@ -106,6 +112,11 @@ impl World {
             let (peer, name) = (message.headers.agent_id.clone(), message.headers.message_id);
             let done = self.agents[who].index.done.contains(&(peer.clone(), name));
             assert!(!done, "{} sees {name} again", NAMES[who]);
+            if self.mood.clumsy > 0 && self.dice.percent(self.mood.clumsy) {
+                left = true;
+                self.fumble(who, &peer, name);
+                continue;
+            }
             self.deal_with(who, &message.form, &peer, name);
         }
         if left {

@@ -70,6 +70,8 @@ pub struct World {
     pub published: BTreeSet<(usize, MessageId)>,
     /// Per agent and life: what was handed over.
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
+    /// How many lies were told.
+    pub lies: u64,
     queue: BTreeMap<(i64, u64), Event>,
     count: u64,
 }
@@ -79,6 +81,9 @@ impl World {
         let mut agents: Vec<_> = (0..mood.agents).map(|who| Agent::new(who, seed)).collect();
         for (agent, offset) in agents.iter_mut().zip(&mood.offsets) {
             agent.offset = *offset;
+        }
+        for (agent, papers) in agents.iter_mut().zip(&mood.papers) {
+            agent.papers = *papers;
         }
         Self {
             seed,
@@ -94,6 +99,7 @@ impl World {
             sabotage: None,
             published: BTreeSet::new(),
             handed: BTreeMap::new(),
+            lies: 0,
             queue: BTreeMap::new(),
             count: 0,
         }
@@ -101,12 +107,16 @@ impl World {
 
     /// Everybody starts for the first time and is told of everybody else by their person.
     pub fn begin(&mut self) {
+        let all = self.agents.iter();
+        let all = all.map(|agent| agent.papers.identity(agent.who).certificate);
+        let certificates: Vec<_> = all.collect();
         for who in 0..self.agents.len() {
             self.start(who);
+            self.genesis(who);
             for other in (0..self.agents.len()).filter(|other| *other != who) {
                 let at = self.agents[who].at(self.now);
                 let node = self.agents[who].node.as_mut().unwrap();
-                let bound = node.handle_bind(at, cast::certificate(other)).unwrap();
+                let bound = node.handle_bind(at, &certificates[other]).unwrap();
                 self.keep(who, bound, Vec::new());
             }
         }
@@ -202,6 +212,8 @@ impl World {
         for entry in &outcome.entries {
             note!(self, "{} {}", cast::NAMES[who], crate::tale::line(entry));
         }
+        self.watch_pause(who, &outcome);
+        self.watch_dates(who, &outcome);
         if let Some(sabotage) = self.sabotage {
             let hasty = sabotage.hastens(&mut outcome);
             self.perform(who, hasty);
