@@ -96,7 +96,10 @@ impl Agent {
     /// When the node next has something to do, in the world's time.
     pub fn due(&self, now: i64) -> Option<i64> {
         let due = self.node.as_ref()?.poll_timeout(self.at(now))?;
-        Some((due.as_millis() - START - self.offset - self.stray).max(now))
+        // A part of a millisecond counts as a whole one: before it nothing is due.
+        let whole = due.as_millis();
+        let ms = whole + i64::from(due > Timestamp::from_millis(whole));
+        Some((ms - START - self.offset - self.stray).max(now))
     }
 
     pub fn write(&mut self, now: i64, outcome: Outcome, taken: Vec<u64>, dice: &mut Dice) -> i64 {

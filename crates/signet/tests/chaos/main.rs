@@ -136,7 +136,7 @@ impl Scene {
             }
             let end = Instant::now() + time;
             while Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(dice.below(400)));
+                std::thread::sleep(Duration::from_millis(dice.below(1_500)));
                 let what = happen(sides, house, room.as_ref(), dice);
                 *happened.entry(what).or_default() += 1;
             }
