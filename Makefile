@@ -11,8 +11,8 @@ demo: ## build signet and watch four agents meet, exchange, be attacked and prov
 	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
 
-test: ## run every test (needs Rust; fetches NATS servers, jq, strace and PyNaCl where missing)
-	@scripts/jq && { scripts/strace || true; } \
+test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketime and PyNaCl where missing)
+	@scripts/jq && { scripts/strace || true; } && { scripts/faketime || true; } \
 		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python \

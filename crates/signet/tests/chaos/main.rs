@@ -48,7 +48,7 @@ fn every_message_is_accounted_for_after_everything_went_wrong_at_once() {
     scene.calm();
     let [alice, bob] = scene.sides.map(|side| side.home.into_inner().unwrap());
     println!("{:?}", scene.happened);
-    account(&alice, &bob, &sent);
+    account(&alice, &bob, &sent, seconds >= 120);
 }
 
 struct Side {
