@@ -128,10 +128,10 @@ fn a_daemon_that_is_stopped_while_it_waits_for_room_to_start_says_so() {
     let mut alice = house.home("alice");
     alice.start();
     alice.stop();
-    // The mark that somebody writes is the first file that a start makes.
-    let mark = alice.dir.join("audit").join(&alice.agent);
+    // The anchor that says that somebody writes is the first file that a start makes.
+    let anchor = alice.dir.join("log.new");
     let tracing = Tracing::inject("openat", "error=ENOSPC:when=1+".to_owned());
-    let mut command = alice.traced(&tracing.only(vec![mark.join("inter-agent.writing")]));
+    let mut command = alice.traced(&tracing.only(vec![anchor]));
     let said = alice.dir.join("said");
     let file = std::fs::File::create(&said).unwrap();
     let mut child = command.stderr(file).spawn().unwrap();
