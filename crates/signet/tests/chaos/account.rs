@@ -38,23 +38,26 @@ pub(crate) fn shown(home: &Home, peer: &Home) -> Value {
 pub(crate) fn account(alice: &Home, bob: &Home, sent: &[Sent], is_long: bool) {
     let logs = [alice.walk(), bob.walk()];
     let homes = [alice, bob];
+    let taken = logs
+        .each_ref()
+        .map(|log| counts(log, "accepted", "message-id"));
+    let refused = logs
+        .each_ref()
+        .map(|log| counts(log, "rejected", "message-id"));
+    let answers = logs
+        .each_ref()
+        .map(|log| counts(log, "accepted", "in-reply-to"));
     let mut words: BTreeMap<String, usize> = BTreeMap::new();
     for message in sent {
-        let (home, own, theirs) = (
-            homes[message.side],
-            &logs[message.side],
-            &logs[1 - message.side],
-        );
-        let peer = &homes[1 - message.side].agent;
-        let told = home
+        let (own, theirs) = (message.side, 1 - message.side);
+        let peer = &homes[theirs].agent;
+        let told = homes[own]
             .call("message.status", &json!({"message-id": message.id}))
             .unwrap_or_else(|error| panic!("{} is lost: {error}", message.id));
         let word = told["state"].as_str().unwrap().to_owned();
-        let taken = at(theirs, "in", "accepted", &message.id);
-        let refused = at(theirs, "in", "rejected", &message.id);
-        let answered = own
-            .iter()
-            .any(|line| line["dir"] == "in" && header(line, "in-reply-to") == message.id);
+        let of = |counts: &BTreeMap<&str, usize>| counts.get(&*message.id).copied().unwrap_or(0);
+        let (taken, refused) = (of(&taken[theirs]), of(&refused[theirs]));
+        let answered = of(&answers[own]) > 0;
         let is_true = match word.as_str() {
             "received" => taken == 1,
             "answered" => taken == 1 && answered,
@@ -93,10 +96,13 @@ pub(crate) fn account(alice: &Home, bob: &Home, sent: &[Sent], is_long: bool) {
     alice.done(&["audit", "verify", one, other]);
 }
 
-fn at(log: &[Value], dir: &str, verdict: &str, id: &str) -> usize {
-    messages(log, dir, verdict)
-        .filter(|line| header(line, "message-id") == id)
-        .count()
+/// How often each id stands under a header of what came in with this verdict.
+fn counts<'a>(log: &'a [Value], verdict: &'a str, name: &str) -> BTreeMap<&'a str, usize> {
+    let mut counts = BTreeMap::new();
+    for line in messages(log, "in", verdict) {
+        *counts.entry(header(line, name)).or_default() += 1;
+    }
+    counts
 }
 
 fn nothing_twice(home: &Home, log: &[Value]) {
