@@ -176,6 +176,8 @@ fn a_person_who_lost_every_key_is_known_again_only_by_decision() {
     let mut anew = house.made("bob-anew", ("agent-bob", "bob"), &[]);
     anew.knows(&alice);
     anew.start();
+    // Whoever has something to say announces itself.
+    anew.send(&alice, "notification", &json!({})).unwrap();
     let shown = eventually("an alarm", || {
         let shown = alice.json(&["trust", "pending"]);
         let mut shown = shown.into_iter();
