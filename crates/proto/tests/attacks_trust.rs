@@ -207,7 +207,13 @@ fn a_certificate_that_ended_opens_no_session() {
             request.not_after = Timestamp::from_millis(household::START + DAY);
         })
     };
-    let late = announce(brief, &bob, DAY + 1);
+    // Its own daemon signs nothing any more; a thief of the key does.
+    let mut late = read(&announce(brief, &bob, DAY - 1_000));
+    let time = |ms| at(ms).now.to_string().into();
+    let headers = envelope(&mut late)["headers"].as_object_mut().unwrap();
+    headers.insert("timestamp".into(), time(DAY + 1));
+    headers.insert("expires-at".into(), time(DAY + 60_000));
+    let late = sign(late, &brief().signing);
     assert_eq!(refused(&mut bob, &late, DAY + 1), "certificate-expired");
 }
 

@@ -85,14 +85,18 @@ impl Faults<'_> {
             input,
             "nothing is taken before the handshake",
         );
-        let input = self.said(Method::Request, set("session", "A".repeat(43)));
+        let input = self.said(Method::Request, |value| {
+            set("session", "A".repeat(43))(value);
+            set("timestamp", time(2 * 60_000))(value);
+        });
         self.add(
             "v10-in-a-session-that-never-was",
             Reason::SessionUnknown,
             "session",
             input,
             "a restored backup, or a session that the recipient lost",
-        );
+        )
+        .ms = 2 * 60_000;
         let input = self.said(Method::Request, |value| {
             set("timestamp", time(31 * DAY))(value);
             set("expires-at", time(32 * DAY))(value);
