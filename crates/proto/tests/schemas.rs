@@ -336,7 +336,7 @@ fn every_line_of_a_log_fits_its_schema() {
         kinds.insert(entry.kind());
     }
     let all = [
-        "alarm", "attempt", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole",
+        "alarm", "attempt", "clock", "draft", "flood", "gap", "genesis", "handoff", "hole", "loss",
         "message", "outcome", "rebuilt", "trust",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
