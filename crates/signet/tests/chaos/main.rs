@@ -297,7 +297,8 @@ fn talk(
             let id = told["message-id"].as_str().unwrap().to_owned();
             sent.lock().unwrap().push(Sent { side, id, number });
         }
-        std::thread::sleep(Duration::from_millis(20 + dice.below(60)));
+        // A daemon remembers the ends of 10,000 messages to a peer: ten minutes are to stay below.
+        std::thread::sleep(Duration::from_millis(60 + dice.below(100)));
     }
 }
 
