@@ -1,4 +1,5 @@
-//! The tests of the log, a file a subject; `faults` stands beside this binary, because it takes long.
+//! The tests of the log, a file a subject; `faults` stands beside this binary, because it takes long, and
+//! `alone`: nothing here may start another program.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,10 +15,8 @@ mod bundle;
 mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
-mod cost;
 mod crash;
 mod forgeries;
-mod hostile;
 mod log;
 mod pair;
 mod plain_files;

@@ -30,6 +30,7 @@ fn write(dir: &Path, entries: &[Entry]) {
 
 #[test]
 fn ansi_escapes_bidi_overrides_and_line_separators_stay_within_their_line() {
+    let _turn = crate::turn();
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &[accepted(1, HOSTILE), gap(HOSTILE)]);
     let text = std::fs::read_to_string(dir.path().join(FEBRUARY)).unwrap();
@@ -53,6 +54,7 @@ fn ansi_escapes_bidi_overrides_and_line_separators_stay_within_their_line() {
 
 #[test]
 fn a_summary_cannot_end_its_quotes() {
+    let _turn = crate::turn();
     let dir = tempfile::tempdir().unwrap();
     let forged = "ok\"  0192f0c1…  2026-02-08 17:00:00.000  out sent \\";
     write(dir.path(), &[accepted(1, forged)]);
@@ -65,6 +67,7 @@ fn a_summary_cannot_end_its_quotes() {
 
 #[test]
 fn a_line_reads_as_the_documents_show_it() {
+    let _turn = crate::turn();
     let dir = tempfile::tempdir().unwrap();
     let refused = entry(
         Direction::In,
@@ -92,6 +95,7 @@ fn a_line_reads_as_the_documents_show_it() {
 
 #[test]
 fn a_filter_admits_what_was_asked_for_and_nothing_else() {
+    let _turn = crate::turn();
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &[accepted(1, "a"), sent(2, "b"), gap("c")]);
     let lines = read_all(dir.path());
@@ -157,6 +161,7 @@ fn a_filter_admits_what_was_asked_for_and_nothing_else() {
 
 #[test]
 fn jq_and_sha256sum_agree_with_the_log() {
+    let _turn = crate::turn();
     let dir = tempfile::tempdir().unwrap();
     let mut entries: Vec<Entry> = (1..4).map(|number| accepted(number, HOSTILE)).collect();
     entries.push(gap(HOSTILE));
@@ -199,6 +204,7 @@ proptest! {
 
     #[test]
     fn any_text_survives_the_log_and_jq(texts in prop::collection::vec(any_text(), 1..20)) {
+        let _turn = crate::turn();
         let dir = tempfile::tempdir().unwrap();
         let entries: Vec<Entry> = texts.iter().map(|text| gap(text)).collect();
         write(dir.path(), &entries);

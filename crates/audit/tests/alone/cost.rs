@@ -26,6 +26,7 @@ fn traffic() -> (u64, u64) {
 
 #[test]
 fn a_start_reads_the_month_once_and_copies_nothing_and_an_append_reads_no_history() {
+    let _turn = crate::turn();
     let mut costs = Vec::new();
     for lines in [50, 5_000] {
         let dir = tempfile::tempdir().unwrap();
@@ -76,6 +77,7 @@ fn a_start_reads_the_month_once_and_copies_nothing_and_an_append_reads_no_histor
 
 #[test]
 fn verification_keeps_no_more_than_a_line_in_memory() {
+    let _turn = crate::turn();
     if !is_alone("cost::verification_keeps_no_more_than_a_line_in_memory") {
         return;
     }
