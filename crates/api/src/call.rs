@@ -24,7 +24,68 @@ pub trait Request: Serialize + DeserializeOwned {
     const METHOD: &'static str;
     /// What the daemon gives back.
     type Answer: Serialize + DeserializeOwned;
+
+    /// Reads the parameters; null stands for none.
+    ///
+    /// # Errors
+    /// `invalid_params` with what is wrong, which repeats no value.
+    fn parse(params: Value) -> Result<Self, ApiError> {
+        let params = match params {
+            Value::Null => Value::Object(Map::new()),
+            given => given,
+        };
+        serde_json::from_value(params).map_err(|error| ApiError::invalid_params(fault(&error)))
+    }
 }
+
+/// A request that decides about trust: its person may have to say with a signature that it is theirs.
+pub trait Decides: Request {
+    /// The signed word.
+    fn decision(&self) -> Option<&Value>;
+
+    /// The same request with that word, or without.
+    #[must_use]
+    fn with_decision(self, decision: Option<Value>) -> Self;
+}
+
+macro_rules! decides {
+    ($($name:ident),*) => {
+        $( impl Decides for $name {
+            fn decision(&self) -> Option<&Value> {
+                self.decision.as_ref()
+            }
+
+            fn with_decision(mut self, decision: Option<Value>) -> Self {
+                self.decision = decision;
+                self
+            }
+        } )*
+
+        impl Call {
+            /// Of a call that decides about trust, the signed word, and what it has to be about: the parameters
+            /// without it.
+            pub fn decision(&self) -> Option<(Option<&Value>, Value)> {
+                match self {
+                    $( Self::$name(call) => {
+                        let bare = call.clone().with_decision(None);
+                        let params = serde_json::to_value(bare).unwrap_or_default();
+                        Some((call.decision(), params))
+                    } )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+decides!(
+    AddPeer,
+    ApproveStranger,
+    RefuseStranger,
+    Withdraw,
+    ReplaceRoot,
+    ClearAlarms
+);
 
 /// Who calls, told apart by the socket that the call comes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +160,7 @@ macro_rules! calls {
             /// `method_not_found`, or `invalid_params` with what is wrong, which repeats no value.
             pub fn parse(method: &str, params: Value) -> Result<Self, ApiError> {
                 match method {
-                    $( $method => parse(params).map(Self::$name), )*
+                    $( $method => $name::parse(params).map(Self::$name), )*
                     _ => Err(ApiError::method_not_found()),
                 }
             }
@@ -152,7 +213,7 @@ calls! {
     "send"              Send            -> Sent,              Agent  Changes;
     "reply"             Reply           -> Replied,           Agent  Changes;
     "inbox.list"        ListInbox       -> Inbox,             Agent  Shows;
-    "inbox.follow"      FollowInbox     -> Inbox,             Agent  Shows;
+    "inbox.follow"      FollowInbox     -> Option<Inbox>,     Agent  Shows;
     "inbox.acknowledge" Acknowledge     -> Acknowledged,      Agent  Changes;
     "inbox.start"       StartTry        -> Started,           Agent  Changes;
     "inbox.fail"        FailTry         -> Failed,            Agent  Changes;
@@ -204,14 +265,6 @@ impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Call({})", self.method())
     }
-}
-
-fn parse<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
-    let params = match params {
-        Value::Null => Value::Object(Map::new()),
-        given => given,
-    };
-    serde_json::from_value(params).map_err(|error| ApiError::invalid_params(fault(&error)))
 }
 
 /// What is wrong with parameters, without the value that is: it may be part of a message.
@@ -310,6 +363,17 @@ mod tests {
             );
             assert!(Role::Person.may_use(method.whose) && !Role::Carrier.may_use(method.whose));
         }
+    }
+
+    #[test]
+    fn a_decision_is_about_the_parameters_without_itself() {
+        let params = json!({"agent": "agent-bob", "decision": {"type": "decision"}});
+        let call = Call::parse("trust.approve", params).unwrap();
+        let (said, about) = call.decision().unwrap();
+        assert_eq!(said, Some(&json!({"type": "decision"})));
+        assert_eq!(about, json!({"agent": "agent-bob"}));
+        let asks = Call::parse("trust.list", json!({})).unwrap();
+        assert_eq!(asks.decision(), None);
     }
 
     #[test]

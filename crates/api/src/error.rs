@@ -113,6 +113,11 @@ impl ApiError {
         Self::new(INVALID_PARAMS, "Invalid params").with_fault(fault)
     }
 
+    /// -32603
+    pub fn internal() -> Self {
+        Self::new(-32603, "Internal error")
+    }
+
     /// The daemon stops, and did nothing of what was asked.
     pub fn stopping() -> Self {
         let text = "the daemon is stopping; what was asked is not done, and nothing of it was sent";

@@ -16,7 +16,8 @@ pub struct ListInbox {
     pub limit: Option<usize>,
 }
 
-/// As `inbox.list`; after it, every message that arrives comes as a notification `inbox.message`.
+/// As `inbox.list`, or null while the agents of this person pause; after it, every message that arrives comes
+/// as a notification `inbox.message`.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]

@@ -44,7 +44,7 @@ mod status;
 mod task;
 mod trust;
 
-pub use call::{Call, Effect, Method, Request, Role};
+pub use call::{Call, Decides, Effect, Method, Request, Role};
 pub use client::{Client, ClientError, Notification};
 pub use draft::{
     DecideDraft, Decided, Decision, Draft, Drafts, DropDraft, Dropped, ListDrafts, Pausing,
@@ -59,8 +59,8 @@ pub use message::{Failure, Message, Name};
 pub use outbox::{ListOutbox, Outbox, Outgoing, ShowMessage};
 pub use peer::{AddPeer, Bound, ListPeers, Offer, Peer, ShowPeer, ShownPeer};
 pub use policy::{
-    Answered, By, Check, CheckPolicy, Finding, Given, Grant, OwnGrant, PeerPolicy, Policy, Rule,
-    Sends, ShowPolicy, Tier, Way,
+    Answered, By, Capability, Check, CheckPolicy, Finding, Given, Grant, OwnGrant, PeerPolicy,
+    Policy, Rule, Sends, ShowPolicy, Tier, Way,
 };
 pub use quarantine::{
     DropMessage, DroppedMessage, ListQuarantine, Quarantine, Quarantined, Retried, RetryMessage,

@@ -10,6 +10,10 @@ use serde_json::Value;
 pub struct AddPeer {
     /// The certificate that its person handed over: `signet schema certificate`.
     pub certificate: Value,
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
 }
 
 /// The agent is bound.

@@ -1,6 +1,7 @@
 //! Who may get what from us and send what to us, and why.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Offer;
 
@@ -11,7 +12,7 @@ use crate::Offer;
 pub struct ShowPolicy {}
 
 /// What the rules say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct Policy {
@@ -22,9 +23,24 @@ pub struct Policy {
     /// What every known peer may send.
     pub grant: OwnGrant,
     /// What this agent offers.
-    pub capabilities: Vec<Offer>,
+    pub capabilities: Vec<Capability>,
     /// What follows for each peer.
     pub peers: Vec<PeerPolicy>,
+}
+
+/// A capability that this agent offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Capability {
+    /// Its name.
+    pub name: String,
+    /// The highest data tier that it takes.
+    pub tier: u8,
+    /// One line for people.
+    pub description: Option<String>,
+    /// The JSON Schema that the body of a request has to fit.
+    pub schema: Option<Value>,
 }
 
 /// A data tier.
@@ -251,6 +267,8 @@ pub enum By {
     Peer,
     /// What is offered.
     Offer,
+    /// One that this release has no word for.
+    Other,
 }
 
 quiet!(ShowPolicy, CheckPolicy);

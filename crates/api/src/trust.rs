@@ -12,10 +12,15 @@ use crate::Peer;
 pub struct ListAlarms {}
 
 /// The person has seen to the alarms.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ClearAlarms {}
+pub struct ClearAlarms {
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
+}
 
 /// The alarms that ring, or that rang before they were cleared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +98,7 @@ pub struct RootAlarm {
 }
 
 /// Trusts a stranger, or again an agent from which trust was withdrawn.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApproveStranger {
@@ -102,10 +107,14 @@ pub struct ApproveStranger {
     /// Its root key, where more than one claims that id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
 }
 
 /// Refuses a stranger; it is not asked about again.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RefuseStranger {
@@ -114,6 +123,10 @@ pub struct RefuseStranger {
     /// Its root key, where more than one claims that id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
 }
 
 /// It is decided about a stranger.
@@ -128,12 +141,16 @@ pub struct StrangerDecided {
 }
 
 /// Takes back the trust in an agent, here alone.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Withdraw {
     /// The agent.
     pub peer: String,
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
 }
 
 /// The trust is withdrawn.
@@ -180,6 +197,10 @@ pub struct Revoked {
 pub struct ReplaceRoot {
     /// The new certificate: `signet schema certificate`.
     pub certificate: Value,
+    /// The person's signed word that the call is theirs, where the daemon asks for one: docs/protocol.md,
+    /// section 15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
 }
 
 /// Every agent that is or was trusted.

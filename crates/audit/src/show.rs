@@ -195,6 +195,14 @@ fn describe_entry(entry: &Entry) -> String {
 }
 
 fn describe_attempt(line: &AttemptLine) -> String {
+    if let Some(call) = &line.call {
+        let (call, why) = (printable(call), printable(&line.reason));
+        let count = line.count;
+        return format!(
+            "{:<12}  {:<14}  {call}, tried {count} times  {why}",
+            "forbidden", "a socket"
+        );
+    }
     let peer = line.peer.as_ref().map_or("several agents", AgentId::as_str);
     let what = match &line.tried {
         Some(tried) => {

@@ -27,6 +27,8 @@ pub enum Purpose {
     Approval,
     /// Pause or resume, signed by a control key.
     Pause,
+    /// A person's decision about trust, signed by a control key.
+    Decision,
     /// A mandate of a handoff, signed by an agent's signing key.
     Handoff,
 }
@@ -41,6 +43,7 @@ impl Purpose {
             Self::Revocation => b"signet/1 revocation\n",
             Self::Approval => b"signet/1 approval\n",
             Self::Pause => b"signet/1 pause\n",
+            Self::Decision => b"signet/1 decision\n",
             Self::Handoff => b"signet/1 handoff\n",
         }
     }

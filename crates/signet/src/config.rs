@@ -7,6 +7,7 @@
 mod error;
 mod policy;
 mod section;
+mod socket;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +18,13 @@ use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::policy::Policy;
 
+use crate::daemon::Sign;
 use crate::home::Home;
 use crate::private;
 
 pub use error::ConfigError;
 use section::{Document, Section};
+pub use socket::{Access, AgentSocket};
 
 /// Everything that can be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +35,14 @@ pub struct Config {
     pub nats: NatsConfig,
     /// `[audit] dir` and the agent's id: the directory of its log.
     pub audit_dir: PathBuf,
-    /// `[control] socket`: where the daemon listens for the command line.
+    /// `[control] socket`: where the daemon listens for its person.
     pub control_socket: PathBuf,
+    /// `[control] mode` and `group`: who may open it.
+    pub control_access: Access,
+    /// `[people] sign`: which decisions need the person's signature.
+    pub people_sign: Sign,
+    /// `[agent-socket]`: where the daemon listens for its agent, and how far the agent reaches.
+    pub agent_socket: Option<AgentSocket>,
     /// `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what this agent offers, and what it
     /// accepts from whom.
     pub policy: Policy,
@@ -124,8 +133,12 @@ impl Config {
         let audit_dir = home
             .join(audit.text("dir")?.unwrap_or("audit"))
             .join(agent.agent.as_str());
+        let (control_socket, control_access) = socket::control(&root, home)?;
         Ok(Self {
-            control_socket: control_socket(&root.section("control", &["socket"])?, home)?,
+            agent_socket: socket::agent(&root, home, &control_socket)?,
+            control_socket,
+            control_access,
+            people_sign: people_sign(&root.section("people", &["sign"])?)?,
             policy: policy::policy(&root, home)?,
             audit_dir,
             agent,
@@ -211,6 +224,14 @@ impl NatsLogin {
     }
 }
 
+fn people_sign(section: &Section<'_>) -> Result<Sign, ConfigError> {
+    match section.text("sign")? {
+        None | Some("none") => Ok(Sign::Nothing),
+        Some("all") => Ok(Sign::All),
+        Some(_) => Err(section.bad("sign", "\"all\" or \"none\" is expected")),
+    }
+}
+
 fn mailbox(section: &Section<'_>) -> Result<MailboxMode, ConfigError> {
     match section.text("mailbox")? {
         None | Some("jetstream") => Ok(MailboxMode::Jetstream),
@@ -244,15 +265,6 @@ fn servers(section: &Section<'_>, url: Option<&str>) -> Result<Vec<String>, Conf
     Ok(servers)
 }
 
-fn control_socket(section: &Section<'_>, home: &Home) -> Result<PathBuf, ConfigError> {
-    let path = home.join(section.text("socket")?.unwrap_or("control.sock"));
-    let length = path.as_os_str().len();
-    if length > SUN_PATH_MAX {
-        return Err(ConfigError::SocketPath { path, length });
-    }
-    Ok(path)
-}
-
 /// Reads at most `most` bytes of a file that only its owner can change.
 fn read(path: &Path, most: u64) -> Result<String, ConfigError> {
     let failed = |source| ConfigError::Io {
@@ -278,6 +290,8 @@ const ROOT_KEYS: &[&str] = &[
     "nats",
     "audit",
     "control",
+    "agent-socket",
+    "people",
     "tiers",
     "approve",
     "grant",
@@ -297,8 +311,6 @@ const NATS_KEYS: &[&str] = &[
 ];
 const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
 const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
-/// `sun_path` of unix(7), without its final zero byte.
-const SUN_PATH_MAX: usize = 107;
 
 const TEMPLATE: &str = r#"# The configuration of one signet agent. What stands as a comment is the default.
 # Paths are relative to this directory.
@@ -326,8 +338,11 @@ principal = "PRINCIPAL"
 [audit]
 # dir = "audit"                          # the log is in audit/AGENT/
 
+# The person's socket: whoever opens it decides about trust, approvals and keys.
 [control]
 # socket = "control.sock"
+# mode = 0o660
+# group = "signet"                       # the daemon's own, when absent
 
 # The skill layers that a peer must have for each tier. `signet policy show` says what follows.
 [tiers]
@@ -360,4 +375,18 @@ principal = "PRINCIPAL"
 # tier = 2
 # description = "Tells when there is time"
 # schema = """{"type": "object", "required": ["week"]}"""
+
+# The agent's socket: it sends, answers and hands off, and decides nothing for the person.
+[agent-socket]
+# socket = "agent.sock"
+# mode = 0o660
+# group = "signet-agent"                 # the daemon's own, when absent
+# peers = ["agent-bob-001"]              # everybody, when absent
+# tier = 4                               # the highest that it sees and sends
+# may = "send"                           # "read": it only looks
+
+# Which decisions about trust need the person's control key: "all", so that nobody else decides them on the
+# person's socket (keep keys/control.pem elsewhere), or "none".
+[people]
+# sign = "none"
 "#;

@@ -16,7 +16,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-pub use connection::{Notifier, RawCall};
+pub use connection::{Caller, Notifier, RawCall};
 pub use reply::Reply;
-pub use server::{Server, ServerError};
+pub use server::{Address, Server, ServerError};
 pub use signet_api::{ApiError, Client, ClientError};

@@ -3,11 +3,14 @@
 //! ```text
 //! NATS ─▶ intake (verify workers) ─▶ heart (Node) ─▶ journal (fdatasync) ─▶ effects ─▶ NATS
 //!                                      ▲                                      │
-//!                     control socket ──┘◀─────────────────────────────────────┘
+//!                            sockets ──┘◀─────────────────────────────────────┘
 //! ```
 
+mod decision;
+mod drafts;
 mod handoffs;
 mod heart;
+mod inbox;
 mod intake;
 pub mod journal;
 mod keys;
@@ -15,25 +18,31 @@ mod listing;
 mod methods;
 mod months;
 mod outbox;
-mod params;
-pub mod people;
+mod peers;
+mod people;
 mod quarantine;
+mod reach;
 mod sending;
+mod serve;
+mod status;
 
-pub use methods::bound;
+pub use decision::{Sign, verify as verify_decision};
+pub use reach::{May, Reach};
+pub use serve::{Done, Serve};
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use signet_api::Role;
 use signet_audit::LogError;
 use signet_transport::{Config as NatsConfig, Login, Mailbox, Nats, Secret, Tls};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
 use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
-use crate::control::{Server, ServerError};
+use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
@@ -42,6 +51,7 @@ use crate::private::{self, PrivateError};
 use crate::render;
 use crate::state::{Keeper, StateError};
 
+use decision::Decisions;
 use heart::Heart;
 use journal::Journal;
 use months::Months;
@@ -51,7 +61,7 @@ use months::Months;
 const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 /// How many groups of deeds may wait to be performed.
 const DEEDS: usize = 64;
-/// How many calls of the control socket may wait.
+/// How many calls of all sockets may wait.
 const CALLS: usize = 64;
 
 /// The daemon could not start, or could not go on.
@@ -157,11 +167,17 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let effects = tokio::spawn(Effects::new(nats.clone(), view, handed).run(allowed));
     let taken = intake::start(inbox, render::inbox_subject(&agent), views);
     let (calls, called) = mpsc::channel(CALLS);
-    let server = Server::bind(&config.control_socket, &lock)?;
+    let servers = listen(&config, &lock)?;
     let (found, faults) = mpsc::channel(1);
     let months = Months::watch(home, &config, found)?;
-    let (stopping, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(server.serve(calls, async move { drop(stopped.await) }));
+    let (stopping, stopped) = watch::channel(false);
+    let served = servers.into_iter().map(|server| {
+        let mut stopped = stopped.clone();
+        let stop = async move { drop(stopped.wait_for(|stop| *stop).await) };
+        tokio::spawn(server.serve(calls.clone(), stop))
+    });
+    let served: Vec<_> = served.collect();
+    drop((calls, stopped));
     let mut heart = Heart::new(
         memory.node,
         &journal,
@@ -169,7 +185,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        faults,
+        (faults, Decisions::new(config.people_sign)),
     );
     heart.resume().await;
 
@@ -191,12 +207,41 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     if let Err(error) = nats.drain().await {
         info!(%error, "the connection was not drained");
     }
-    let _ = stopping.send(());
-    let _ = served.await;
+    stopping.send_replace(true);
+    for server in served {
+        let _ = server.await;
+    }
     drop(lock);
     written?;
     info!(%agent, "stopped");
     Ok(())
+}
+
+/// One socket a role: who asks is told by the socket that a call comes by, never by the call.
+fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> {
+    let person = Address {
+        path: config.control_socket.clone(),
+        access: config.control_access.clone(),
+        caller: Caller {
+            role: Role::Person,
+            reach: Arc::default(),
+        },
+    };
+    let agent = config.agent_socket.as_ref().map(|socket| Address {
+        path: socket.path.clone(),
+        access: socket.access.clone(),
+        caller: Caller {
+            role: Role::Agent,
+            reach: Arc::new(socket.reach.clone()),
+        },
+    });
+    if agent.is_none() {
+        warn!("the path of this home is too long for agent.sock; set `socket` in [agent-socket]");
+    }
+    let addresses = std::iter::once(person).chain(agent);
+    addresses
+        .map(|address| Server::bind(address, lock))
+        .collect()
 }
 
 /// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::Value;
+use signet_api::ApiError;
 use signet_proto::draft::Signed;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
@@ -18,9 +20,12 @@ use signet_transport::{Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
-use crate::control::{ApiError, Notifier, Reply};
+use crate::control::{Notifier, Reply};
+use crate::daemon::Reach;
 use crate::render;
 
+/// What tells a follower of a message.
+const ARRIVED: &str = "inbox.message";
 /// How often waiters whose caller has gone are swept out.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -29,26 +34,14 @@ const SWEEP: Duration = Duration::from_secs(30);
 pub enum Deed {
     /// The node's.
     Effect(Effect),
-    /// A call on the control socket is answered: its entries are durable.
-    Answer(Reply, Value),
-    /// A call on the control socket is refused: what it tried is noted.
-    Refuse(Reply, ApiError),
+    /// A call is answered: its entries are durable; or refused: what it tried is noted.
+    Answer(Reply, Result<Value, ApiError>),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
     /// The mailbox hears what became of messages: their lines are durable, or they get none.
     Settle(Vec<(Handle, Settlement)>),
     /// A connection wants every message that arrives, from the next on.
-    Follow(Notifier),
-}
-
-impl Deed {
-    /// An answer that rests on lines which may be durable before it is given.
-    pub fn doubt(&mut self) {
-        if let Self::Answer(reply, value) = self {
-            let named = value.get("message-id").or_else(|| value.get("sent"));
-            reply.in_doubt(named.and_then(Value::as_str));
-        }
-    }
+    Follow(Follower),
 }
 
 impl fmt::Debug for Deed {
@@ -56,12 +49,20 @@ impl fmt::Debug for Deed {
         match self {
             Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
             Self::Answer(..) => f.write_str("Answer(..)"),
-            Self::Refuse(..) => f.write_str("Refuse(..)"),
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
             Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
             Self::Follow(_) => f.write_str("Follow(..)"),
         }
     }
+}
+
+/// A connection that is told of every message that arrives, as far as its socket reaches.
+#[derive(Debug)]
+pub struct Follower {
+    /// Where to tell.
+    pub notifier: Notifier,
+    /// How far it reaches.
+    pub reach: Arc<Reach>,
 }
 
 /// Somebody who waits for what becomes of a message of ours.
@@ -125,7 +126,7 @@ pub struct Effects {
     handed: mpsc::Sender<Vec<Handed>>,
     view: watch::Sender<TrustView>,
     waiting: HashMap<MessageId, Waiter>,
-    followers: Vec<Notifier>,
+    followers: Vec<Follower>,
 }
 
 impl Effects {
@@ -166,7 +167,7 @@ impl Effects {
                 }
                 _ = sweep.tick() => {
                     self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
-                    self.followers.retain(|follower| follower.closed().now_or_never().is_none());
+                    self.followers.retain(|follower| follower.notifier.closed().now_or_never().is_none());
                 }
             }
         }
@@ -203,8 +204,7 @@ impl Effects {
         match deed {
             Deed::Effect(effect) => self.perform_effect(effect).await,
             // The caller may have gone; what it asked for is done all the same.
-            Deed::Answer(reply, value) => reply.send(Ok(value)),
-            Deed::Refuse(reply, error) => reply.send(Err(error)),
+            Deed::Answer(reply, answer) => reply.send(answer),
             Deed::Wait(message_id, waiter) => {
                 self.waiting.insert(message_id, waiter);
             }
@@ -235,7 +235,7 @@ impl Effects {
     /// What is not published now is in the ledger or the handshake, and goes out again from there.
     async fn publish(&mut self, signed: &Signed) {
         let peer = signed.recipient().clone();
-        let bytes = Bytes::from_owner(std::sync::Arc::clone(signed.bytes()));
+        let bytes = Bytes::from_owner(Arc::clone(signed.bytes()));
         let sent = self.nats.publish(render::inbox_subject(&peer), bytes).await;
         let confirmation = match sent {
             Ok(confirmation) => confirmation,
@@ -270,10 +270,15 @@ impl Effects {
         if self.followers.is_empty() {
             return;
         }
-        let item = render::item(accepted.message(), accepted.opened());
+        let message = accepted.message();
+        let Ok(item) = serde_json::to_value(render::item(message, accepted.opened())) else {
+            return;
+        };
         // A follower that does not keep up is cut off; its messages wait in the inbox.
-        self.followers
-            .retain(|follower| follower.notify("inbox.message", &item).is_ok());
+        self.followers.retain(|follower| {
+            let seen = follower.reach.sees_message(message);
+            !seen || follower.notifier.notify(ARRIVED, &item).is_ok()
+        });
     }
 
     fn answer(&mut self, accepted: Accepted) {

@@ -1,35 +1,40 @@
-//! Who may get what from us and send what to us, and why: as the control socket and the command line
-//! show it.
+//! Who may get what from us and send what to us, and why: as the sockets and the command line show it.
 
-use serde_json::{Value, json};
-use signet_proto::handshake::{Grant, Offer};
+use signet_api as api;
+use signet_proto::handshake::Grant;
 use signet_proto::headers::CapabilityName;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Way};
-use signet_proto::policy::{Capability, Finding, TIERS};
+use signet_proto::policy::{By, Capability, Finding, TIERS, Tier};
 use signet_proto::time::Timestamp;
 use signet_proto::trust::Peer;
 
+use crate::render::{layers, offers};
+
 /// The policy of this agent, and what follows from it for each peer.
-pub fn show(node: &Node, now: Timestamp) -> Value {
+pub fn show(node: &Node, now: Timestamp) -> api::Policy {
     let policy = node.policy();
-    let tier = |tier: signet_proto::policy::Tier| {
-        let layers = policy.table.layers(tier.number).to_value();
-        json!({"tier": tier.number, "name": tier.name, "meaning": tier.meaning, "layers": layers})
+    let tier = |tier: &Tier| api::Tier {
+        tier: tier.number,
+        name: tier.name.to_owned(),
+        meaning: tier.meaning.to_owned(),
+        layers: layers(policy.table.layers(tier.number)),
     };
     let peers = node.trust().peers();
-    json!({
-        "agent": node.identity().agent().as_str(),
-        "tiers": TIERS.map(tier),
-        "grant": {
-            "tier": policy.tier,
-            "capabilities": policy.granted.as_deref().map(texts),
-            "messages-per-minute": policy.messages_per_minute,
-            "conversation-messages-per-minute": policy.conversation_per_minute,
+    api::Policy {
+        agent: node.identity().agent().to_string(),
+        tiers: TIERS.iter().map(tier).collect(),
+        grant: api::OwnGrant {
+            tier: policy.tier,
+            capabilities: policy.granted.as_deref().map(texts),
+            messages_per_minute: policy.messages_per_minute,
+            conversation_messages_per_minute: policy.conversation_per_minute,
         },
-        "capabilities": policy.capabilities.iter().map(own).collect::<Value>(),
-        "peers": peers.map(|(agent, known)| peer(node, now, agent, known)).collect::<Value>(),
-    })
+        capabilities: policy.capabilities.iter().map(own).collect(),
+        peers: peers
+            .map(|(agent, known)| peer(node, now, agent, known))
+            .collect(),
+    }
 }
 
 /// What a question asks.
@@ -42,88 +47,77 @@ pub struct Question {
     /// What would be asked for.
     pub capability: Option<CapabilityName>,
     /// One way, or both when absent.
-    pub way: Option<Way>,
+    pub way: Option<api::Way>,
 }
 
 /// What the rules would say of a message; `None` when the peer is unknown.
-pub fn answer(node: &Node, now: Timestamp, question: &Question) -> Option<Value> {
-    let Question {
-        peer,
-        tier,
-        capability,
-        way,
-    } = question;
-    let ways = way.map_or(vec![Way::Send, Way::Receive], |way| vec![way]);
-    let mut checks = Vec::new();
-    for way in ways {
-        let findings = node.explain(now, peer, way, *tier, capability.as_ref())?;
-        let allowed = findings.iter().all(Finding::holds);
-        let findings: Value = findings.iter().map(finding).collect();
-        checks.push(json!({
-            "way": name_of(way),
-            "allowed": allowed,
-            "highest-tier": highest(node, now, peer, way),
-            "findings": findings,
-        }));
-    }
-    let allowed = |check: &Value| check.get("allowed") == Some(&Value::Bool(true));
-    let allowed = checks.iter().all(allowed);
-    Some(json!({
-        "agent": node.identity().agent().as_str(),
-        "peer": peer.as_str(),
-        "principal": node.trust().peer(peer)?.principal().map(|person| person.as_str()),
-        "tier": tier,
-        "capability": capability.as_ref().map(CapabilityName::as_str),
-        "session": node.session(peer, now).is_some(),
-        "allowed": allowed,
-        "checks": checks,
-    }))
-}
-
-/// What a peer offers, with the text of its schemas: for people, who alone read them.
-pub fn offers(offered: &[Offer]) -> Value {
-    let offer = |offer: &Offer| {
-        json!({
-            "name": offer.name.as_str(),
-            "tier": offer.tier,
-            "description": offer.description,
-            "schema": offer.schema,
-        })
-    };
-    offered.iter().map(offer).collect()
-}
-
-fn own(capability: &Capability) -> Value {
-    json!({
-        "name": capability.name.as_str(),
-        "tier": capability.tier,
-        "description": capability.description,
-        "schema": capability.schema.as_ref().map(|schema| schema.source()),
+pub fn answer(node: &Node, now: Timestamp, question: &Question) -> Option<api::Answered> {
+    let peer = &question.peer;
+    let both = [api::Way::Send, api::Way::Receive];
+    let ways = both
+        .into_iter()
+        .filter(|way| question.way.is_none_or(|asked| asked == *way));
+    let checks = ways.map(|way| check(node, now, question, way));
+    let checks = checks.collect::<Option<Vec<_>>>()?;
+    Some(api::Answered {
+        agent: node.identity().agent().to_string(),
+        peer: peer.to_string(),
+        principal: principal(node.trust().peer(peer)?),
+        tier: question.tier,
+        capability: question.capability.as_ref().map(ToString::to_string),
+        session: node.session(peer, now).is_some(),
+        allowed: checks.iter().all(|check| check.allowed),
+        checks,
     })
 }
 
-fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &Peer) -> Value {
+fn check(node: &Node, now: Timestamp, question: &Question, way: api::Way) -> Option<api::Check> {
+    let (peer, capability) = (&question.peer, question.capability.as_ref());
+    let findings = node.explain(now, peer, way_of(way), question.tier, capability)?;
+    Some(api::Check {
+        way,
+        allowed: findings.iter().all(Finding::holds),
+        highest_tier: highest(node, now, peer, way_of(way)),
+        findings: findings.iter().map(finding).collect(),
+    })
+}
+
+fn own(capability: &Capability) -> api::Capability {
+    let schema = capability.schema.as_ref();
+    api::Capability {
+        name: capability.name.to_string(),
+        tier: capability.tier,
+        description: capability.description.clone(),
+        schema: schema.map(|schema| schema.source().clone()),
+    }
+}
+
+fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &Peer) -> api::PeerPolicy {
     let session = node.session(agent, now);
     let allowance = node.policy().allowance(agent);
     let (_, by) = allowance.tier();
-    json!({
-        "peer": agent.as_str(),
-        "principal": peer.principal().map(|person| person.as_str()),
-        "certificate-layers": peer.newest().map(|newest| newest.layers.to_value()),
-        "loaded-layers": session.map(|session| session.peer_layers.to_value()),
-        "by": by.as_str(),
-        "sends": {
-            "highest-tier": highest(node, now, agent, Way::Receive),
-            "limits": limits(node, now, agent, Way::Receive),
-            "grant": grant(&allowance.grant()),
+    api::PeerPolicy {
+        peer: agent.to_string(),
+        principal: principal(peer),
+        certificate_layers: peer.newest().map(|newest| layers(newest.layers)),
+        loaded_layers: session.map(|session| layers(session.peer_layers)),
+        by: by_of(by),
+        sends: api::Sends {
+            highest_tier: highest(node, now, agent, Way::Receive),
+            limits: limits(node, now, agent, Way::Receive),
+            grant: grant(&allowance.grant()),
         },
-        "gets": {
-            "highest-tier": highest(node, now, agent, Way::Send),
-            "limits": limits(node, now, agent, Way::Send),
-            "grant": session.map(|session| grant(&session.received)),
+        gets: api::Given {
+            highest_tier: highest(node, now, agent, Way::Send),
+            limits: limits(node, now, agent, Way::Send),
+            grant: session.map(|session| grant(&session.received)),
         },
-        "capabilities": session.map(|session| offers(&session.offered)),
-    })
+        capabilities: session.map(|session| offers(&session.offered)),
+    }
+}
+
+fn principal(peer: &Peer) -> Option<String> {
+    peer.principal().map(ToString::to_string)
 }
 
 /// The highest tier that passes; 0 for none.
@@ -136,7 +130,7 @@ fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> u8 {
 }
 
 /// What keeps the next higher tier out.
-fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Value {
+fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Vec<api::Finding> {
     let next = highest(node, now, agent, way) + 1;
     let findings = (next <= 4).then(|| node.explain(now, agent, way, next, None));
     let findings = findings.flatten().unwrap_or_default();
@@ -144,44 +138,56 @@ fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Value {
     against.map(finding).collect()
 }
 
-fn grant(grant: &Grant) -> Value {
-    json!({
-        "tier": grant.tier,
-        "capabilities": texts(&grant.capabilities),
-        "messages-per-minute": grant.messages_per_minute,
-    })
-}
-
-fn finding(finding: &Finding<'_>) -> Value {
-    let (rule, by) = match finding {
-        Finding::Tier { by, .. } => ("tier", Some(by.as_str())),
-        Finding::Layers { .. } => ("layers", None),
-        Finding::Capability { by, .. } => ("capability", Some(by.as_str())),
-        Finding::CapabilityTier { .. } => ("capability-tier", None),
-        _ => ("other", None),
-    };
-    let mut value = json!({
-        "rule": rule,
-        "holds": finding.holds(),
-        "reason": (!finding.holds()).then(|| finding.reason().name()),
-        "by": by,
-        "text": finding.to_string(),
-    });
-    if let (Finding::Layers { needs, has, .. }, Some(members)) = (finding, value.as_object_mut()) {
-        members.insert("needs".into(), needs.to_value());
-        members.insert("has".into(), has.to_value());
-        members.insert("missing".into(), needs.without(*has).to_value());
+fn grant(grant: &Grant) -> api::Grant {
+    api::Grant {
+        tier: grant.tier,
+        capabilities: texts(&grant.capabilities),
+        messages_per_minute: grant.messages_per_minute,
     }
-    value
 }
 
-fn texts(names: &[CapabilityName]) -> Vec<&str> {
-    names.iter().map(CapabilityName::as_str).collect()
+fn finding(finding: &Finding<'_>) -> api::Finding {
+    let (rule, by) = match finding {
+        Finding::Tier { by, .. } => (api::Rule::Tier, Some(by_of(*by))),
+        Finding::Layers { .. } => (api::Rule::Layers, None),
+        Finding::Capability { by, .. } => (api::Rule::Capability, Some(by_of(*by))),
+        Finding::CapabilityTier { .. } => (api::Rule::CapabilityTier, None),
+        _ => (api::Rule::Other, None),
+    };
+    let (needs, has) = match finding {
+        Finding::Layers { needs, has, .. } => (Some(*needs), Some(*has)),
+        _ => (None, None),
+    };
+    let missing = needs.zip(has).map(|(needs, has)| needs.without(has));
+    api::Finding {
+        rule,
+        holds: finding.holds(),
+        reason: (!finding.holds()).then(|| finding.reason().name().to_owned()),
+        by,
+        text: finding.to_string(),
+        needs: needs.map(layers),
+        has: has.map(layers),
+        missing: missing.map(layers),
+    }
 }
 
-const fn name_of(way: Way) -> &'static str {
+fn texts(names: &[CapabilityName]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+const fn by_of(by: By) -> api::By {
+    match by {
+        By::Session => api::By::Session,
+        By::Grant => api::By::Grant,
+        By::Peer => api::By::Peer,
+        By::Offer => api::By::Offer,
+        _ => api::By::Other,
+    }
+}
+
+const fn way_of(way: api::Way) -> Way {
     match way {
-        Way::Send => "send",
-        Way::Receive => "receive",
+        api::Way::Send => Way::Send,
+        api::Way::Receive => Way::Receive,
     }
 }

@@ -1,13 +1,15 @@
-//! Messages and peers as the control socket and the command line show them.
+//! Messages and peers as the sockets and the command line show them.
 
 pub mod task;
 
-use serde_json::{Map, Value, json};
+use signet_api as api;
 use signet_proto::envelope::{Form, Message};
+use signet_proto::handshake::Offer;
+use signet_proto::headers::Layers;
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
-use signet_proto::node::Standing;
-use signet_proto::reject::{DOES_NOT_FIT, PeerReason};
+use signet_proto::node::{Standing, State, WaitsFor};
+use signet_proto::reject::PeerReason;
 use signet_proto::seal::Opened;
 use signet_proto::session::Session;
 use signet_proto::trust::Peer;
@@ -18,88 +20,125 @@ pub fn inbox_subject(agent: &AgentId) -> String {
 }
 
 /// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
-pub fn item(message: &Message, opened: Option<&Opened>) -> Value {
-    let (headers, refusal) = (&message.headers, message.form.refusal());
-    let mut item = Map::new();
-    let mut put =
-        |name: &str, value: Option<Value>| value.map(|value| item.insert(name.to_owned(), value));
-    put("from", Some(headers.agent_id.as_str().into()));
-    put("principal", Some(headers.principal_id.as_str().into()));
-    put("message-id", Some(headers.message_id.to_string().into()));
-    put("type", Some(headers.message_type.as_str().into()));
-    put("timestamp", Some(headers.timestamp.to_string().into()));
-    put("expires-at", Some(headers.expires_at.to_string().into()));
-    put("data-tier", Some(headers.data_tier.into()));
-    put("hops", Some(headers.hops.into()));
-    put(
-        "capability",
-        headers.capability.as_ref().map(|name| name.as_str().into()),
-    );
-    put(
-        "conversation-id",
-        headers
-            .conversation_id
-            .as_ref()
-            .map(|name| name.as_str().into()),
-    );
-    put(
-        "in-reply-to",
-        headers.in_reply_to.map(|id| id.to_string().into()),
-    );
+pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
+    let headers = &message.headers;
     let (summary, body) = match opened {
         Some(opened) => (&opened.summary, &opened.body),
         None => (&message.summary, &message.body),
     };
-    put("summary", summary.as_deref().map(Into::into));
-    put("body", body.clone());
-    if message.sealed.is_some() {
-        put("sealed", Some(true.into()));
-        put("shut", opened.is_none().then(|| SHUT.into()));
+    let is_sealed = message.sealed.is_some();
+    api::Message {
+        from: headers.agent_id.to_string(),
+        principal: headers.principal_id.to_string(),
+        message_id: headers.message_id.to_string(),
+        message_type: headers.message_type.as_str().to_owned(),
+        timestamp: headers.timestamp.to_string(),
+        expires_at: headers.expires_at.to_string(),
+        data_tier: headers.data_tier,
+        hops: headers.hops,
+        capability: headers.capability.as_ref().map(ToString::to_string),
+        conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
+        in_reply_to: headers.in_reply_to.map(|id| id.to_string()),
+        summary: summary.clone(),
+        body: body.clone(),
+        sealed: is_sealed.then_some(true),
+        shut: (is_sealed && opened.is_none()).then(|| SHUT.to_owned()),
+        error: failure(message),
     }
-    if let Form::Failure {
+}
+
+fn failure(message: &Message) -> Option<api::Failure> {
+    let Form::Failure {
         code,
-        message,
+        message: words,
         reason,
     } = &message.form
-    {
-        let mut error = json!({"code": code, "message": message, "reason": reason});
-        if let (Some(PeerReason::Misfit), Some(members)) = (refusal, error.as_object_mut()) {
-            members.insert(DOES_NOT_FIT.to_owned(), true.into());
-        }
-        put("error", Some(error));
-    }
-    Value::Object(item)
+    else {
+        return None;
+    };
+    let is_misfit = message.form.refusal() == Some(PeerReason::Misfit);
+    Some(api::Failure {
+        code: *code,
+        message: words.clone(),
+        reason: reason.clone(),
+        does_not_fit: is_misfit.then_some(true),
+    })
 }
 
 /// One peer as a person wants to see it.
-pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> Value {
-    let mut out = json!({
-        "peer": agent.as_str(),
-        "session": standing.session.map(|id| id.to_string()),
-        "session-ends": standing.ends.map(|ends| ends.to_string()),
-        "handshake": standing.handshake,
-        "waiting": standing.drafts,
-        "unconfirmed": standing.unconfirmed,
-        "over-budget": standing.over_budget,
-        "withheld": standing.withheld,
-    });
-    if let (Some(newest), Some(members)) = (peer.newest(), out.as_object_mut()) {
-        members.insert("principal".into(), newest.principal.as_str().into());
-        members.insert("fingerprint".into(), fingerprint(&newest.root).into());
-        members.insert("serial".into(), newest.serial.into());
-        members.insert("not-after".into(), newest.not_after.to_string().into());
-        members.insert("layers".into(), newest.layers.to_value());
+pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> api::Peer {
+    let newest = peer.newest();
+    api::Peer {
+        peer: agent.to_string(),
+        session: standing.session.map(|id| id.to_string()),
+        session_ends: standing.ends.map(|ends| ends.to_string()),
+        handshake: standing.handshake,
+        waiting: standing.drafts,
+        unconfirmed: standing.unconfirmed,
+        over_budget: standing.over_budget,
+        withheld: standing.withheld,
+        principal: newest.map(|newest| newest.principal.to_string()),
+        fingerprint: newest.map(|newest| fingerprint(&newest.root)),
+        serial: newest.map(|newest| newest.serial),
+        not_after: newest.map(|newest| newest.not_after.to_string()),
+        layers: newest.map(|newest| layers(newest.layers)),
     }
-    out
 }
 
 /// A peer with what it offers: its capabilities and the text of their schemas.
-pub fn with_offers(mut shown: Value, session: Option<&Session>) -> Value {
-    if let (Some(session), Some(members)) = (session, shown.as_object_mut()) {
-        let offers = crate::permission::offers(&session.offered);
-        members.insert("capabilities".into(), offers);
+pub fn with_offers(peer: api::Peer, session: Option<&Session>) -> api::ShownPeer {
+    let capabilities = session.map(|session| offers(&session.offered));
+    api::ShownPeer { peer, capabilities }
+}
+
+/// What a peer offers, with the text of its schemas: for people, who alone read them.
+pub fn offers(offered: &[Offer]) -> Vec<api::Offer> {
+    let offer = |offer: &Offer| api::Offer {
+        name: offer.name.to_string(),
+        tier: offer.tier,
+        description: offer.description.clone(),
+        schema: offer.schema.clone(),
+    };
+    offered.iter().map(offer).collect()
+}
+
+/// Skill layers by their numbers.
+pub fn layers(layers: Layers) -> Vec<u8> {
+    layers.iter().collect()
+}
+
+/// Where a message of ours is.
+pub const fn state(state: &State) -> api::State {
+    match state {
+        State::Queued => api::State::Queued,
+        State::Published => api::State::Published,
+        State::Expired => api::State::Expired,
+        State::Unknown(_) => api::State::Unknown,
+        State::Received => api::State::Received,
+        State::Answered => api::State::Answered,
+        State::Refused(_) | State::RefusedHere(_) => api::State::Refused,
     }
-    shown
+}
+
+/// Whose refusal it is, of a message that was refused.
+pub const fn by(state: &State) -> Option<api::Whose> {
+    match state {
+        State::Refused(_) => Some(api::Whose::Peer),
+        State::RefusedHere(_) => Some(api::Whose::Own),
+        _ => None,
+    }
+}
+
+/// What a message of ours waits for.
+pub const fn waits_for(waits_for: WaitsFor) -> api::WaitsFor {
+    match waits_for {
+        WaitsFor::Approval => api::WaitsFor::Approval,
+        WaitsFor::Introduction => api::WaitsFor::Introduction,
+        WaitsFor::Resume => api::WaitsFor::Resume,
+        WaitsFor::Clock => api::WaitsFor::Clock,
+        WaitsFor::Alarm => api::WaitsFor::Alarm,
+        WaitsFor::Session => api::WaitsFor::Session,
+    }
 }
 
 /// Bytes as lower-case hexadecimal.

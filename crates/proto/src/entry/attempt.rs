@@ -1,4 +1,5 @@
-//! The lines of what our own agent tried and its own side refused: nothing was signed, nothing left.
+//! The lines of what our own agent tried and its own side refused: nothing was signed, nothing left, nothing
+//! was decided.
 
 use super::line::{Line, Members};
 use super::{EntryError, LineVersion};
@@ -19,6 +20,8 @@ pub struct AttemptLine {
     pub count: u64,
     /// What was tried; absent where attempts were counted.
     pub tried: Option<Tried>,
+    /// The call of a socket that its callers may not use; absent where it was to send something.
+    pub call: Option<String>,
 }
 
 /// What our agent tried to send.
@@ -39,6 +42,14 @@ impl AttemptLine {
         line.maybe("peer", self.peer.as_ref().map(AgentId::as_str));
         line.text("reason", &self.reason);
         line.number("count", self.count);
+        // Version 1 has no member of that name.
+        if let Some(call) = self
+            .call
+            .as_ref()
+            .filter(|_| line.version == LineVersion::V2)
+        {
+            line.text("call", call);
+        }
         let Some(tried) = &self.tried else { return };
         line.text("type", tried.message_type.as_str());
         line.number("tier", tried.tier.into());
@@ -71,6 +82,7 @@ impl AttemptLine {
             reason: members.text("reason")?.to_owned(),
             count: members.number("count")?,
             tried,
+            call: given(&members, "call")?,
         })
     }
 }

@@ -25,29 +25,27 @@ pub(super) struct Attempts {
     /// When the minute began, and how many lines it has.
     minute: Option<(Timestamp, u32)>,
     pending: Vec<AttemptLine>,
-    counted: BTreeMap<(Option<AgentId>, &'static str), u64>,
+    counted: BTreeMap<Pair, u64>,
 }
 
+/// Attempts alike: for whom, why refused, and by which call where it was no message.
+type Pair = (Option<AgentId>, &'static str, Option<&'static str>);
+
 impl Attempts {
-    fn note(&mut self, now: Timestamp, peer: &AgentId, reason: &'static str, tried: Tried) {
+    fn note(&mut self, now: Timestamp, pair: Pair, tried: Option<Tried>) {
         let minute = self
             .minute
             .filter(|(begun, _)| now.is_within(MINUTE, *begun));
         let (begun, lines) = minute.unwrap_or((now, 0));
         if lines < LINES {
             self.minute = Some((begun, lines + 1));
-            self.pending.push(AttemptLine {
-                peer: Some(peer.clone()),
-                reason: reason.to_owned(),
-                count: 1,
-                tried: Some(tried),
-            });
+            self.pending.push(line(pair, 1, tried));
             return;
         }
-        let known = self.counted.contains_key(&(Some(peer.clone()), reason));
-        let apart = known || self.counted.len() < PAIRS;
-        let peer = apart.then(|| peer.clone());
-        *self.counted.entry((peer, reason)).or_default() += 1;
+        let apart = self.counted.contains_key(&pair) || self.counted.len() < PAIRS;
+        let (_, reason, _) = pair;
+        let counted = if apart { pair } else { (None, reason, None) };
+        *self.counted.entry(counted).or_default() += 1;
     }
 
     /// When the next lines are due.
@@ -68,16 +66,19 @@ impl Attempts {
             return lines;
         }
         let counted = std::mem::take(&mut self.counted);
-        lines.extend(counted.into_iter().map(|((peer, reason), count)| {
-            let reason = reason.to_owned();
-            AttemptLine {
-                peer,
-                reason,
-                count,
-                tried: None,
-            }
-        }));
+        let counted = counted.into_iter();
+        lines.extend(counted.map(|(pair, count)| line(pair, count, None)));
         lines
+    }
+}
+
+fn line((peer, reason, call): Pair, count: u64, tried: Option<Tried>) -> AttemptLine {
+    AttemptLine {
+        peer,
+        reason: reason.to_owned(),
+        count,
+        tried,
+        call: call.map(str::to_owned),
     }
 }
 
@@ -88,6 +89,11 @@ impl Node {
         let mut outcome = Outcome::default();
         self.write_attempts(at, &mut outcome);
         outcome
+    }
+
+    /// Notes that a caller of a socket asked for what callers of that socket may not: `call` names what.
+    pub fn note_forbidden(&mut self, at: At, call: &'static str, reason: &'static str) {
+        self.attempts.note(at.now, (None, reason, Some(call)), None);
     }
 
     pub(super) fn write_attempts(&mut self, at: At, outcome: &mut Outcome) {
@@ -105,7 +111,8 @@ impl Node {
         done: Result<T, LocalError>,
     ) -> Result<T, LocalError> {
         if let Some(error) = done.as_ref().err().filter(|error| error.is_a_refusal()) {
-            self.attempts.note(at.now, peer, error.name(), tried);
+            let pair = (Some(peer.clone()), error.name(), None);
+            self.attempts.note(at.now, pair, Some(tried));
         }
         done
     }

@@ -15,6 +15,7 @@ mod attacks;
 mod attacks_alarms;
 mod attacks_approval;
 mod attacks_copies;
+mod attacks_decision;
 mod attacks_decrees;
 mod attacks_disk;
 mod attacks_flights;

@@ -301,6 +301,14 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             reason: "budget-exceeded".into(),
             count: 7,
             tried: None,
+            call: None,
+        }),
+        Entry::Attempt(AttemptLine {
+            peer: None,
+            reason: "not-for-this-socket".into(),
+            count: 1,
+            tried: None,
+            call: Some("alarms.clear".into()),
         }),
         Entry::Hole(HoleLine {
             peer: certificate.agent.clone(),

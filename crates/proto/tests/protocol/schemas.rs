@@ -279,12 +279,21 @@ fn every_line_of_a_log_fits_its_schema() {
                 capability: "door.open".parse().ok(),
                 conversation: "dinner-1".parse().ok(),
             }),
+            call: None,
         }),
         Entry::Attempt(AttemptLine {
             peer: None,
             reason: "budget-exceeded".into(),
             count: 900,
             tried: None,
+            call: None,
+        }),
+        Entry::Attempt(AttemptLine {
+            peer: None,
+            reason: "not-for-this-socket".into(),
+            count: 3,
+            tried: None,
+            call: Some("trust.replace-root".into()),
         }),
         Entry::Outcome(OutcomeLine {
             peer: alice.id(),

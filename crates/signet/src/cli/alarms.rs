@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use signet_api::{ClearAlarms, ListAlarms};
 
-use super::ask::{connect, items, print_each, text};
+use super::ask::{connect, items, json_of, print_each, signed, text};
+use super::person::ControlKey;
 use super::trust::visible_lines;
 use super::{Failure, print};
+use crate::home::Home;
 
 /// See `signet alarms --help`.
 #[derive(Debug, Args)]
@@ -29,18 +31,23 @@ enum AlarmsCommand {
     List,
     /// You have seen to what rings: the agent goes on
     #[command(after_help = "EXAMPLE:\n  signet alarms clear")]
-    Clear,
+    Clear {
+        #[command(flatten)]
+        control: ControlKey,
+    },
 }
 
 pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let mut client = connect(home, Duration::ZERO)?;
-    let clears = matches!(args.command, Some(AlarmsCommand::Clear));
-    let method = if clears {
-        "alarms.clear"
-    } else {
-        "alarms.list"
+    let home = Home::find(home)?;
+    let mut client = connect(Some(home.path().to_owned()), Duration::ZERO)?;
+    let clears = matches!(args.command, Some(AlarmsCommand::Clear { .. }));
+    let shown = match &args.command {
+        Some(AlarmsCommand::Clear { control }) => {
+            client.call(&signed(&home, ClearAlarms::default(), control)?)?
+        }
+        _ => client.call(&ListAlarms {})?,
     };
-    let shown = client.raw(method, &json!({}))?;
+    let shown = json_of(&shown)?;
     let alarms = items(&shown, "alarms");
     if args.json {
         return print_each(alarms);

@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
-use signet_api::Reason;
+use signet_api::{Decides, Reason, Request, ShowPause};
 use signet_proto::node::At;
+use signet_proto::statement::{Asked, DecisionStatement};
 
+use super::person::{ControlKey, control_of, foreign_key};
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
-use crate::control::{ApiError, Client, ClientError};
-use crate::daemon::people;
+use crate::control::{Client, ClientError};
+use crate::daemon::{Reach, Serve, Sign, verify_decision};
 use crate::home::Home;
 use crate::lock::HomeLock;
 use crate::memory::Memory;
@@ -97,44 +100,77 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("-")
 }
 
-/// Asks the daemon; where none runs, does it on the state itself, under the lock.
-pub(super) fn with_daemon(
-    home: &Home,
-    method: &str,
-    params: &Value,
-    offline: impl FnOnce(&mut Memory) -> Result<Value, Failure>,
-) -> Result<Value, Failure> {
+/// A call by the daemon, or where none runs, on the state itself, under the lock.
+pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<Value, Failure> {
+    decide_in(&Home::find(home)?, request)
+}
+
+/// The same in a home that is found already.
+pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<Value, Failure> {
     let config = Config::load(home)?;
-    match Client::connect(&config.control_socket, Duration::from_secs(30)) {
-        Ok(mut client) => change(&mut client, method, params),
+    match Client::connect(&config.control_socket, PROMPT) {
+        Ok(mut client) => change(&mut client, R::METHOD, &json_of(&request)?),
         Err(ClientError::NotReachable { .. }) => {
             let lock = HomeLock::acquire(home)?;
-            offline(&mut Memory::open(&lock, &config)?)
+            let mut memory = Memory::open(&lock, &config)?;
+            let at = At {
+                now: clock::now(),
+                elapsed: clock::elapsed(),
+                head: None,
+            };
+            let call = request.clone().into();
+            let signed = verify_decision(config.people_sign, &memory.node, at, &call);
+            signed.map_err(ClientError::Refused)?;
+            let served = request.serve(&mut memory.node, at, &Reach::default());
+            let (answer, outcome) = served.map_err(ClientError::Refused)?;
+            memory.write(at.now, &outcome)?;
+            json_of(&answer)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// A person's decision: by the daemon, or where none runs, on the state itself.
-pub(super) fn decide(
+/// A decision about trust, signed where the configuration asks for it.
+pub(super) fn decide_signed<R: Serve + Decides>(
     home: Option<PathBuf>,
-    method: &str,
-    params: &Value,
+    request: R,
+    key: &ControlKey,
 ) -> Result<Value, Failure> {
     let home = Home::find(home)?;
-    with_daemon(&home, method, params, |memory| {
-        let at = At {
-            now: clock::now(),
-            elapsed: clock::elapsed(),
-            head: None,
-        };
-        let served = people::serve(&mut memory.node, at, method, params.clone());
-        let (shown, outcome) = served
-            .unwrap_or_else(|| Err(ApiError::method_not_found()))
-            .map_err(ClientError::Refused)?;
-        memory.write(at.now, &outcome)?;
-        Ok(shown)
-    })
+    decide_in(&home, signed(&home, request, key)?)
+}
+
+/// The same request with the person's word, where the configuration asks for it.
+pub(super) fn signed<R: Serve + Decides>(
+    home: &Home,
+    request: R,
+    key: &ControlKey,
+) -> Result<R, Failure> {
+    let config = Config::load(home)?;
+    if config.people_sign == Sign::Nothing {
+        return Ok(request);
+    }
+    let shown = decide_in(home, ShowPause {})?;
+    let (control, key) = control_of(&shown, key, Some(home.path().to_owned()))?;
+    let asked = Asked {
+        agent: &config.agent.agent,
+        call: R::METHOD,
+        params: &json_of(&request)?,
+    };
+    let said = DecisionStatement::sign(asked, clock::now(), &control, &key);
+    let said = said.map_err(|_| foreign_key())?;
+    Ok(request.with_decision(Some(said.to_value().clone())))
+}
+
+/// A request that somebody wrote into a file.
+pub(super) fn read_as<R: Request>(value: &Value) -> Result<R, Failure> {
+    let read = R::parse(value.clone());
+    read.map_err(|error| ClientError::Refused(error).into())
+}
+
+/// As it goes over the socket.
+pub(super) fn json_of(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|_| ClientError::Malformed.into())
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use signet_api::{DecideDraft, DropDraft, ListDrafts};
 use signet_proto::json::{self, Limits};
 use signet_proto::node::hash_of_draft;
 use signet_proto::statement::{Approval, Decision};
 
-use super::ask::{decide, print_each, print_json, safe_json, text};
+use super::ask::{decide, print_each, print_json, read_as, safe_json, text};
 use super::person::{ControlKey, control_of, foreign_key};
 use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
@@ -94,9 +95,9 @@ pub(super) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), Fail
 
 /// No key is asked for: who may let a message be written may also let it lie.
 fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
-    let waiting = decide(home.clone(), "drafts.list", &json!({ "name": name }))?;
-    let id = text(named(&waiting, name)?, "message-id");
-    let dropped = decide(home, "drafts.drop", &json!({ "message-id": id }))?;
+    let waiting = decide(home.clone(), drafts_named(name))?;
+    let message_id = text(named(&waiting, name)?, "message-id").to_owned();
+    let dropped = decide(home, DropDraft { message_id })?;
     match json {
         true => print_json(&dropped),
         false => print(&format!(
@@ -114,7 +115,7 @@ pub(super) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), F
     let name = args.draft.as_deref().unwrap_or_default();
     let waiting = match &args.drafts {
         Some(file) => read_drafts(file)?,
-        None => decide(home.clone(), "drafts.list", &json!({ "name": name }))?,
+        None => decide(home.clone(), drafts_named(name))?,
     };
     let draft = named(&waiting, name)?;
     let value = what_is_signed(draft)?;
@@ -140,6 +141,13 @@ pub(super) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), F
     }
 }
 
+fn drafts_named(name: &str) -> ListDrafts {
+    ListDrafts {
+        name: name.to_owned(),
+        ..ListDrafts::default()
+    }
+}
+
 /// Each draft with all that a machine without the daemon needs to sign the decision about it.
 fn alone(waiting: &Value) -> Vec<Value> {
     let control = waiting.get("control").filter(|control| !control.is_null());
@@ -157,14 +165,18 @@ fn alone(waiting: &Value) -> Vec<Value> {
 
 /// Every draft: the daemon gives them page by page.
 fn all(home: Option<PathBuf>) -> Result<Value, Failure> {
-    let mut all = decide(home.clone(), "drafts.list", &json!({}))?;
+    let mut all = decide(home.clone(), ListDrafts::default())?;
     loop {
         let seen = list(&all).count();
         let waiting = all.get("waiting").and_then(Value::as_u64);
         if waiting.is_none_or(|waiting| u64::try_from(seen).is_ok_and(|seen| seen >= waiting)) {
             return Ok(all);
         }
-        let mut next = decide(home.clone(), "drafts.list", &json!({ "skip": seen }))?;
+        let page = ListDrafts {
+            skip: seen,
+            ..ListDrafts::default()
+        };
+        let mut next = decide(home.clone(), page)?;
         let more = next.get_mut("drafts").and_then(Value::as_array_mut);
         let have = all.get_mut("drafts").and_then(Value::as_array_mut);
         match (have, more) {
@@ -265,7 +277,8 @@ fn next_for(draft: &Value) -> String {
 }
 
 fn hand_in(args: &ApproveArgs, home: Option<PathBuf>, signed: &Value) -> Result<(), Failure> {
-    let done = decide(home, "drafts.decide", signed)?;
+    let signed: DecideDraft = read_as(signed)?;
+    let done = decide(home, signed)?;
     if args.json {
         return print_json(&done);
     }

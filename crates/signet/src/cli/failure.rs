@@ -205,7 +205,7 @@ fn of_config(error: &ConfigError) -> Exit {
 fn of_server(error: &ServerError) -> Exit {
     match error {
         ServerError::Io { source, .. } => of_file(source.kind()),
-        ServerError::InTheWay { .. } => Exit::Usage,
+        ServerError::InTheWay { .. } | ServerError::NoGroup { .. } => Exit::Usage,
     }
 }
 

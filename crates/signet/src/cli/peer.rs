@@ -3,22 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
+use signet_api::{AddPeer, ListPeers, ShowPeer};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::AgentId;
 use signet_proto::json::{self, Limits, canonical};
-use signet_proto::node::At;
 
-use super::ask::{items, print_each, print_json, text, with_daemon};
+use super::ask::{decide_in, decide_signed, items, print_each, print_json, text};
+use super::person::ControlKey;
 use super::policy::of_capabilities;
 use super::status::peer_line;
 use super::{Exit, Failure, print};
-use crate::clock;
 use crate::config::Config;
-use crate::daemon::bound;
 use crate::home::Home;
 use crate::keystore::Keys;
-use crate::render;
 
 /// See `signet peer --help`.
 #[derive(Debug, Args)]
@@ -36,6 +34,8 @@ enum PeerCommand {
         /// The certificate that the peer's person handed over
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        #[command(flatten)]
+        control: ControlKey,
         /// Print what was done as one line of JSON
         #[arg(long)]
         json: bool,
@@ -65,33 +65,24 @@ enum PeerCommand {
 pub(super) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     match args.command {
-        PeerCommand::Add { file, json } => add(&home, &file, json),
+        PeerCommand::Add {
+            file,
+            control,
+            json,
+        } => add(&home, &file, &control, json),
         PeerCommand::List { json } => list(&home, json),
         PeerCommand::Show { id, json } => show(&home, &id, json),
         PeerCommand::Export => export(&home),
     }
 }
 
-fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
-    let certificate = read_certificate(file)?;
-    let added = with_daemon(
-        home,
-        "peer.add",
-        &json!({"certificate": certificate.to_value()}),
-        |memory| {
-            let at = At {
-                now: clock::now(),
-                elapsed: clock::elapsed(),
-                head: None,
-            };
-            let outcome = memory.node.handle_bind(at, &certificate).map_err(|error| {
-                let next = "signet peer list shows who is bound; the person decides";
-                Failure::new(Exit::Refused, format!("{}: {error}", error.name()), next)
-            })?;
-            memory.write(at.now, &outcome)?;
-            Ok(bound(&certificate, !outcome.entries.is_empty()))
-        },
-    )?;
+fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(), Failure> {
+    let certificate = read_certificate(file)?.to_value().clone();
+    let adding = AddPeer {
+        certificate,
+        decision: None,
+    };
+    let added = decide_signed(Some(home.path().to_owned()), adding, control)?;
     if json {
         return print_json(&added);
     }
@@ -107,11 +98,7 @@ fn add(home: &Home, file: &Path, json: bool) -> Result<(), Failure> {
 }
 
 fn list(home: &Home, json: bool) -> Result<(), Failure> {
-    let peers = with_daemon(home, "peer.list", &json!({}), |memory| {
-        let now = clock::now();
-        let peer = |(agent, peer)| render::peer(agent, peer, &memory.node.standing(agent, now));
-        Ok(memory.node.trust().peers().map(peer).collect())
-    })?;
+    let peers = decide_in(home, ListPeers {})?;
     let peers = items(&peers, "peers");
     if json {
         return print_each(peers);
@@ -128,18 +115,8 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
 }
 
 fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
-    let peer = with_daemon(home, "peer.show", &json!({"peer": id.as_str()}), |memory| {
-        let peer = memory.node.trust().peer(id).ok_or_else(|| {
-            Failure::new(
-                Exit::Refused,
-                format!("peer-unknown: no peer {id}"),
-                "signet peer list shows who is known",
-            )
-        })?;
-        let now = clock::now();
-        let shown = render::peer(id, peer, &memory.node.standing(id, now));
-        Ok(render::with_offers(shown, memory.node.session(id, now)))
-    })?;
+    let peer = id.to_string();
+    let peer = decide_in(home, ShowPeer { peer })?;
     if json {
         return print_json(&peer);
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
+use signet_api::{ShowPause, TellPause};
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::keys::SigningKey;
 use signet_proto::statement::PauseStatement;
@@ -33,7 +34,7 @@ pub(super) struct PauseArgs {
 }
 
 pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), Failure> {
-    let state = decide(home.clone(), "pause.show", &json!({}))?;
+    let state = decide(home.clone(), ShowPause {})?;
     let (control, key) = control_of(&state, &args.control, home.clone())?;
     let now = clock::now();
     let number = |state: &Value, name: &str| state.get(name).and_then(Value::as_u64).unwrap_or(0);
@@ -41,8 +42,11 @@ pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
     let serial = since_epoch.max(number(&state, "serial").saturating_add(1));
     let signed = PauseStatement::sign(paused, serial, now, &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;
-    let params = json!({"statement": signed.to_value(), "control": control.to_value()});
-    let state = decide(home, "pause.tell", &params)?;
+    let told = TellPause {
+        statement: signed.to_value().clone(),
+        control: control.to_value().clone(),
+    };
+    let state = decide(home, told)?;
     if args.json {
         return print_json(&state);
     }

@@ -6,17 +6,15 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
+use signet_api::{CheckPolicy, ShowPolicy, Way};
 use signet_audit::visible;
 use signet_proto::headers::CapabilityName;
 use signet_proto::ids::AgentId;
-use signet_proto::node::Way;
 
-use super::ask::{print_json, text, with_daemon};
+use super::ask::{decide_in, print_json, text};
 use super::{Exit, Failure, exit, print};
-use crate::clock;
 use crate::home::Home;
-use crate::permission::{self, Question};
 
 pub(super) use page::of_capabilities;
 
@@ -73,9 +71,7 @@ pub(super) fn run(args: PolicyArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 fn show(home: &Home, json: bool) -> Result<(), Failure> {
-    let policy = with_daemon(home, "policy.show", &json!({}), |memory| {
-        Ok(permission::show(&memory.node, clock::now()))
-    })?;
+    let policy = decide_in(home, ShowPolicy {})?;
     if json {
         return print_json(&policy);
     }
@@ -88,25 +84,13 @@ fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
         (_, true) => Some(Way::Receive),
         _ => None,
     };
-    let mut params = json!({"peer": args.peer.as_str(), "tier": args.tier});
-    if let Some(members) = params.as_object_mut() {
-        let name = |way| if way == Way::Send { "send" } else { "receive" };
-        way.map(|way| members.insert("way".into(), name(way).into()));
-        let capability = args.capability.as_deref();
-        capability.map(|capability| members.insert("capability".into(), capability.into()));
-    }
-    let answer = with_daemon(home, "policy.check", &params, |memory| {
-        let question = Question {
-            peer: args.peer.clone(),
-            tier: args.tier,
-            capability: capability(args)?,
-            way,
-        };
-        permission::answer(&memory.node, clock::now(), &question).ok_or_else(|| {
-            let what = format!("peer-unknown: no peer {}", args.peer);
-            Failure::new(Exit::Refused, what, "signet peer list shows who is known")
-        })
-    })?;
+    let asked = CheckPolicy {
+        peer: args.peer.to_string(),
+        tier: args.tier,
+        capability: capability(args)?.map(|name| name.to_string()),
+        way,
+    };
+    let answer = decide_in(home, asked)?;
     if args.json {
         print_json(&answer)?;
     } else {

@@ -4,13 +4,17 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use signet_api::{
+    ApproveStranger, ListPending, ListTrust, RefuseStranger, ReplaceRoot, TakeRevocation, Withdraw,
+};
 use signet_audit::{describe, visible};
 use signet_proto::ids::AgentId;
 
-use super::ask::{decide, items, print_each, print_json, text};
+use super::ask::{decide, decide_signed, items, print_each, print_json, text};
 use super::key::read_json;
 use super::peer::read_certificate;
+use super::person::ControlKey;
 use super::{Failure, print};
 use crate::config::Config;
 use crate::home::Home;
@@ -53,6 +57,8 @@ enum TrustCommand {
         /// A revocation that `signet key revoke` made, from whomever it came
         #[arg(long, value_name = "FILE")]
         statement: Option<PathBuf>,
+        #[command(flatten)]
+        control: ControlKey,
     },
     /// Go on with another root key of a person, which the old one had not named
     #[command(
@@ -62,6 +68,8 @@ enum TrustCommand {
         /// The new certificate that the person handed over
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        #[command(flatten)]
+        control: ControlKey,
     },
     /// Every agent that is or was trusted, and how it stands
     #[command(after_help = "EXAMPLE:\n  signet trust list")]
@@ -81,6 +89,8 @@ struct Stranger {
     /// Its root key, when more than one claims the id: `ed25519:…`, as `pending` shows it
     #[arg(long, value_name = "KEY-ID")]
     root: Option<String>,
+    #[command(flatten)]
+    control: ControlKey,
 }
 
 pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -91,18 +101,20 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
     };
     match args.command {
         TrustCommand::Pending => {
-            let value = decide(home, "trust.pending", &json!({}))?;
+            let value = decide(home, ListPending {})?;
             match json {
                 true => print_each(&of_both_kinds(&value)),
                 false => print(&pending(&value)),
             }
         }
         TrustCommand::Approve(stranger) => {
-            let value = decide(home, "trust.approve", &params(&stranger))?;
+            let (agent, root) = (stranger.agent.to_string(), stranger.root.clone());
+            let value = decide_signed(home, approve(agent, root), &stranger.control)?;
             show(&value, approved(&value))
         }
         TrustCommand::Refuse(stranger) => {
-            let value = decide(home, "trust.refuse", &params(&stranger))?;
+            let (agent, root) = (stranger.agent.to_string(), stranger.root.clone());
+            let value = decide_signed(home, refuse(agent, root), &stranger.control)?;
             let words = format!(
                 "{} is refused under this root key, and you are not asked about it again\n  \
                    if you change your mind: signet peer add THEIR-CERTIFICATE.json\n",
@@ -110,30 +122,26 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
             );
             show(&value, words)
         }
-        TrustCommand::Revoke { id: Some(id), .. } => {
-            let value = decide(home, "trust.revoke", &json!({"peer": id.as_str()}))?;
+        TrustCommand::Revoke {
+            id: Some(id),
+            control,
+            ..
+        } => {
+            let value = decide_signed(home, withdraw(&id), &control)?;
             show(&value, withdrawn(&value))
         }
         TrustCommand::Revoke { statement, .. } => {
-            let file = statement.unwrap_or_default();
-            let value = decide(
-                home,
-                "trust.revocation",
-                &json!({"statement": read_json(&file)?}),
-            )?;
+            let statement = read_json(&statement.unwrap_or_default())?;
+            let value = decide(home, TakeRevocation { statement })?;
             show(&value, revoked(&value))
         }
-        TrustCommand::ReplaceRoot { file } => {
-            let certificate = read_certificate(&file)?;
-            let value = decide(
-                home,
-                "trust.replace-root",
-                &json!({"certificate": certificate.to_value()}),
-            )?;
+        TrustCommand::ReplaceRoot { file, control } => {
+            let certificate = read_certificate(&file)?.to_value().clone();
+            let value = decide_signed(home, replace(certificate), &control)?;
             show(&value, replaced(&value))
         }
         TrustCommand::List => {
-            let value = decide(home, "trust.list", &json!({}))?;
+            let value = decide(home, ListTrust {})?;
             match json {
                 true => print_each(items(&value, "agents")),
                 false => print(&list(&value)),
@@ -143,13 +151,36 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
     }
 }
 
-fn params(stranger: &Stranger) -> Value {
-    let mut params = Map::new();
-    params.insert("agent".into(), stranger.agent.as_str().into());
-    if let Some(root) = &stranger.root {
-        params.insert("root".into(), root.as_str().into());
+fn approve(agent: String, root: Option<String>) -> ApproveStranger {
+    let decision = None;
+    ApproveStranger {
+        agent,
+        root,
+        decision,
     }
-    Value::Object(params)
+}
+
+fn refuse(agent: String, root: Option<String>) -> RefuseStranger {
+    let decision = None;
+    RefuseStranger {
+        agent,
+        root,
+        decision,
+    }
+}
+
+fn withdraw(peer: &AgentId) -> Withdraw {
+    Withdraw {
+        peer: peer.to_string(),
+        decision: None,
+    }
+}
+
+fn replace(certificate: Value) -> ReplaceRoot {
+    ReplaceRoot {
+        certificate,
+        decision: None,
+    }
 }
 
 /// Strangers and root alarms in one list, told apart by `kind`.

@@ -51,8 +51,8 @@ pub enum ConfigError {
         /// The section it belongs to.
         place: String,
     },
-    /// The control socket cannot be made there.
-    #[error("the control socket {} is {length} bytes long, and the system allows 107", path.display())]
+    /// A socket cannot be made there.
+    #[error("the socket {} is {length} bytes long, and the system allows 107", path.display())]
     SocketPath {
         /// The socket.
         path: PathBuf,
@@ -94,7 +94,7 @@ impl ConfigError {
             Self::UnknownKey { known, .. } => format!("known here: {}", known.join(", ")),
             Self::Missing { key, place } => format!("add `{key} = …` under {place}"),
             Self::SocketPath { .. } => {
-                "use a shorter --home, or set `socket` in [control] to a shorter path".to_owned()
+                "use a shorter --home, or set `socket` in [control] or [agent-socket] to a shorter path".to_owned()
             }
             Self::Writable { path, .. } => format!("chmod 600 {}", path.display()),
             Self::Secret(PrivateError::Io { source, .. })

@@ -8,13 +8,15 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use signet_api::ApiError;
+use signet_api::{ApiError, Role};
 use signet_proto::json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
+
+use crate::daemon::Reach;
 
 use super::places::Place;
 use super::reply::Reply;
@@ -26,10 +28,21 @@ pub struct RawCall {
     pub method: String,
     /// An array or an object; `null` when the client sent none.
     pub params: Value,
+    /// Who asks.
+    pub caller: Caller,
     /// Takes the answer. It may come late; the client may be gone by then.
     pub reply: Reply,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
+}
+
+/// Who asks by a socket: told by the socket alone, never by the call.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Whose socket it is.
+    pub role: Role,
+    /// How far its callers reach.
+    pub reach: Arc<Reach>,
 }
 
 impl fmt::Debug for RawCall {
@@ -106,7 +119,7 @@ pub(super) enum Ended {
 
 /// Serves one client until it has gone and is answered, or `stop` is set and it is answered.
 pub(super) async fn serve(
-    stream: UnixStream,
+    (stream, caller): (UnixStream, Caller),
     calls: mpsc::Sender<RawCall>,
     limits: Limits,
     stop: watch::Receiver<bool>,
@@ -129,6 +142,7 @@ pub(super) async fn serve(
     let mut connection = Connection {
         writer,
         calls,
+        caller,
         notifier,
         limits,
         place,
@@ -145,6 +159,7 @@ pub(super) async fn serve(
 struct Connection<'a> {
     writer: OwnedWriteHalf,
     calls: mpsc::Sender<RawCall>,
+    caller: Caller,
     notifier: Notifier,
     limits: Limits,
     place: &'a Place,
@@ -214,6 +229,7 @@ impl Connection<'_> {
                 let call = RawCall {
                     method,
                     params,
+                    caller: self.caller.clone(),
                     reply,
                     notifier: self.notifier.clone(),
                 };

@@ -1,43 +1,68 @@
-//! The daemon's end of the control socket.
+//! The daemon's end of its sockets: one server for each role.
 
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use signet_api::Role;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::connection::{self, Limits, RawCall};
+use super::connection::{self, Caller, Limits, RawCall};
 use super::places::{Place, Places};
+use crate::config::Access;
 use crate::lock::HomeLock;
 
-/// The listening control socket. Dropping it removes the socket file.
+/// Where a server listens, and for whom.
+#[derive(Clone, Debug)]
+pub struct Address {
+    /// The path of the socket.
+    pub path: PathBuf,
+    /// Who may open it.
+    pub access: Access,
+    /// Who its callers are.
+    pub caller: Caller,
+}
+
+/// A listening socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
-    path: PathBuf,
+    address: Address,
     group: u32,
     limits: Limits,
 }
 
-/// The control socket cannot be made.
+/// A socket cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// Something else stands at its path.
-    #[error("{} is in the way of the control socket, and is not a socket", path.display())]
+    #[error("{} is in the way of the {} socket, and is not a socket", path.display(), name_of(*role))]
     InTheWay {
+        /// Whose socket it would be.
+        role: Role,
         /// The path.
         path: PathBuf,
     },
+    /// Nobody made its group.
+    #[error("the {} socket: there is no group {name:?} in /etc/group", name_of(*role))]
+    NoGroup {
+        /// Whose socket it would be.
+        role: Role,
+        /// The group.
+        name: String,
+    },
     /// The operating system refused.
-    #[error("the control socket {}: {source}", path.display())]
+    #[error("the {} socket {}: {source}", name_of(*role), path.display())]
     Io {
+        /// Whose socket it would be.
+        role: Role,
         /// The path.
         path: PathBuf,
         /// What the system said.
@@ -49,34 +74,48 @@ impl ServerError {
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
-            Self::InTheWay { path } => {
-                format!("move {} away, or set `socket` in [control]", path.display())
+            Self::InTheWay { role, path } => {
+                let section = section_of(*role);
+                format!("move {} away, or set `socket` in {section}", path.display())
             }
-            Self::Io { .. } => {
-                "set `socket` in [control] of config.toml to a path you may write to".to_owned()
+            Self::NoGroup { role, name } => {
+                let section = section_of(*role);
+                format!(
+                    "make it with groupadd {name}, or correct `group` in {section} of config.toml"
+                )
+            }
+            Self::Io { role, .. } => {
+                let section = section_of(*role);
+                format!(
+                    "set `socket` in {section} of config.toml to a path you may write to, and `group` to one you are in"
+                )
             }
         }
     }
 }
 
 impl Server {
-    /// Listens at `path` with mode 0660. A socket that a dead daemon left there is replaced: who
-    /// holds the lock of the home knows that it is dead.
+    /// Listens there. A socket that a dead daemon left is replaced: who holds the lock of the home knows
+    /// that it is dead.
     ///
     /// # Errors
     /// When something other than a socket is in the way, or the system refuses.
-    pub fn bind(path: &Path, _lock: &HomeLock) -> Result<Self, ServerError> {
-        remove_stale(path)?;
-        let failed = |source| ServerError::Io {
-            path: path.to_owned(),
-            source,
-        };
+    pub fn bind(address: Address, _lock: &HomeLock) -> Result<Self, ServerError> {
+        remove_stale(&address)?;
+        let failed = |source| address.failed(source);
+        let path = &address.path;
         let listener = UnixListener::bind(path).map_err(failed)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660)).map_err(failed)?;
+        // The group first: until then only the daemon's own user may open it.
+        let mode = std::fs::Permissions::from_mode(address.access.mode);
+        if let Some(name) = &address.access.group {
+            let group = group_of(name).ok_or_else(|| address.without_group(name))?;
+            chown(path, None, Some(group)).map_err(failed)?;
+        }
+        std::fs::set_permissions(path, mode).map_err(failed)?;
         let group = std::fs::metadata(path).map_err(failed)?.gid();
         Ok(Self {
             listener,
-            path: path.to_owned(),
+            address,
             group,
             limits: LIMITS,
         })
@@ -99,12 +138,13 @@ impl Server {
                 Ok((stream, _)) if self.is_allowed(&stream) => {
                     let seat = Seat::take(&places, &stream);
                     let (calls, stopped) = (calls.clone(), stopped.clone());
-                    clients.spawn(serve_client(stream, calls, self.limits, stopped, seat));
+                    let client = (stream, self.address.caller.clone());
+                    clients.spawn(serve_client(client, calls, self.limits, stopped, seat));
                 }
                 Ok(_) => {}
                 Err(error) => {
                     // Out of file descriptors: accepting again at once would only spin.
-                    tracing::warn!(%error, "control socket: cannot accept");
+                    tracing::warn!(%error, "a socket cannot accept");
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -123,7 +163,7 @@ impl Server {
     /// The daemon's own user, root, and members of the socket's group.
     fn is_allowed(&self, stream: &UnixStream) -> bool {
         let Ok(peer) = stream.peer_cred() else {
-            tracing::warn!("control socket: a client without credentials refused");
+            tracing::warn!("a client without credentials refused");
             return false;
         };
         let me = rustix::process::geteuid().as_raw();
@@ -132,9 +172,10 @@ impl Server {
             is_own(peer.uid(), me) || peer.gid() == self.group || groups().contains(&self.group);
         if !allowed {
             tracing::warn!(
+                socket = name_of(self.address.caller.role),
                 uid = peer.uid(),
                 gid = peer.gid(),
-                "control socket: a client of another user refused"
+                "a client of another user refused"
             );
         }
         allowed
@@ -144,19 +185,37 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // What cannot be removed is replaced at the next start.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.address.path);
+    }
+}
+
+impl Address {
+    fn failed(&self, source: io::Error) -> ServerError {
+        ServerError::Io {
+            role: self.caller.role,
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn without_group(&self, name: &str) -> ServerError {
+        ServerError::NoGroup {
+            role: self.caller.role,
+            name: name.to_owned(),
+        }
     }
 }
 
 async fn serve_client(
-    stream: UnixStream,
+    (stream, caller): (UnixStream, Caller),
     calls: mpsc::Sender<RawCall>,
     limits: Limits,
     stop: watch::Receiver<bool>,
     seat: Seat,
 ) {
-    if let Err(ended) = connection::serve(stream, calls, limits, stop, &seat.place).await {
-        tracing::debug!(%ended, "control socket: connection closed");
+    if let Err(ended) = connection::serve((stream, caller), calls, limits, stop, &seat.place).await
+    {
+        tracing::debug!(%ended, "connection closed");
     }
 }
 
@@ -171,10 +230,7 @@ impl Seat {
         let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let (place, is_full) = places.take(process);
         if is_full {
-            tracing::debug!(
-                most = CLIENTS,
-                "control socket: a place was freed for another client"
-            );
+            tracing::debug!(most = CLIENTS, "a place was freed for another client");
         }
         Self {
             places: Arc::clone(places),
@@ -189,18 +245,48 @@ impl Drop for Seat {
     }
 }
 
-fn remove_stale(path: &Path) -> Result<(), ServerError> {
-    let failed = |source| ServerError::Io {
-        path: path.to_owned(),
-        source,
-    };
+/// The number of a group, as `/etc/group` has it (group(5)); or the number itself.
+fn group_of(name: &str) -> Option<u32> {
+    let known = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    name.parse().ok().or_else(|| number_in(&known, name))
+}
+
+fn number_in(groups: &str, name: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let is_named = fields.next() == Some(name);
+        is_named.then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
+}
+
+fn remove_stale(address: &Address) -> Result<(), ServerError> {
+    let path = &address.path;
+    let failed = |source| address.failed(source);
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
         Ok(facts) if facts.file_type().is_socket() => std::fs::remove_file(path).map_err(failed),
         Ok(_) => Err(ServerError::InTheWay {
-            path: path.to_owned(),
+            role: address.caller.role,
+            path: path.clone(),
         }),
+    }
+}
+
+/// The person's socket is called after what it is for.
+const fn name_of(role: Role) -> &'static str {
+    match role {
+        Role::Person => "control",
+        Role::Agent => "agent",
+        Role::Carrier => "carrier",
+    }
+}
+
+const fn section_of(role: Role) -> &'static str {
+    match role {
+        Role::Person => "[control]",
+        Role::Agent => "[agent-socket]",
+        Role::Carrier => "[carrier-socket]",
     }
 }
 
@@ -257,5 +343,15 @@ mod tests {
         known.sort_unstable();
         assert_eq!(read, known);
         assert!(supplementary_groups(-1).is_empty());
+    }
+
+    #[test]
+    fn a_group_is_found_by_its_whole_name_and_no_part_of_one() {
+        let groups = "root:x:0:\nsignet-agents:x:1002:alice\nsignet:x:1001:alice,bob\nbroken\n";
+        assert_eq!(number_in(groups, "signet"), Some(1001));
+        assert_eq!(number_in(groups, "signet-agents"), Some(1002));
+        assert_eq!(number_in(groups, "sign"), None);
+        assert_eq!(number_in(groups, "broken"), None);
+        assert_eq!(group_of("4711"), Some(4711));
     }
 }

@@ -2,15 +2,18 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use signet_api::Role;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Limits;
 use super::rpc::{Incoming, Item};
 use super::server::{CLIENTS, LIMITS};
 use super::*;
+use crate::config::Access;
 use crate::home::Home;
 use crate::lock::HomeLock;
 
@@ -41,7 +44,8 @@ impl Daemon {
                 .build()
                 .unwrap();
             runtime.block_on(async move {
-                let server = Server::bind(&socket, &lock).unwrap().with_limits(limits);
+                let server = Server::bind(address(socket), &lock).unwrap();
+                let server = server.with_limits(limits);
                 ready.send(()).unwrap();
                 let (calls, received) = mpsc::channel(4);
                 tokio::spawn(perform_all(received));
@@ -79,6 +83,21 @@ impl Daemon {
 
     fn lives(&self) {
         assert_eq!(self.client().raw("sum", &json!([1, 2])).unwrap(), 3);
+    }
+}
+
+/// The person's socket at `path`.
+fn address(path: PathBuf) -> Address {
+    Address {
+        path,
+        access: Access {
+            mode: 0o660,
+            group: None,
+        },
+        caller: Caller {
+            role: Role::Person,
+            reach: Arc::default(),
+        },
     }
 }
 
@@ -585,10 +604,10 @@ async fn the_socket_of_a_dead_daemon_is_replaced_and_a_file_is_not() {
     let path = directory.path().join("control.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists());
-    drop(Server::bind(&path, &lock).unwrap());
+    drop(Server::bind(address(path.clone()), &lock).unwrap());
     assert!(!path.exists());
     std::fs::write(&path, "mine").unwrap();
-    let error = Server::bind(&path, &lock).unwrap_err();
+    let error = Server::bind(address(path.clone()), &lock).unwrap_err();
     assert!(matches!(error, ServerError::InTheWay { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }

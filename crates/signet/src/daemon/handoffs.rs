@@ -1,176 +1,140 @@
-//! Handoffs on the control socket: `handoff.send`, `accept`, `decline`, `report`, `list` and `show`.
+//! Handoffs on the sockets: `handoff.send`, `accept`, `decline`, `report`, `list` and `show`.
 
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use signet_api::{
+    AcceptTask, ApiError, DecidedTask, DeclineTask, ListTasks, ReportState, ReportTask,
+    SendHandoff, ShowTask, Tasks,
+};
 use signet_proto::entry::Direction;
-use signet_proto::handoff::{Limits, Report, TaskId};
+use signet_proto::handoff::{Limits, Report, TaskId, TaskState};
 use signet_proto::ids::MessageId;
-use signet_proto::node::{Handing, LocalError, Outcome, Sending};
+use signet_proto::node::{At, Handing, LocalError, Node, Outcome, Sending};
 use signet_proto::time::Timestamp;
 
-use crate::control::{ApiError, Reply};
-use crate::effects::Deed;
 use crate::render::task;
 
-use super::heart::Heart;
-use super::methods::refused;
-use super::params::{named, parse, parse_wait};
+use super::reach::Reach;
 use super::sending::Asked;
+use super::serve::{Done, Serve, maybe_named, named, parse_wait, refused, shown};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct SendParams {
-    peer: String,
-    goal: String,
-    input: Option<Value>,
-    capabilities: Option<Vec<String>>,
-    tier: Option<u8>,
-    depth: Option<u8>,
-    not_after: Option<String>,
-    /// Seconds that the authority lasts, instead of `not-after`.
-    lasts: Option<u64>,
-    /// The task that it is handed on from.
-    under: Option<String>,
-    summary: Option<String>,
-    data_tier: Option<u8>,
-    /// Seconds to wait for what becomes of it.
-    #[serde(default)]
-    wait: f64,
-    /// Whether the peer may be unknown although its id resembles a known one.
-    #[serde(default)]
-    introduce: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct TaskParams {
-    task: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct DeclineParams {
-    task: String,
-    why: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ReportParams {
-    task: String,
-    state: String,
-    note: Option<String>,
-    result: Option<Value>,
-}
-
-impl Heart {
-    /// Accepts, declines or reports, and answers when that is durable.
-    pub(super) async fn decide_task(&mut self, method: &str, params: Value, reply: Reply) {
-        let at = self.at();
-        let done = match method {
-            "handoff.accept" => self.accept_task(params),
-            "handoff.decline" => self.decline_task(params),
-            _ => self.report_task(params),
-        };
-        match done {
-            Ok((id, message_id, outcome)) => {
-                let mut value = task::whole(self.node.tasks(), id, at.now).unwrap_or_default();
-                if let Some(members) = value.as_object_mut() {
-                    members.insert("sent".into(), message_id.to_string().into());
-                }
-                let answer = vec![Deed::Answer(reply, value)];
-                self.write(at.now, vec![outcome], answer).await;
-            }
-            Err(error) => self.refuse(reply, error).await,
-        }
+impl Serve for AcceptTask {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let id = named::<TaskId>("task", &self.task)?;
+        let accepted = node.handle_accept(at, id).map_err(refused)?;
+        decided(node, at, reach, id, accepted)
     }
 
-    fn accept_task(&mut self, params: Value) -> Result<Decided, ApiError> {
-        let id = named::<TaskId>("task", &parse::<TaskParams>(params)?.task)?;
-        let at = self.at();
-        let (sent, outcome) = self.node.handle_accept(at, id).map_err(refused)?;
-        Ok((id, sent, outcome))
+    fn makes(answer: &DecidedTask) -> Option<&str> {
+        Some(&answer.sent)
+    }
+}
+
+impl Serve for DeclineTask {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let id = named::<TaskId>("task", &self.task)?;
+        let declined = node.handle_decline(at, id, self.why).map_err(refused)?;
+        decided(node, at, reach, id, declined)
     }
 
-    fn decline_task(&mut self, params: Value) -> Result<Decided, ApiError> {
-        let params = parse::<DeclineParams>(params)?;
-        let id = named::<TaskId>("task", &params.task)?;
-        let at = self.at();
-        let declined = self.node.handle_decline(at, id, params.why);
-        let (sent, outcome) = declined.map_err(refused)?;
-        Ok((id, sent, outcome))
+    fn makes(answer: &DecidedTask) -> Option<&str> {
+        Some(&answer.sent)
     }
+}
 
-    fn report_task(&mut self, params: Value) -> Result<Decided, ApiError> {
-        let params = parse::<ReportParams>(params)?;
+impl Serve for ReportTask {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let id = named::<TaskId>("task", &self.task)?;
         let report = Report {
-            task: named("task", &params.task)?,
-            state: named("state", &params.state)?,
-            note: params.note,
-            result: params.result,
+            task: id,
+            state: match self.state {
+                ReportState::Working => TaskState::Working,
+                ReportState::Completed => TaskState::Completed,
+                ReportState::Failed => TaskState::Failed,
+                ReportState::Returned => TaskState::Returned,
+            },
+            note: self.note,
+            result: self.result,
         };
-        let (id, at) = (report.task, self.at());
-        let (sent, outcome) = self.node.handle_report(at, report).map_err(refused)?;
-        Ok((id, sent, outcome))
+        let reported = node.handle_report(at, report).map_err(refused)?;
+        decided(node, at, reach, id, reported)
     }
 
-    /// The task that a message of ours gave, if it gave one.
-    pub(super) fn task_of(&self, offer: MessageId) -> Option<TaskId> {
-        let mut tasks = self.node.tasks().iter();
-        let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
-        given.map(|task| task.id())
-    }
-
-    pub(super) fn tasks(&self) -> Value {
-        let now = self.at().now;
-        let mut tasks: Vec<_> = self.node.tasks().iter().collect();
-        tasks.sort_by_key(|task| std::cmp::Reverse(task.changed));
-        let shown = tasks.into_iter().map(|task| task::brief(task, now));
-        json!({ "tasks": shown.collect::<Vec<_>>() })
-    }
-
-    pub(super) fn task(&self, params: Value) -> Result<Value, ApiError> {
-        let id = named::<TaskId>("task", &parse::<TaskParams>(params)?.task)?;
-        let whole = task::whole(self.node.tasks(), id, self.at().now);
-        whole.ok_or_else(|| refused(LocalError::TaskUnknown(id)))
+    fn makes(answer: &DecidedTask) -> Option<&str> {
+        Some(&answer.sent)
     }
 }
 
-/// The task, our message about it, and what came of it.
-type Decided = (TaskId, MessageId, Outcome);
+impl Serve for ListTasks {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let tasks = node.tasks().iter();
+        let mut tasks: Vec<_> = tasks.filter(|task| reach.sees_task(task)).collect();
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.changed));
+        let tasks = tasks.into_iter().map(|task| task::brief(task, at.now));
+        shown(Tasks {
+            tasks: tasks.collect(),
+        })
+    }
+}
 
-pub(super) fn parse_handoff(params: Value, now: Timestamp) -> Result<Asked, ApiError> {
-    let params = parse::<SendParams>(params)?;
-    let capabilities = params.capabilities.as_ref().map(|names| {
+impl Serve for ShowTask {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let id = named::<TaskId>("task", &self.task)?;
+        let whole = task::whole(node.tasks(), id, at.now, reach);
+        shown(whole.ok_or_else(|| refused(LocalError::TaskUnknown(id)))?)
+    }
+}
+
+/// The task as it stands now, and our message about it.
+fn decided(
+    node: &Node,
+    at: At,
+    reach: &Reach,
+    id: TaskId,
+    (sent, outcome): (MessageId, Outcome),
+) -> Result<(DecidedTask, Outcome), ApiError> {
+    let task = task::whole(node.tasks(), id, at.now, reach);
+    // It was decided about, so it is known.
+    let task = task.ok_or_else(ApiError::internal)?;
+    let sent = sent.to_string();
+    Ok((DecidedTask { task, sent }, outcome))
+}
+
+/// The task that a message of ours gave, if it gave one.
+pub(super) fn task_of(node: &Node, offer: MessageId) -> Option<TaskId> {
+    let mut tasks = node.tasks().iter();
+    let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
+    given.map(|task| task.id())
+}
+
+pub(super) fn parse_handoff(call: SendHandoff, now: Timestamp) -> Result<Asked, ApiError> {
+    let capabilities = call.capabilities.as_ref().map(|names| {
         let names = names.iter().map(|name| named("capabilities", name));
         names.collect::<Result<_, ApiError>>()
     });
-    let until = match (&params.not_after, params.lasts) {
+    let until = match (&call.not_after, call.lasts) {
         (Some(_), Some(_)) => return Err(ApiError::invalid_params("give not-after or lasts")),
         (Some(time), None) => Some(named("not-after", time)?),
         (None, lasts) => lasts.map(|secs| now.saturating_add(Duration::from_secs(secs))),
     };
-    let parent = params.under.as_deref().map(|id| named("under", id));
     let handing = Handing {
-        goal: params.goal,
-        input: params.input,
+        goal: call.goal,
+        input: call.input,
         limits: Limits {
             capabilities: capabilities.transpose()?,
-            tier: params.tier,
-            depth: params.depth,
+            tier: call.tier,
+            depth: call.depth,
             not_after: until,
         },
-        parent: parent.transpose()?,
-        summary: params.summary,
-        data_tier: params.data_tier,
+        parent: maybe_named("under", call.under.as_deref())?,
+        summary: call.summary,
+        data_tier: call.data_tier,
     };
     Ok(Asked {
-        peer: named("peer", &params.peer)?,
+        peer: named("peer", &call.peer)?,
         sending: Sending::Handoff(Box::new(handing)),
-        wait: parse_wait(params.wait)?,
-        introduce: params.introduce,
+        wait: parse_wait(call.wait)?,
+        introduce: call.introduce,
         mailbox_after: None,
     })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use signet_api::ApiError;
 use signet_audit::Head;
 use signet_proto::entry::{Alarm, Direction, Entry, Ruling};
 use signet_proto::node::{At, Effect, Node, Outcome};
@@ -13,10 +14,11 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
-use crate::control::{ApiError, RawCall, Reply};
+use crate::control::{RawCall, Reply};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
+use super::decision::Decisions;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
 
@@ -45,6 +47,8 @@ pub(super) struct Heart {
     /// What is wrong with finished months of the log, as it is found.
     faults: mpsc::Receiver<String>,
     pub(super) log_fault: Option<String>,
+    /// What the person has to sign.
+    pub(super) decisions: Decisions,
     connected: bool,
     stopped: bool,
 }
@@ -58,7 +62,7 @@ impl Heart {
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
-        faults: mpsc::Receiver<String>,
+        (faults, decisions): (mpsc::Receiver<String>, Decisions),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -72,6 +76,7 @@ impl Heart {
             since,
             rows,
             faults,
+            decisions,
             log_fault: None,
             connected: false,
             stopped: false,
@@ -137,12 +142,8 @@ impl Heart {
         &mut self,
         now: Timestamp,
         outcomes: Vec<Outcome>,
-        mut before: Vec<Deed>,
+        before: Vec<Deed>,
     ) {
-        // Who asked only to be shown something loses nothing by a stop.
-        if outcomes.iter().any(|outcome| !outcome.entries.is_empty()) {
-            before.iter_mut().for_each(Deed::doubt);
-        }
         self.append(group_of(now, outcomes, before)).await;
     }
 
@@ -153,7 +154,7 @@ impl Heart {
         if attempts.entries.is_empty() {
             return reply.send(Err(error));
         }
-        let refused = vec![Deed::Refuse(reply, error)];
+        let refused = vec![Deed::Answer(reply, Err(error))];
         self.write(at.now, vec![attempts], refused).await;
     }
 

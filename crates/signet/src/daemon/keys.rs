@@ -1,19 +1,18 @@
 //! Our own keys while the daemon runs: it holds the lock, so it adopts what was staged, makes the
 //! monthly sealing key, and destroys old secrets.
 
-use serde_json::json;
-use signet_api::Reason;
+use signet_api::{AdoptKeys, Adopted, ApiError, Reason};
 use signet_proto::node::Outcome;
 use signet_proto::time::Timestamp;
 use tracing::{error, info, warn};
 
 use crate::clock;
 use crate::config::AgentConfig;
-use crate::control::{ApiError, Reply};
-use crate::effects::Deed;
+use crate::control::Reply;
 use crate::keystore::{Keys, KeystoreError};
 
 use super::heart::Heart;
+use super::methods::value_of;
 
 impl Heart {
     /// Once an hour: a key statement lasts 45 days, and a daemon longer.
@@ -45,14 +44,13 @@ impl Heart {
             .and_then(|adopted| Ok((adopted, self.keys_at(now)?)))
         {
             Ok((adopted, keys)) => {
-                let value = json!({
-                    "adopted": adopted,
-                    "serial": keys.certificate.serial,
-                    "keys-serial": keys.statement.serial,
+                let adopted = value_of::<AdoptKeys>(&Adopted {
+                    adopted,
+                    serial: keys.certificate.serial,
+                    keys_serial: keys.statement.serial,
                 });
                 let outcome = self.go_on_with(keys);
-                let answer = vec![Deed::Answer(reply, value)];
-                self.write(now, vec![outcome], answer).await;
+                self.answer(reply, adopted, outcome, None).await;
             }
             Err(error) => {
                 let refusal = ApiError::refused(Reason::KeysRefused, error.to_string())

@@ -3,19 +3,59 @@
 //! caller asks on from there.
 
 use serde_json::Value;
+use signet_api::{Draft, Message, Outgoing, Quarantined, Waiting};
+
+/// What an item of a listing takes in memory, in bytes, about.
+pub(super) trait Weigh {
+    fn weight(&self) -> usize;
+}
 
 /// The first of `items`, as many as one listing gives: at least one where there is one, at most `most`
 /// and [`MESSAGES`], and no more than [`BYTES`] together. What is not given is not made.
-pub(super) fn page(items: impl Iterator<Item = Value>, most: usize) -> Vec<Value> {
+pub(super) fn page<T: Weigh>(items: impl Iterator<Item = T>, most: usize) -> Vec<T> {
     let (mut page, mut bytes) = (Vec::new(), 0_usize);
     for item in items.take(most.min(MESSAGES)) {
-        bytes = bytes.saturating_add(weight(&item));
+        bytes = bytes.saturating_add(item.weight());
         if bytes > BYTES && !page.is_empty() {
             break;
         }
         page.push(item);
     }
     page
+}
+
+impl Weigh for Message {
+    fn weight(&self) -> usize {
+        let body = self.body.as_ref().map_or(0, weight);
+        let summary = self.summary.as_ref().map_or(0, String::len);
+        let error = self.error.as_ref().map_or(0, |error| error.message.len());
+        HEADERS + body + summary + error
+    }
+}
+
+impl Weigh for Waiting {
+    fn weight(&self) -> usize {
+        self.message.weight()
+    }
+}
+
+impl Weigh for Quarantined {
+    fn weight(&self) -> usize {
+        self.message.weight()
+    }
+}
+
+impl Weigh for Draft {
+    fn weight(&self) -> usize {
+        let summary = self.summary.as_ref().map_or(0, String::len);
+        HEADERS + summary + weight(&self.body) + self.draft.as_ref().map_or(0, weight)
+    }
+}
+
+impl Weigh for Outgoing {
+    fn weight(&self) -> usize {
+        HEADERS
+    }
 }
 
 /// What a value takes in memory, in bytes, about.
@@ -39,6 +79,8 @@ fn weight(value: &Value) -> usize {
 pub(super) const MESSAGES: usize = 1_000;
 /// How many bytes of memory.
 pub(super) const BYTES: usize = 4 * 1024 * 1024;
+/// What stands around a message's own words, once as a type and once as JSON.
+const HEADERS: usize = 2 * 1024;
 /// One value, with the room that an array keeps for growing.
 const VALUE: usize = 64;
 /// A node of an object's tree, and how many members it holds at least when there are more of them.
@@ -52,6 +94,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    impl Weigh for Value {
+        fn weight(&self) -> usize {
+            weight(self)
+        }
+    }
 
     #[test]
     fn a_listing_ends_by_its_weight_and_opens_nothing_beyond() {

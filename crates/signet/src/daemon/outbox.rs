@@ -1,46 +1,38 @@
-//! Where our messages are: what the control socket says of them.
+//! Where our messages are: what the sockets say of them.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-use signet_api::Reason;
+use signet_api::{ApiError, ListOutbox, Message, Outbox, Reason, Sent, ShowMessage};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
 
-use crate::control::ApiError;
+use crate::render;
 
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::params::{MessageParams, named, parse, parse_given};
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-struct OutboxParams {
-    /// Only what is for this agent.
-    peer: Option<String>,
-    /// How many were already seen.
-    skip: usize,
-}
+use super::reach::Reach;
+use super::serve::{maybe_named, named};
 
 impl Heart {
     /// `outbox.list`: everything of ours that is not settled, by peer, oldest first.
-    pub(super) fn outbox(&self, params: Value) -> Result<Value, ApiError> {
-        let params = parse_given::<OutboxParams>(params)?;
-        let peer = params.peer.as_deref();
-        let peer = peer
-            .map(|peer| named::<AgentId>("peer", peer))
-            .transpose()?;
-        let fits = |out: &Outgoing| peer.as_ref().is_none_or(|peer| *peer == out.peer);
-        let waiting = self.node.outbox().filter(fits).count();
-        let listed = self.node.outbox().filter(fits).skip(params.skip);
+    pub(super) fn outbox(&self, call: &ListOutbox, reach: &Reach) -> Result<Outbox, ApiError> {
+        let peer = maybe_named::<AgentId>("peer", call.peer.as_deref())?;
+        let fits = |out: &Outgoing| {
+            reach.knows(&out.peer) && peer.as_ref().is_none_or(|peer| *peer == out.peer)
+        };
+        let listed = self.node.outbox().filter(fits).skip(call.skip);
         let listed = listed.map(|out| self.outgoing(&out));
-        Ok(json!({"messages": page(listed, MESSAGES), "waiting": waiting}))
+        Ok(Outbox {
+            messages: page(listed, MESSAGES),
+            waiting: self.node.outbox().filter(fits).count(),
+        })
     }
 
     /// `message.status`: where one message of ours is.
-    pub(super) fn whereabouts(&self, params: Value) -> Result<Value, ApiError> {
-        let name = parse::<MessageParams>(params)?.message_id;
-        let name = named::<MessageId>("message-id", &name)?;
+    pub(super) fn message_status(
+        &self,
+        call: &ShowMessage,
+    ) -> Result<signet_api::Outgoing, ApiError> {
+        let name = named::<MessageId>("message-id", &call.message_id)?;
         let out = self.node.status(name);
         out.map(|out| self.outgoing(&out))
             .ok_or_else(|| self.not_ours(name))
@@ -60,46 +52,35 @@ impl Heart {
         ApiError::refused(Reason::MessageUnknown, text)
     }
 
-    fn outgoing(&self, out: &Outgoing) -> Value {
-        let mut shown = json!({
-            "message-id": out.message_id.to_string(),
-            "peer": out.peer.as_str(),
-            "state": out.state.as_str(),
-            "since": out.since.to_string(),
-        });
-        let Some(members) = shown.as_object_mut() else {
-            return shown;
-        };
-        let mut put = |name: &str, value: Option<Value>| {
-            value.map(|value| members.insert(name.into(), value))
-        };
-        put("reason", out.state.why().map(Into::into));
-        put("by", out.state.by().map(Into::into));
-        put("waits-for", self.obstacle(out).map(Into::into));
+    fn outgoing(&self, out: &Outgoing) -> signet_api::Outgoing {
         let held_by = |waits_for| held_by(&self.node, &out.peer, waits_for);
-        put("held-by", out.waits_for.and_then(held_by));
-        put("expires", out.expires.map(|time| time.to_string().into()));
-        put("type", out.message_type.map(|kind| kind.as_str().into()));
-        put(
-            "session",
-            out.place.map(|(session, _)| session.to_string().into()),
-        );
-        put("sequence", out.place.map(|(_, number)| number.into()));
         let published = out.state == State::Published;
-        put("stored", published.then(|| out.stored.into()));
-        shown
+        signet_api::Outgoing {
+            message_id: out.message_id.to_string(),
+            peer: out.peer.to_string(),
+            state: render::state(&out.state),
+            since: out.since.to_string(),
+            reason: out.state.why().map(str::to_owned),
+            by: render::by(&out.state),
+            waits_for: self.obstacle(out),
+            held_by: out.waits_for.and_then(held_by),
+            expires: out.expires.map(|time| time.to_string()),
+            message_type: out.message_type.map(|kind| kind.as_str().to_owned()),
+            session: out.place.map(|(session, _)| session.to_string()),
+            sequence: out.place.map(|(_, number)| number),
+            stored: published.then_some(out.stored),
+        }
     }
 
     /// What keeps a message here. A signed one that nothing keeps goes out by itself.
-    fn obstacle(&self, out: &Outgoing) -> Option<&'static str> {
+    fn obstacle(&self, out: &Outgoing) -> Option<signet_api::WaitsFor> {
+        use signet_api::WaitsFor::{Connection, Resume};
         let connected = self.nats.connected();
         match (&out.state, out.waits_for) {
-            (State::Queued, Some(WaitsFor::Session)) if !connected => Some(CONNECTION),
-            (State::Queued, Some(waits_for)) => Some(waits_for.as_str()),
-            (State::Queued, None) if self.node.pausing().is_paused() => {
-                Some(WaitsFor::Resume.as_str())
-            }
-            (State::Queued, None) if !connected => Some(CONNECTION),
+            (State::Queued, Some(WaitsFor::Session)) if !connected => Some(Connection),
+            (State::Queued, Some(waits_for)) => Some(render::waits_for(waits_for)),
+            (State::Queued, None) if self.node.pausing().is_paused() => Some(Resume),
+            (State::Queued, None) if !connected => Some(Connection),
             _ => None,
         }
     }
@@ -111,81 +92,78 @@ pub(super) struct Told {
     pub(super) message_id: MessageId,
     pub(super) task: Option<TaskId>,
     pub(super) waits_for: Option<WaitsFor>,
-    pub(super) held_by: Option<Value>,
+    pub(super) held_by: Option<Vec<String>>,
 }
 
 impl Told {
-    fn now(&self, state: &str) -> Value {
-        let value = json!({"message-id": self.message_id.to_string(), "state": state});
-        match self.task {
-            Some(task) => with(value, "task", task.to_string()),
-            None => value,
+    fn now(&self, state: signet_api::State) -> Sent {
+        Sent {
+            task: self.task.map(|task| task.to_string()),
+            ..Sent::new(self.message_id.to_string(), state)
         }
     }
 
     /// What became of it since.
-    pub(super) fn since(&self, state: &State) -> Value {
-        let mut value = self.now(state.as_str());
-        if let Some(why) = state.why() {
-            value = with(value, "reason", why);
-        }
-        match state.by() {
-            Some(by) => with(value, "by", by),
-            None => value,
+    pub(super) fn since(&self, state: &State) -> Sent {
+        Sent {
+            reason: state.why().map(str::to_owned),
+            by: render::by(state),
+            ..self.now(render::state(state))
         }
     }
 
-    /// It was answered, by that.
-    pub(super) fn answered(&self, answer: Value) -> Value {
-        with(self.now("answered"), "answer", answer)
+    /// It was answered, by that; `None` where the caller may not see the answer.
+    pub(super) fn answered(&self, answer: Option<Message>) -> Sent {
+        Sent {
+            answer,
+            ..self.now(signet_api::State::Answered)
+        }
     }
 
     /// The peer's mailbox holds it, and nothing else was heard.
-    pub(super) fn held(&self) -> Value {
-        with(self.since(&State::Published), "stored", true)
+    pub(super) fn held(&self) -> Sent {
+        Sent {
+            stored: Some(true),
+            ..self.since(&State::Published)
+        }
     }
 
     /// Where it was when the daemon stopped, which is what the caller hears in the place of an end.
-    pub(super) fn left(&self, state: &State, stored: bool) -> Value {
-        let value = match state {
+    pub(super) fn left(&self, state: &State, stored: bool) -> Sent {
+        let sent = match state {
             State::Queued => self.fate(state),
-            State::Published => with(self.since(state), "stored", stored),
+            State::Published => Sent {
+                stored: Some(stored),
+                ..self.since(state)
+            },
             _ => self.since(state),
         };
-        with(value, "stopping", true)
+        Sent {
+            stopping: Some(true),
+            ..sent
+        }
     }
 
     /// Where it is still, and for what it waits.
-    pub(super) fn fate(&self, state: &State) -> Value {
-        let value = match self.waits_for {
-            Some(waits_for) => with(self.since(state), "waits-for", waits_for.as_str()),
-            None => self.since(state),
-        };
-        match &self.held_by {
-            Some(agents) => with(value, "held-by", agents.clone()),
-            None => value,
+    pub(super) fn fate(&self, state: &State) -> Sent {
+        Sent {
+            waits_for: self.waits_for.map(render::waits_for),
+            held_by: self.held_by.clone(),
+            ..self.since(state)
         }
     }
 }
 
-fn with(mut value: Value, name: &str, member: impl Into<Value>) -> Value {
-    if let Some(members) = value.as_object_mut() {
-        members.insert(name.into(), member.into());
-    }
-    value
-}
-
 /// Whose alarm holds back what is for `peer`, where it waits for that.
-pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Value> {
+pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Vec<String>> {
     let agents = node.held_by(peer);
-    let agents = agents.into_iter().map(AgentId::as_str);
+    let agents = agents.into_iter().map(ToString::to_string);
     (waits_for == WaitsFor::Alarm).then(|| agents.collect())
 }
 
 /// A message that had to wait left a draft line.
 pub(super) fn waits_for_session(outcome: &Outcome) -> bool {
-    outcome.entries.iter().any(|entry| entry.kind() == "draft")
+    let is_draft =
+        |entry: &signet_proto::entry::Entry| matches!(entry, signet_proto::entry::Entry::Draft(..));
+    outcome.entries.iter().any(is_draft)
 }
-
-/// What a message waits for that nothing but the network keeps here.
-const CONNECTION: &str = "connection";

@@ -1,163 +1,126 @@
 //! The tries of our agent's handlers, and what a person decides about a message that they could not
 //! handle.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use signet_api::{
+    ApiError, DropMessage, DroppedMessage, FailTry, Failed, KeepMessage, Kept, ListQuarantine,
+    Quarantine, Quarantined, Retried, RetryMessage, StartTry, Started,
+};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{LocalError, Outcome, Shelved, TRIES};
+use signet_proto::node::{At, LocalError, Node, Shelved, TRIES};
 
-use crate::control::{ApiError, Reply};
-use crate::effects::Deed;
 use crate::render;
 
-use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::methods::{paused, refused};
-use super::params::{Name, SkipParams, named, parse, parse_given};
+use super::reach::Reach;
+use super::serve::{Done, Serve, maybe_named, named, paused, refused, shown};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct FailParams {
-    from: String,
-    message_id: String,
-    /// Without any content of the message: it stands in the log in clear.
-    reason: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ShelvedParams {
-    message_id: String,
-    from: Option<String>,
-}
-
-/// What to answer once the rest is durable.
-type Done = (Value, Outcome);
-
-impl Heart {
-    /// Notes how a try goes, or what a person decides; answers when that is durable.
-    pub(super) async fn note_try(&mut self, method: &str, params: Value, reply: Reply) {
-        let now = self.at().now;
-        let done = match method {
-            "inbox.start" => self.start_try(params),
-            "inbox.fail" => self.fail_try(params),
-            "inbox.keep" => self.keep(params),
-            "quarantine.retry" => self.retry_shelved(params),
-            _ => self.drop_shelved(params),
-        };
-        match done {
-            Ok((shown, outcome)) => {
-                let answer = vec![Deed::Answer(reply, shown)];
-                self.write(now, vec![outcome], answer).await;
-            }
-            // The caller may have gone.
-            Err(error) => reply.send(Err(error)),
-        }
-    }
-
-    /// `quarantine.list`: with why the last try failed, and since when each is there.
-    pub(super) fn quarantine(&self, params: Value) -> Result<Value, ApiError> {
-        let skip = parse_given::<SkipParams>(params)?.skip;
-        let quarantine = self.node.inbox().quarantine();
-        let listed = quarantine.iter().skip(skip).map(|kept| self.shelved(kept));
-        Ok(json!({
-            "messages": page(listed, MESSAGES),
-            "waiting": quarantine.iter().count(),
-        }))
-    }
-
-    fn shelved(&self, shelved: &Shelved) -> Value {
-        let message = &shelved.message;
-        let mut shown = render::item(message, self.node.opened(message).as_ref());
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("failed".into(), shelved.reason.as_deref().into());
-            members.insert("since".into(), shelved.since.to_string().into());
-        }
-        shown
-    }
-
-    fn start_try(&mut self, params: Value) -> Result<Done, ApiError> {
-        if self.node.pausing().is_paused() {
-            return Err(paused());
-        }
-        let (from, message_id) = parse_name(params)?;
-        let at = self.at();
-        let started = self.node.handle_start(at, &from, message_id);
-        let (number, outcome) = started.map_err(refused)?;
-        let shown = json!({"try": number, "of": TRIES, "quarantined": number.is_none()});
-        Ok((shown, outcome))
-    }
-
-    fn fail_try(&mut self, params: Value) -> Result<Done, ApiError> {
-        let params = parse::<FailParams>(params)?;
-        let from = named::<AgentId>("from", &params.from)?;
-        let message_id = named::<MessageId>("message-id", &params.message_id)?;
-        let at = self.at();
-        let failed = self.node.handle_fail(at, &from, message_id, &params.reason);
-        let (quarantined, outcome) = failed.map_err(refused)?;
-        Ok((json!({ "quarantined": quarantined }), outcome))
-    }
-
-    fn keep(&mut self, params: Value) -> Result<Done, ApiError> {
-        let (from, message_id) = parse_name(params)?;
-        let at = self.at();
-        let kept = self.node.handle_keep(at, &from, message_id);
-        Ok((json!({"kept": true}), kept.map_err(refused)?))
-    }
-
-    fn retry_shelved(&mut self, params: Value) -> Result<Done, ApiError> {
-        let (from, message_id) = self.parse_shelved(params)?;
-        let at = self.at();
-        let retried = self.node.handle_retry(at, Some(&from), message_id);
-        let shown = json!({"message-id": message_id.to_string(), "from": from.as_str()});
-        Ok((shown, retried.map_err(refused)?))
-    }
-
-    fn drop_shelved(&mut self, params: Value) -> Result<Done, ApiError> {
-        let (from, message_id) = self.parse_shelved(params)?;
-        let asked = self.is_request(&from, message_id);
-        let at = self.at();
-        let dropped = self.node.handle_drop(at, Some(&from), message_id);
-        let shown = json!({
-            "message-id": message_id.to_string(),
-            "from": from.as_str(),
-            "declined": asked,
-        });
-        Ok((shown, dropped.map_err(refused)?))
-    }
-
-    fn is_request(&self, from: &AgentId, message_id: MessageId) -> bool {
-        let mut named = self.node.inbox().quarantine().named(message_id);
-        named.any(|shelved| {
-            let message = &shelved.message;
-            message.headers.agent_id == *from && message.form == Form::Call(Method::Request)
+/// With why the last try failed, and since when each is there.
+impl Serve for ListQuarantine {
+    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        let quarantine = node.inbox().quarantine();
+        let listed = quarantine.iter().skip(self.skip);
+        let listed = listed.map(|shelved| shown_shelved(node, shelved));
+        shown(Quarantine {
+            messages: page(listed, MESSAGES),
+            waiting: quarantine.iter().count(),
         })
     }
+}
 
-    /// One message of the quarantine; whose it is follows from its name, unless two peers used it.
-    fn parse_shelved(&self, params: Value) -> Result<(AgentId, MessageId), ApiError> {
-        let params = parse::<ShelvedParams>(params)?;
-        let message_id = named::<MessageId>("message-id", &params.message_id)?;
-        let from = params.from.as_deref();
-        let from = from
-            .map(|from| named::<AgentId>("from", from))
-            .transpose()?;
-        let named = self.node.inbox().quarantine().named(message_id);
-        let senders = named.map(|shelved| &shelved.message.headers.agent_id);
-        let mut senders = senders.filter(|sender| from.as_ref().is_none_or(|from| from == *sender));
-        match (senders.next(), senders.next()) {
-            (Some(sender), None) => Ok((sender.clone(), message_id)),
-            (None, _) => Err(refused(LocalError::NotQuarantined(message_id))),
-            (Some(_), Some(_)) => Err(refused(LocalError::Ambiguous(message_id))),
+impl Serve for StartTry {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        if node.pausing().is_paused() {
+            return Err(paused());
         }
+        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
+        let started = node.handle_start(at, &from, message_id);
+        let (number, outcome) = started.map_err(refused)?;
+        let started = Started {
+            number,
+            of: TRIES,
+            quarantined: number.is_none(),
+        };
+        Ok((started, outcome))
     }
 }
 
-fn parse_name(params: Value) -> Result<(AgentId, MessageId), ApiError> {
-    let name = parse::<Name>(params)?;
-    Ok((
-        named("from", &name.from)?,
-        named("message-id", &name.message_id)?,
-    ))
+impl Serve for FailTry {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
+        let failed = node.handle_fail(at, &from, message_id, &self.reason);
+        let (quarantined, outcome) = failed.map_err(refused)?;
+        Ok((Failed { quarantined }, outcome))
+    }
+}
+
+impl Serve for KeepMessage {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
+        let outcome = node.handle_keep(at, &from, message_id).map_err(refused)?;
+        Ok((Kept { kept: true }, outcome))
+    }
+}
+
+impl Serve for RetryMessage {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
+        let retried = node.handle_retry(at, Some(&from), message_id);
+        let outcome = retried.map_err(refused)?;
+        let retried = Retried {
+            message_id: message_id.to_string(),
+            from: from.to_string(),
+        };
+        Ok((retried, outcome))
+    }
+}
+
+impl Serve for DropMessage {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+        let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
+        let declined = is_request(node, &from, message_id);
+        let dropped = node.handle_drop(at, Some(&from), message_id);
+        let outcome = dropped.map_err(refused)?;
+        let dropped = DroppedMessage {
+            message_id: message_id.to_string(),
+            from: from.to_string(),
+            declined,
+        };
+        Ok((dropped, outcome))
+    }
+}
+
+fn shown_shelved(node: &Node, shelved: &Shelved) -> Quarantined {
+    let message = &shelved.message;
+    Quarantined {
+        failed: shelved.reason.as_deref().map(str::to_owned),
+        since: shelved.since.to_string(),
+        message: render::item(message, node.opened(message).as_ref()),
+    }
+}
+
+fn is_request(node: &Node, from: &AgentId, message_id: MessageId) -> bool {
+    let mut named = node.inbox().quarantine().named(message_id);
+    named.any(|shelved| {
+        let message = &shelved.message;
+        message.headers.agent_id == *from && message.form == Form::Call(Method::Request)
+    })
+}
+
+/// One message of the quarantine; whose it is follows from its name, unless two peers used it.
+fn shelved(node: &Node, name: &str, from: Option<&str>) -> Result<(AgentId, MessageId), ApiError> {
+    let message_id = named::<MessageId>("message-id", name)?;
+    let from = maybe_named::<AgentId>("from", from)?;
+    let named = node.inbox().quarantine().named(message_id);
+    let senders = named.map(|shelved| &shelved.message.headers.agent_id);
+    let mut senders = senders.filter(|sender| from.as_ref().is_none_or(|from| from == *sender));
+    match (senders.next(), senders.next()) {
+        (Some(sender), None) => Ok((sender.clone(), message_id)),
+        (None, _) => Err(refused(LocalError::NotQuarantined(message_id))),
+        (Some(_), Some(_)) => Err(refused(LocalError::Ambiguous(message_id))),
+    }
+}
+
+fn parse_name(from: &str, message_id: &str) -> Result<(AgentId, MessageId), ApiError> {
+    Ok((named("from", from)?, named("message-id", message_id)?))
 }

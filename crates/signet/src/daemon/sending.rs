@@ -1,19 +1,23 @@
 //! `send` and `handoff.send`: a new message of ours, and waiting for what becomes of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use signet_api::Reason;
+use signet_api::{ApiError, Kind, Reason, Send, Sent};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Sending, State, WaitsFor};
+use signet_proto::node::{Content, Continues, Sending, State, WaitsFor};
 use tokio::sync::oneshot;
 
-use crate::control::{ApiError, Reply};
+use crate::control::{Caller, Reply};
 use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
+use super::handoffs::task_of;
 use super::heart::{Heart, is_publish};
-use super::methods::refused;
+use super::methods::value_of;
 use super::outbox::{Told, held_by, waits_for_session};
+use super::reach::Reach;
+use super::serve::{maybe_named, named, parse_wait, refused};
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct Asked {
@@ -26,9 +30,43 @@ pub(super) struct Asked {
     pub(super) mailbox_after: Option<Duration>,
 }
 
+pub(super) fn parse_send(call: Send) -> Result<Asked, ApiError> {
+    let content = Content {
+        summary: call.summary,
+        body: call.body,
+        capability: maybe_named("capability", call.capability.as_deref())?,
+        conversation_id: maybe_named("conversation-id", call.conversation_id.as_deref())?,
+        data_tier: call.data_tier,
+        life: call.life.map(Duration::from_secs),
+        continues: continues(call.continues.as_deref(), call.continues_from.as_deref())?,
+    };
+    Ok(Asked {
+        peer: named("peer", &call.peer)?,
+        sending: match call.kind {
+            Kind::Request => Sending::Request(content),
+            Kind::Notification => Sending::Notification(content),
+            Kind::Ping => Sending::Ping,
+        },
+        wait: parse_wait(call.wait)?,
+        introduce: call.introduce,
+        mailbox_after: call.mailbox_after.map(parse_wait).transpose()?,
+    })
+}
+
+fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {
+    let from = maybe_named("continues-from", from)?;
+    let message = maybe_named("continues", name)?;
+    Ok(message.map(|message| Continues { from, message }))
+}
+
 impl Heart {
     /// Sends, and answers when that is durable or when something came of it.
-    pub(super) async fn send(&mut self, asked: Result<Asked, ApiError>, mut reply: Reply) {
+    pub(super) async fn send(
+        &mut self,
+        asked: Result<Asked, ApiError>,
+        caller: &Caller,
+        mut reply: Reply,
+    ) {
         let at = self.at();
         let sent = asked.and_then(|asked| {
             self.refuse_mistyped(&asked)?;
@@ -44,28 +82,25 @@ impl Heart {
             Err(error) => return self.refuse(reply, error).await,
         };
         let waits_for = self.waits_for(message_id);
-        let state = if outcome.effects.iter().any(is_publish)
-            && !waits_for_session(&outcome)
-            && self.nats.connected()
-        {
-            State::Published
-        } else {
-            State::Queued
+        let leaves = outcome.effects.iter().any(is_publish) && !waits_for_session(&outcome);
+        let state = match leaves && self.nats.connected() {
+            true => State::Published,
+            false => State::Queued,
         };
-        let task = self.task_of(message_id);
         let told = Told {
             message_id,
-            task,
+            task: task_of(&self.node, message_id),
             waits_for,
             held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
+        let name = message_id.to_string();
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
-            let answer = Deed::Answer(reply, told.fate(&state));
-            return self.write(at.now, vec![outcome], vec![answer]).await;
+            let sent = value_of::<Send>(&told.fate(&state));
+            return self.answer(reply, sent, outcome, Some(&name)).await;
         }
-        reply.in_doubt(Some(&message_id.to_string()));
+        reply.in_doubt(Some(&name));
         let (fate, fated) = oneshot::channel();
         let (stored, is_stored) = oneshot::channel();
         let waiter = Waiter {
@@ -76,25 +111,17 @@ impl Heart {
         };
         let waiting = vec![Deed::Wait(message_id, waiter)];
         self.write(at.now, vec![outcome], waiting).await;
+        let awaited = Awaited {
+            told,
+            state,
+            wait,
+            mailbox_after,
+            reach: caller.reach.clone(),
+        };
         tokio::spawn(async move {
-            let fate = tokio::select! {
-                biased;
-                fate = tokio::time::timeout(wait, fated) => fate,
-                () = mailbox_suffices(is_stored, mailbox_after) => {
-                    return reply.send(Ok(told.held()));
-                }
-            };
-            match fate {
-                // It waits in the inbox until the caller says that it has it.
-                Ok(Ok(Fate::Answered(accepted))) => {
-                    let answer = render::item(accepted.message(), accepted.opened());
-                    reply.send(Ok(told.answered(answer)));
-                }
-                Ok(Ok(Fate::Settled(state))) => reply.send(Ok(told.since(&state))),
-                Ok(Ok(Fate::Left { state, stored })) => reply.send(Ok(told.left(&state, stored))),
-                // Its line may be durable or not: the reply says so by itself.
-                Ok(Err(_)) => drop(reply),
-                Err(_) => reply.send(Ok(told.fate(&state))),
+            // Its line may be durable or not: a reply that is dropped says so by itself.
+            if let Some(sent) = awaited.end(fated, is_stored).await {
+                reply.send(value_of::<Send>(&sent));
             }
         });
     }
@@ -123,6 +150,44 @@ impl Heart {
             Some(near) => Err(mistyped(peer, near)),
             None => Ok(()),
         }
+    }
+}
+
+/// A message that its caller waits for.
+struct Awaited {
+    told: Told,
+    /// Where it was when the wait began.
+    state: State,
+    wait: Duration,
+    mailbox_after: Option<Duration>,
+    reach: Arc<Reach>,
+}
+
+impl Awaited {
+    /// What the caller hears; `None` where nobody knows.
+    async fn end(
+        self,
+        fated: oneshot::Receiver<Fate>,
+        is_stored: oneshot::Receiver<()>,
+    ) -> Option<Sent> {
+        let told = &self.told;
+        let fate = tokio::select! {
+            biased;
+            fate = tokio::time::timeout(self.wait, fated) => fate,
+            () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(told.held()),
+        };
+        Some(match fate {
+            // It waits in the inbox until the caller says that it has it.
+            Ok(Ok(Fate::Answered(accepted))) => {
+                let message = accepted.message();
+                let seen = self.reach.sees_message(message);
+                told.answered(seen.then(|| render::item(message, accepted.opened())))
+            }
+            Ok(Ok(Fate::Settled(state))) => told.since(&state),
+            Ok(Ok(Fate::Left { state, stored })) => told.left(&state, stored),
+            Ok(Err(_)) => return None,
+            Err(_) => told.fate(&self.state),
+        })
     }
 }
 

@@ -1,57 +1,68 @@
-//! Tasks as the control socket shows them: who gave what to whom, what narrowed, what can follow.
+//! Tasks as the sockets show them: who gave what to whom, what narrowed, what can follow.
 
-use serde_json::{Map, Value, json};
+use signet_api as api;
 use signet_proto::entry::Direction;
 use signet_proto::handoff::{Authority, Link, TaskId, TaskState};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Task, Tasks};
 use signet_proto::time::Timestamp;
 
+use crate::daemon::Reach;
+
 /// One task in short.
-pub fn brief(task: &Task, now: Timestamp) -> Value {
-    let mut out = Map::new();
-    let mut put =
-        |name: &str, value: Option<Value>| value.map(|value| out.insert(name.to_owned(), value));
-    put("task", Some(task.id().to_string().into()));
-    put("direction", Some(direction(task).into()));
-    put("peer", Some(task.peer.as_str().into()));
-    put("state", Some(task.state(now).as_str().into()));
-    put("goal", task.given.goal.as_deref().map(Into::into));
-    put("reason", task.reason.as_deref().map(Into::into));
-    put("note", task.note.as_deref().map(Into::into));
-    put("message-id", Some(task.offer.to_string().into()));
-    put("data-tier", Some(task.given.tier.into()));
-    put("authority", Some(authority(task.given.chain.authority())));
-    put("began", Some(task.began.to_string().into()));
-    put("changed", Some(task.changed.to_string().into()));
-    put("next", Some(next(task, now).into()));
-    Value::Object(out)
+pub fn brief(task: &Task, now: Timestamp) -> api::Task {
+    api::Task {
+        task: task.id().to_string(),
+        direction: match task.direction {
+            Direction::In => api::Direction::Held,
+            Direction::Out => api::Direction::Given,
+        },
+        peer: task.peer.to_string(),
+        state: state(task.state(now)),
+        goal: task.given.goal.clone(),
+        reason: task.reason.clone(),
+        note: task.note.clone(),
+        message_id: task.offer.to_string(),
+        data_tier: task.given.tier,
+        authority: authority(task.given.chain.authority()),
+        began: task.began.to_string(),
+        changed: task.changed.to_string(),
+        next: next(task, now),
+    }
 }
 
 /// All that is known of the task of that name: the chain to us, and what we gave on from there.
-pub fn whole(tasks: &Tasks, id: TaskId, now: Timestamp) -> Option<Value> {
+pub fn whole(tasks: &Tasks, id: TaskId, now: Timestamp, reach: &Reach) -> Option<api::ShownTask> {
     let held = tasks.held(id);
-    let given: Vec<&Task> = tasks.given(id).collect();
+    let given = tasks.given(id).filter(|task| reach.sees_task(task));
+    let given: Vec<&Task> = given.collect();
     let shown = held.or(given.first().copied())?;
-    let mut out = brief(shown, now);
     let others = given.iter().filter(|_| held.is_some());
-    let given: Vec<Value> = others.map(|task| with_chain(task, now)).collect();
-    if let Some(members) = out.as_object_mut() {
-        members.insert("chain".into(), steps(shown));
-        members.insert("given-on".into(), given.into());
-    }
-    Some(out)
+    let given_on = others.map(|task| api::TaskWithChain {
+        task: brief(task, now),
+        chain: steps(task),
+    });
+    Some(api::ShownTask {
+        task: brief(shown, now),
+        chain: steps(shown),
+        given_on: given_on.collect(),
+    })
 }
 
-fn with_chain(task: &Task, now: Timestamp) -> Value {
-    let mut out = brief(task, now);
-    if let Some(members) = out.as_object_mut() {
-        members.insert("chain".into(), steps(task));
+const fn state(state: TaskState) -> api::TaskState {
+    match state {
+        TaskState::Offered => api::TaskState::Offered,
+        TaskState::Accepted => api::TaskState::Accepted,
+        TaskState::Working => api::TaskState::Working,
+        TaskState::Declined => api::TaskState::Declined,
+        TaskState::Completed => api::TaskState::Completed,
+        TaskState::Failed => api::TaskState::Failed,
+        TaskState::Returned => api::TaskState::Returned,
+        TaskState::Expired => api::TaskState::Expired,
     }
-    out
 }
 
-fn steps(task: &Task) -> Value {
+fn steps(task: &Task) -> Vec<api::Step> {
     let links = task.given.chain.links();
     let before = links.clone().map(|link| &link.mandate.authority);
     let before = std::iter::once(None).chain(before.map(Some));
@@ -59,29 +70,34 @@ fn steps(task: &Task) -> Value {
     steps.map(|(link, before)| step(link, before)).collect()
 }
 
-fn step(link: &Link, before: Option<&Authority>) -> Value {
+fn step(link: &Link, before: Option<&Authority>) -> api::Step {
     let (mandate, certificate) = (&link.mandate, &link.certificate);
-    json!({
-        "from": mandate.from.as_str(),
-        "principal": certificate.principal.as_str(),
-        "to": mandate.to.as_str(),
-        "authority": authority(&mandate.authority),
-        "narrowed": before.map(|before| narrowed(before, &mandate.authority)).unwrap_or_default(),
-        "issued-at": mandate.issued_at.to_string(),
-        "key-id": certificate.signing_key.id().to_string(),
-        "fingerprint": fingerprint(&certificate.root),
-        "hash": mandate.hash().to_string(),
-    })
+    api::Step {
+        from: mandate.from.to_string(),
+        principal: certificate.principal.to_string(),
+        to: mandate.to.to_string(),
+        authority: authority(&mandate.authority),
+        narrowed: before
+            .map(|before| narrowed(before, &mandate.authority))
+            .unwrap_or_default(),
+        issued_at: mandate.issued_at.to_string(),
+        key_id: certificate.signing_key.id().to_string(),
+        fingerprint: fingerprint(&certificate.root),
+        hash: mandate.hash().to_string(),
+    }
 }
 
-fn authority(authority: &Authority) -> Value {
-    let names = authority.capabilities.iter().map(|name| name.as_str());
-    json!({
-        "capabilities": names.collect::<Vec<_>>(),
-        "tier": authority.tier,
-        "depth": authority.depth,
-        "not-after": authority.not_after.to_string(),
-    })
+fn authority(authority: &Authority) -> api::Authority {
+    api::Authority {
+        capabilities: authority
+            .capabilities
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        tier: authority.tier,
+        depth: authority.depth,
+        not_after: authority.not_after.to_string(),
+    }
 }
 
 /// In plain words, what the next holder may no longer do.
@@ -97,13 +113,6 @@ fn narrowed(before: &Authority, next: &Authority) -> Vec<String> {
         words.push(format!("until {until} instead of {instead}"));
     }
     words
-}
-
-fn direction(task: &Task) -> &'static str {
-    match task.direction {
-        Direction::In => "held",
-        Direction::Out => "given",
-    }
 }
 
 /// The exact next command.

@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod agent_socket;
 mod clock;
 mod conversation;
 mod demo;

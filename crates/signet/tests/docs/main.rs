@@ -27,6 +27,7 @@ use transcript::{Run, Step, steps};
 const README: &str = "README.md";
 const OPERATIONS: &str = "docs/operations.md";
 const AUDIT: &str = "audit/README.md";
+const AGENT_API: &str = "docs/agent-api.md";
 
 /// The text of a document of the repository.
 fn text(page: &str) -> String {
@@ -55,6 +56,21 @@ fn every_transcript_of_the_readme_is_what_happens() {
 #[test]
 fn every_transcript_of_the_operations_is_what_happens() {
     assert!(perform(OPERATIONS) >= 2);
+}
+
+#[test]
+fn every_call_of_the_agent_has_an_example_that_is_what_happens() {
+    assert!(perform(AGENT_API) >= 10);
+    let page = text(AGENT_API);
+    let shown = |method: &str| {
+        let mut asks = page.lines().filter_map(|line| line.strip_prefix("$ ask "));
+        asks.any(|asked| asked.split_whitespace().nth(1) == Some(method))
+    };
+    let agents = signet_api::Call::METHODS
+        .iter()
+        .filter(|method| method.whose == signet_api::Role::Agent);
+    let missing: Vec<_> = agents.filter(|method| !shown(method.name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// The lines of the demonstration that the README shows are those that it prints.
@@ -165,7 +181,7 @@ fn alternatives(token: &str) -> Vec<&str> {
 fn every_command_and_option_in_the_documents_exists() {
     let mut known = BTreeMap::new();
     let mut seen = 0;
-    for page in [README, OPERATIONS, AUDIT] {
+    for page in [README, OPERATIONS, AUDIT, AGENT_API] {
         for command in commands(&text(page)) {
             let own = command.split([';', '#', '>']).next().unwrap();
             let own = own

@@ -1,0 +1,111 @@
+//! `[control]` and `[agent-socket]`: where the daemon listens, who may connect, and how far they reach.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use signet_proto::ids::AgentId;
+use signet_proto::policy::HIGHEST_TIER;
+
+use super::ConfigError;
+use super::section::Section;
+use crate::daemon::{May, Reach};
+use crate::home::Home;
+
+/// Who may open a socket, besides the daemon's own user and root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The mode of the socket's file.
+    pub mode: u32,
+    /// Its group, a name or a number; the daemon's own when absent.
+    pub group: Option<String>,
+}
+
+/// The agent's socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSocket {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Who may open it.
+    pub access: Access,
+    /// How far its callers reach.
+    pub reach: Reach,
+}
+
+/// `[control]`: the person's socket, which has no ceiling.
+pub(super) fn control(root: &Section<'_>, home: &Home) -> Result<(PathBuf, Access), ConfigError> {
+    let section = root.section("control", &["socket", "mode", "group"])?;
+    let path = home.join(section.text("socket")?.unwrap_or("control.sock"));
+    Ok((fitting(path)?, access(&section)?))
+}
+
+/// `[agent-socket]`; none where nobody set its path and the home's own is too long for one.
+pub(super) fn agent(
+    root: &Section<'_>,
+    home: &Home,
+    control: &Path,
+) -> Result<Option<AgentSocket>, ConfigError> {
+    let section = root.section("agent-socket", AGENT_KEYS)?;
+    let path = match section.text("socket")? {
+        Some(path) => fitting(home.join(path))?,
+        None => match fitting(home.join("agent.sock")) {
+            Ok(path) => path,
+            Err(_) => return Ok(None),
+        },
+    };
+    if path == control {
+        let fault = "it is the person's own socket; whoever opens that one may do everything";
+        return Err(section.bad("socket", fault));
+    }
+    Ok(Some(AgentSocket {
+        path,
+        access: access(&section)?,
+        reach: reach(&section)?,
+    }))
+}
+
+fn reach(section: &Section<'_>) -> Result<Reach, ConfigError> {
+    let id = |text: &String| text.parse::<AgentId>().ok();
+    let peers = match section.texts("peers")? {
+        None => None,
+        Some(peers) => {
+            let peers: Option<BTreeSet<AgentId>> = peers.iter().map(id).collect();
+            let bad = || section.bad("peers", "a list of agent-ids is expected");
+            Some(peers.ok_or_else(bad)?)
+        }
+    };
+    Ok(Reach {
+        peers,
+        tier: section
+            .small("tier", 1..=HIGHEST_TIER)?
+            .unwrap_or(HIGHEST_TIER),
+        may: match section.text("may")? {
+            None | Some("send") => May::Send,
+            Some("read") => May::Read,
+            Some(_) => return Err(section.bad("may", "\"send\" or \"read\" is expected")),
+        },
+    })
+}
+
+fn access(section: &Section<'_>) -> Result<Access, ConfigError> {
+    let mode = section.number("mode", 0..=0o777)?.unwrap_or(DEFAULT_MODE);
+    if !MODES.contains(&mode) {
+        return Err(section.bad("mode", "0o600 or 0o660 is expected"));
+    }
+    let group = section.text("group")?.map(str::to_owned);
+    Ok(Access { mode, group })
+}
+
+fn fitting(path: PathBuf) -> Result<PathBuf, ConfigError> {
+    let length = path.as_os_str().len();
+    match length > SUN_PATH_MAX {
+        true => Err(ConfigError::SocketPath { path, length }),
+        false => Ok(path),
+    }
+}
+
+/// `sun_path` of unix(7), without its final zero byte.
+const SUN_PATH_MAX: usize = 107;
+const DEFAULT_MODE: u32 = 0o660;
+/// Whoever is neither the daemon's user nor in the group is refused in any case.
+const MODES: [u32; 2] = [0o600, 0o660];
+const AGENT_KEYS: &[&str] = &["socket", "mode", "group", "peers", "tier", "may"];

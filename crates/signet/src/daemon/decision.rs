@@ -1,0 +1,91 @@
+//! Decisions about trust that the person has to sign: `[people] sign`.
+
+use std::collections::BTreeMap;
+
+use signet_api::{ApiError, Call, Reason};
+use signet_proto::ids::Digest;
+use signet_proto::json::canonical;
+use signet_proto::node::{At, Node};
+use signet_proto::reject;
+use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};
+use signet_proto::time::Timestamp;
+
+use super::people::invalid;
+
+/// Which decisions need the person's signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sign {
+    /// None: whoever opens the person's socket decides.
+    #[default]
+    Nothing,
+    /// Every decision about trust.
+    All,
+}
+
+/// Asks for signatures, and takes each once.
+#[derive(Debug, Default)]
+pub(super) struct Decisions {
+    sign: Sign,
+    /// The words that were used, as long as they could be used again.
+    used: BTreeMap<Digest, Timestamp>,
+}
+
+impl Decisions {
+    pub(super) const fn new(sign: Sign) -> Self {
+        Self {
+            sign,
+            used: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a call that decides about trust is the person's.
+    ///
+    /// # Errors
+    /// `decision-unsigned`, `statement-invalid`, or `statement-stale` for a word that was used.
+    pub(super) fn admit(&mut self, node: &Node, at: At, call: &Call) -> Result<(), ApiError> {
+        let Some(said) = verify(self.sign, node, at, call)? else {
+            return Ok(());
+        };
+        self.used
+            .retain(|_, used| at.now.is_within(DECISION_LIFE * 2, *used));
+        let name = Digest::of(&[&canonical(said.to_value())]);
+        if self.used.insert(name, at.now).is_some() {
+            let stale = reject::Reason::StatementStale;
+            let text = "this decision was handed in before; sign it anew";
+            return Err(ApiError::refused(stale.name(), text));
+        }
+        Ok(())
+    }
+}
+
+/// The word that a call needs, and that holds; `None` where it needs none.
+///
+/// # Errors
+/// `decision-unsigned` and `statement-invalid`.
+pub fn verify(
+    sign: Sign,
+    node: &Node,
+    at: At,
+    call: &Call,
+) -> Result<Option<DecisionStatement>, ApiError> {
+    let (Sign::All, Some((said, params))) = (sign, call.decision()) else {
+        return Ok(None);
+    };
+    let control = node.identity().control.as_ref();
+    let control = control.ok_or_else(|| {
+        let text = "there is no control certificate, so nobody can sign a decision; signet key rotate control";
+        ApiError::refused(Reason::DecisionUnsigned, text)
+    })?;
+    let said = said.ok_or_else(|| {
+        let text =
+            "[people] sign asks for the person's signature; give the control key: --key FILE";
+        ApiError::refused(Reason::DecisionUnsigned, text)
+    })?;
+    let asked = Asked {
+        agent: node.identity().agent(),
+        call: call.method(),
+        params: &params,
+    };
+    let said = DecisionStatement::verify(said, asked, at.now, control);
+    said.map(Some).map_err(|error| invalid(&error))
+}

@@ -1,0 +1,209 @@
+//! How far the callers of a socket reach. What the configuration does not allow a socket, no call does:
+//! whoever takes over a program at that socket gains nothing that the person did not give it.
+
+use std::collections::BTreeSet;
+
+use signet_api::{ApiError, Call, Effect, Reason};
+use signet_proto::envelope::Message;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Node, Task};
+
+use super::serve::{maybe_named, named};
+
+/// The ceiling of one socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// With whom its callers speak; `None` for everybody.
+    pub peers: Option<BTreeSet<AgentId>>,
+    /// The highest data tier that they see and send.
+    pub tier: u8,
+    /// Whether they may change anything.
+    pub may: May,
+}
+
+/// What the callers of a socket may do at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum May {
+    /// Look: nothing that they call changes anything.
+    Read,
+    /// And send, answer and take what came.
+    Send,
+}
+
+impl Default for Reach {
+    /// Without a ceiling.
+    fn default() -> Self {
+        Self {
+            peers: None,
+            tier: 4,
+            may: May::Send,
+        }
+    }
+}
+
+impl Reach {
+    /// Whether a message of that tier, to or from that peer, is within it.
+    pub fn sees(&self, peer: &AgentId, tier: u8) -> bool {
+        self.knows(peer) && tier <= self.tier
+    }
+
+    /// Whether that peer is within it.
+    pub fn knows(&self, peer: &AgentId) -> bool {
+        self.peers.as_ref().is_none_or(|peers| peers.contains(peer))
+    }
+
+    /// Whether it has no ceiling.
+    pub(super) fn is_everything(&self) -> bool {
+        self.peers.is_none() && self.tier >= 4
+    }
+
+    pub(crate) fn sees_message(&self, message: &Message) -> bool {
+        self.sees(&message.headers.agent_id, message.headers.data_tier)
+    }
+
+    pub(crate) fn sees_task(&self, task: &Task) -> bool {
+        self.sees(&task.peer, task.given.tier)
+    }
+
+    /// Whether a call stays within it.
+    ///
+    /// # Errors
+    /// `beyond-ceiling`, with what the ceiling is.
+    pub(super) fn admit(&self, node: &Node, call: &Call) -> Result<(), ApiError> {
+        if self.may == May::Read && call.effect() == Effect::Changes {
+            return Err(beyond("this socket may only look; `may` in its section"));
+        }
+        match call {
+            Call::Send(call) => {
+                self.admit_peer(&call.peer)?;
+                self.admit_tier(call.data_tier.unwrap_or(1))
+            }
+            Call::SendHandoff(call) => {
+                self.admit_peer(&call.peer)?;
+                self.admit_tier(call.data_tier.unwrap_or(1))?;
+                self.admit_authority(node, call.tier, call.under.as_deref())
+            }
+            Call::ShowPeer(call) => self.admit_peer(&call.peer),
+            Call::CheckPolicy(call) => self.admit_peer(&call.peer),
+            Call::Reply(call) => self.admit_named(node, call.from.as_deref(), &call.message_id),
+            Call::Acknowledge(call) => call
+                .messages
+                .iter()
+                .try_for_each(|name| self.admit_named(node, Some(&name.from), &name.message_id)),
+            Call::StartTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
+            Call::FailTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
+            Call::KeepMessage(call) => self.admit_named(node, Some(&call.from), &call.message_id),
+            Call::ShowMessage(call) => self.admit_own(node, &call.message_id),
+            Call::AcceptTask(call) => self.admit_task(node, &call.task),
+            Call::DeclineTask(call) => self.admit_task(node, &call.task),
+            Call::ReportTask(call) => self.admit_task(node, &call.task),
+            Call::ShowTask(call) => self.admit_task(node, &call.task),
+            // Lists show what is within the ceiling, and the rest is the person's alone.
+            _ => Ok(()),
+        }
+    }
+
+    fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
+        let agent = named("peer", peer)?;
+        self.admit_agent(&agent)
+    }
+
+    fn admit_agent(&self, agent: &AgentId) -> Result<(), ApiError> {
+        match self.knows(agent) {
+            true => Ok(()),
+            false => Err(beyond(&format!(
+                "this socket has nothing to do with {agent}; `peers` in its section"
+            ))),
+        }
+    }
+
+    fn admit_tier(&self, tier: u8) -> Result<(), ApiError> {
+        match tier <= self.tier {
+            true => Ok(()),
+            false => Err(beyond(&format!(
+                "this socket reaches up to tier {}, and this is of tier {tier}; `tier` in its section",
+                self.tier
+            ))),
+        }
+    }
+
+    /// What is handed on without a tier of its own has the tier of the task above it.
+    fn admit_authority(
+        &self,
+        node: &Node,
+        tier: Option<u8>,
+        under: Option<&str>,
+    ) -> Result<(), ApiError> {
+        let Some(under) = maybe_named("under", under)? else {
+            return self.admit_tier(tier.unwrap_or(1));
+        };
+        let Some(task) = node.tasks().held(under) else {
+            return Ok(());
+        };
+        self.admit_agent(&task.peer)?;
+        self.admit_tier(tier.unwrap_or(task.given.chain.authority().tier))
+    }
+
+    /// What waits in the inbox under that name.
+    fn admit_named(&self, node: &Node, from: Option<&str>, name: &str) -> Result<(), ApiError> {
+        let name: MessageId = named("message-id", name)?;
+        let from: Option<AgentId> = maybe_named("from", from)?;
+        let waiting = node.inbox().named(name).into_iter();
+        let mut meant = waiting.filter(|message| {
+            let sender = &message.headers.agent_id;
+            from.as_ref().is_none_or(|from| from == sender)
+        });
+        meant.try_for_each(|message| {
+            self.admit_agent(&message.headers.agent_id)?;
+            self.admit_tier(message.headers.data_tier)
+        })
+    }
+
+    fn admit_own(&self, node: &Node, name: &str) -> Result<(), ApiError> {
+        let out = node.status(named("message-id", name)?);
+        out.map_or(Ok(()), |out| self.admit_agent(&out.peer))
+    }
+
+    fn admit_task(&self, node: &Node, name: &str) -> Result<(), ApiError> {
+        let id = named("task", name)?;
+        let tasks = node.tasks();
+        let mut known = tasks.held(id).into_iter().chain(tasks.given(id));
+        known.try_for_each(|task| {
+            self.admit_agent(&task.peer)?;
+            self.admit_tier(task.given.tier)
+        })
+    }
+}
+
+fn beyond(what: &str) -> ApiError {
+    let text = format!("{what} of config.toml says so, which only the person changes");
+    ApiError::refused(Reason::BeyondCeiling, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(peers: &[&str], tier: u8) -> Reach {
+        Reach {
+            peers: Some(peers.iter().map(|peer| peer.parse().unwrap()).collect()),
+            tier,
+            may: May::Send,
+        }
+    }
+
+    #[test]
+    fn a_ceiling_is_a_ceiling_for_each_of_its_parts() {
+        let (bob, carol) = ("agent-bob".parse().unwrap(), "agent-carol".parse().unwrap());
+        let reach = reach(&["agent-bob"], 2);
+        assert!(reach.sees(&bob, 2) && !reach.sees(&bob, 3) && !reach.sees(&carol, 1));
+        assert!(Reach::default().sees(&carol, 4));
+        assert!(
+            reach
+                .admit_peer("agent-carol")
+                .unwrap_err()
+                .is(&Reason::BeyondCeiling)
+        );
+        assert!(reach.admit_tier(3).unwrap_err().is(&Reason::BeyondCeiling));
+    }
+}

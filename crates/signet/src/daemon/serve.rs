@@ -1,0 +1,69 @@
+//! One call served by the node alone: the same for the daemon, and for the command line on a stopped agent.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use signet_api::{ApiError, Call, Reason, Request};
+use signet_proto::node::{At, LocalError, Node, Outcome};
+use signet_proto::trust::BindError;
+
+use super::reach::Reach;
+
+/// A call that needs nothing but the node.
+pub trait Serve: Request + Clone + Into<Call> {
+    /// Does what is asked, as far as `reach` goes: what to show, and what to write and perform first.
+    ///
+    /// # Errors
+    /// Why it is not done; then nothing is.
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError>;
+
+    /// The message of ours that the call makes: whoever hears no answer can ask where it is.
+    fn makes(_answer: &Self::Answer) -> Option<&str> {
+        None
+    }
+}
+
+/// What a call gives back, and what comes of it.
+pub type Done<R> = (<R as Request>::Answer, Outcome);
+
+/// An answer to what only asks.
+pub(super) fn shown<T>(answer: T) -> Result<(T, Outcome), ApiError> {
+    Ok((answer, Outcome::default()))
+}
+
+/// Reads a text that names something; `what` is the parameter.
+pub(super) fn named<T: FromStr>(what: &str, text: &str) -> Result<T, ApiError> {
+    text.parse()
+        .map_err(|_| ApiError::invalid_params(format!("{what} is not of the right form")))
+}
+
+/// The same for one that may be left out.
+pub(super) fn maybe_named<T: FromStr>(
+    what: &str,
+    text: Option<&str>,
+) -> Result<Option<T>, ApiError> {
+    text.map(|text| named(what, text)).transpose()
+}
+
+/// Seconds that a caller waits.
+pub(super) fn parse_wait(seconds: f64) -> Result<Duration, ApiError> {
+    Duration::try_from_secs_f64(seconds)
+        .map(|wait| wait.min(LONGEST_WAIT))
+        .map_err(|_| ApiError::invalid_params("wait is a number of seconds"))
+}
+
+pub(super) fn refused(error: LocalError) -> ApiError {
+    ApiError::refused(error.name(), error.to_string())
+}
+
+pub(super) fn bind_refused(error: BindError) -> ApiError {
+    ApiError::refused(error.name(), error.to_string())
+}
+
+pub(super) fn paused() -> ApiError {
+    let text = "the agents of this person pause, and nothing is handed over; `signet resume`";
+    ApiError::refused(Reason::Paused, text)
+}
+
+/// The longest that a call may wait for an answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -1,0 +1,68 @@
+//! How the daemon does.
+
+use signet_api::{Clock, LogHead, Private, Reason, Refusing, Role, Status};
+use signet_proto::keys::fingerprint;
+
+use crate::control::Caller;
+
+use super::heart::Heart;
+use super::inbox::waiting;
+use super::peers::peers;
+use super::people::ringing;
+
+impl Heart {
+    /// What is for the person alone goes to no other caller.
+    pub(super) fn status(&self, caller: &Caller) -> Status {
+        let now = self.at().now;
+        let certificate = &self.node.identity().certificate;
+        let private = caller.role == Role::Person;
+        Status {
+            agent: certificate.agent.to_string(),
+            principal: certificate.principal.to_string(),
+            fingerprint: fingerprint(&certificate.root),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            connected: self.nats.connected(),
+            refusing: self.full.borrow().map(|since| Refusing {
+                reason: Reason::DiskFull,
+                since: since.to_string(),
+            }),
+            mailbox: self.nats.has_mailbox(),
+            inbox: waiting(&self.node, &caller.reach),
+            revoked: self.node.is_revoked(),
+            clock: self.clock_outside(),
+            paused: self.node.pausing().is_paused(),
+            peers: peers(&self.node, now, &caller.reach),
+            private: private.then(|| self.private()),
+        }
+    }
+
+    fn private(&self) -> Private {
+        let (now, head) = (self.at().now, *self.head.borrow());
+        Private {
+            pid: std::process::id(),
+            set_aside: self.node.inbox().aside().count(),
+            quarantine: self.node.inbox().quarantine().iter().count(),
+            pending: self.node.pending(now).count(),
+            alarms: self.node.alarms().len(),
+            ringing: ringing(&self.node),
+            root_alarms: self.node.root_alarms(now).count(),
+            drafts: self.node.drafts().count(),
+            log_fault: self.log_fault.clone(),
+            log: head.map(|head| LogHead {
+                seq: head.seq,
+                head: head.hash.to_hex(),
+            }),
+        }
+    }
+
+    /// What the clock says, where it stands outside the dates of our certificate.
+    fn clock_outside(&self) -> Option<Clock> {
+        let now = self.at().now;
+        let (from, to) = self.node.outside_certificate(now)?;
+        Some(Clock {
+            now: now.to_string(),
+            not_before: from.to_string(),
+            not_after: to.to_string(),
+        })
+    }
+}
