@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    missing_docs
+    missing_docs,
+    unreachable_pub
 )]
 
 #[path = "../common/mod.rs"]
