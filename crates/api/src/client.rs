@@ -1,0 +1,252 @@
+//! A program's end of a socket of the daemon: one call after the other, blocking.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::{Map, Value, json};
+
+use crate::{ApiError, FollowInbox, Message, Request};
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Client {
+    path: PathBuf,
+    stream: BufReader<UnixStream>,
+    /// Whether the daemon was asked to tell more on this connection: another one would not hear it.
+    listens: bool,
+    timeout: Duration,
+    last_id: u64,
+    waiting: VecDeque<Notification>,
+}
+
+/// What the daemon tells without being asked again.
+#[derive(Clone, PartialEq)]
+pub struct Notification {
+    /// What it is.
+    pub method: String,
+    /// The rest of it.
+    pub params: Value,
+}
+
+quiet!(Notification);
+
+impl Notification {
+    /// The message that arrived; `None` where it tells of something else.
+    ///
+    /// # Errors
+    /// `Malformed` for one that is no message.
+    pub fn into_message(self) -> Option<Result<Message, ClientError>> {
+        let arrived = self.method == "inbox.message";
+        let message = || serde_json::from_value(self.params).map_err(|_| ClientError::Malformed);
+        arrived.then(message)
+    }
+}
+
+/// The daemon could not be asked, or answered with an error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Nobody listens.
+    #[error("no daemon answers at {}: {source}", path.display())]
+    NotReachable {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The daemon closed the connection.
+    #[error("the daemon closed the connection")]
+    Closed,
+    /// No answer in time.
+    #[error("the daemon did not answer within {} s", .0.as_secs_f32())]
+    TimedOut(Duration),
+    /// What came back is not JSON-RPC, or not an answer to what was asked.
+    #[error("what answers there does not speak JSON-RPC")]
+    Malformed,
+    /// The daemon's own error.
+    #[error(transparent)]
+    Refused(ApiError),
+    /// The daemon stops: it did not do what was asked, or nobody knows whether it did.
+    #[error(transparent)]
+    Stopped(ApiError),
+    /// The connection broke.
+    #[error("the connection to the daemon broke: {0}")]
+    Io(io::Error),
+}
+
+impl Client {
+    /// Connects to the daemon at `path`; `timeout` is for each call.
+    ///
+    /// # Errors
+    /// `NotReachable`.
+    pub fn connect(path: &Path, timeout: Duration) -> Result<Self, ClientError> {
+        Ok(Self {
+            stream: connect(path, timeout)?,
+            path: path.to_owned(),
+            listens: false,
+            timeout,
+            last_id: 0,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// Allows the calls from now on another time.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Asks the daemon and waits for its answer.
+    ///
+    /// # Errors
+    /// `Refused` with the daemon's own error; every other one says that there is no answer.
+    pub fn call<R: Request>(&mut self, request: &R) -> Result<R::Answer, ClientError> {
+        let params = serde_json::to_value(request).map_err(|_| ClientError::Malformed)?;
+        let answer = self.raw(R::METHOD, &params)?;
+        serde_json::from_value(answer).map_err(|_| ClientError::Malformed)
+    }
+
+    /// The same for a call whose name and parameters no type holds together: for tests, and for tools that
+    /// pass on what they are given.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+        // The daemon closes connections that ask nothing when it needs their places.
+        if self.last_id > 0 && !self.listens && self.is_closed() {
+            self.stream = connect(&self.path, self.timeout)?;
+        }
+        self.listens |= method == FollowInbox::METHOD;
+        self.last_id += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
+        let sent = self
+            .stream
+            .get_mut()
+            .write_all(format!("{request}\n").as_bytes());
+        let deadline = Instant::now() + self.timeout;
+        // A daemon that has no room says so, and may close before it has read the request.
+        if let Err(error) = sent {
+            return self.answer(deadline).and(Err(self.broken(error)));
+        }
+        self.answer(deadline)
+    }
+    /// What the daemon tells from now on, until the connection ends. Waits without limit.
+    pub fn notifications(&mut self) -> impl Iterator<Item = Result<Notification, ClientError>> {
+        std::iter::from_fn(|| match self.next_notification() {
+            Err(ClientError::Closed) => None,
+            other => Some(other),
+        })
+    }
+
+    /// Whether the daemon has hung up. What it said last is of no use any more.
+    fn is_closed(&self) -> bool {
+        let mut watched = [PollFd::new(self.stream.get_ref(), PollFlags::empty())];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut watched, Some(&now)).is_ok_and(|told| told > 0)
+    }
+
+    fn next_notification(&mut self) -> Result<Notification, ClientError> {
+        if let Some(notification) = self.waiting.pop_front() {
+            return Ok(notification);
+        }
+        loop {
+            let message = self.read(None)?;
+            if let Some(notification) = notification(&message) {
+                return Ok(notification);
+            }
+        }
+    }
+
+    fn answer(&mut self, deadline: Instant) -> Result<Value, ClientError> {
+        loop {
+            let mut message = self.read(Some(deadline))?;
+            if let Some(notification) = notification(&message) {
+                self.waiting.push_back(notification);
+                continue;
+            }
+            let is_mine = message
+                .get("id")
+                .is_some_and(|id| id.is_null() || *id == self.last_id);
+            match (is_mine, message.remove("result"), message.remove("error")) {
+                (true, Some(result), None) => return Ok(result),
+                (true, None, Some(error)) => return Err(refusal(error)),
+                // The late answer to a call that was given up.
+                (false, ..) => {}
+                _ => return Err(ClientError::Malformed),
+            }
+        }
+    }
+
+    fn read(&mut self, deadline: Option<Instant>) -> Result<Map<String, Value>, ClientError> {
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(ClientError::TimedOut(self.timeout));
+            }
+            let timeout = left.map(|left| left.max(SHORTEST));
+            self.stream
+                .get_ref()
+                .set_read_timeout(timeout)
+                .map_err(ClientError::Io)?;
+            let room = ANSWER_MAX.saturating_sub(line.len() as u64);
+            match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
+                Ok(0) if room == 0 => return Err(ClientError::Malformed),
+                Ok(0) => return Err(ClientError::Closed),
+                Ok(_) => {}
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+        serde_json::from_slice(&line).map_err(|_| ClientError::Malformed)
+    }
+
+    fn broken(&self, error: io::Error) -> ClientError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ClientError::TimedOut(self.timeout)
+            }
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
+            _ => ClientError::Io(error),
+        }
+    }
+}
+
+fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, ClientError> {
+    let unreachable = |source| ClientError::NotReachable {
+        path: path.to_owned(),
+        source,
+    };
+    let stream = UnixStream::connect(path).map_err(unreachable)?;
+    stream
+        .set_write_timeout(Some(timeout.max(SHORTEST)))
+        .map_err(unreachable)?;
+    Ok(BufReader::new(stream))
+}
+
+fn notification(message: &Map<String, Value>) -> Option<Notification> {
+    let method = message.get("method")?.as_str()?.to_owned();
+    Some(Notification {
+        method,
+        params: message.get("params").cloned().unwrap_or_default(),
+    })
+}
+
+fn refusal(error: Value) -> ClientError {
+    match serde_json::from_value::<ApiError>(error) {
+        Ok(error) if error.is_of_a_stop() => ClientError::Stopped(error),
+        Ok(error) => ClientError::Refused(error),
+        Err(_) => ClientError::Malformed,
+    }
+}
+
+/// A timeout of zero would mean none.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// An inbox full of the largest messages fits.
+const ANSWER_MAX: u64 = 64 << 20;
