@@ -103,6 +103,9 @@ impl Node {
         message_id: MessageId,
     ) -> Result<(Option<u8>, Outcome), LocalError> {
         let tries = self.tries_of(peer, message_id)?;
+        if self.leases.holds(peer, message_id) {
+            return Err(LocalError::Leased(message_id));
+        }
         let mut outcome = Outcome::default();
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());

@@ -15,6 +15,7 @@
     missing_docs
 )]
 
+mod accepted;
 mod boxes;
 mod early;
 mod faults;
@@ -24,6 +25,7 @@ mod handoff;
 #[path = "../household/mod.rs"]
 mod household;
 mod late;
+mod newer;
 mod people;
 mod sender;
 mod stages;
@@ -42,11 +44,7 @@ use signet_proto::reject::Reason;
 use vector::Vector;
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 7] = [
-    (
-        Reason::BodyUnfit,
-        "it takes a schema in the recipient's configuration: tests/policy.rs has one",
-    ),
+const WITHOUT_VECTOR: [(Reason, &str); 6] = [
     (
         Reason::BudgetExceeded,
         "it takes more calls than a minute's: tests/attacks_policy.rs makes them",
