@@ -17,11 +17,11 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python \
 		&& cargo test --workspace --locked \
-		&& NATS_SERVER=$$newest cargo test --locked -p signet-transport \
-		&& NATS_SERVER=$$newest cargo test --locked -p signet --test mailbox \
-		&& cargo test --locked -p signet-proto --test pynacl -- --ignored \
-		&& cargo test --locked -p signet-proto --features unify-preserve-order --test json --test json_attacks \
-		&& cargo test --locked -p signet-proto --features unify-arbitrary-precision --test json --test json_attacks
+		&& NATS_SERVER=$$newest cargo test --workspace --locked --test transport \
+		&& NATS_SERVER=$$newest cargo test --workspace --locked --test daemons mailbox:: \
+		&& cargo test --workspace --locked --test protocol -- --ignored pynacl:: \
+		&& cargo test --workspace --locked --features signet-proto/unify-preserve-order --test json \
+		&& cargo test --workspace --locked --features signet-proto/unify-arbitrary-precision --test json
 
 lint: ## formatting, clippy, licences and sources, arrows, documentation
 	@.ci/run lint
@@ -40,7 +40,7 @@ torture: ## kill, fill up and break everything, at every step and by chance (hou
 
 sample: ## play the log in audit/sample anew, and its answers (read what changed before you commit it)
 	@scripts/jq && server=$$(scripts/nats-server) \
-		&& NATS_SERVER=$$server cargo test --locked -p signet --test questions -- --ignored make_the_sample
+		&& NATS_SERVER=$$server cargo test --workspace --locked --test cli -- --ignored make_the_sample
 
 clean: ## remove what was built and fetched
 	@cargo clean && rm -rf .tools

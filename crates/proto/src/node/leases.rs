@@ -23,6 +23,7 @@ use crate::progress::Progress;
 use crate::seal::Opened;
 use crate::time::Timestamp;
 
+use super::quarantine::TRIES;
 use super::request::{Content, LocalError};
 use super::{At, Node, Outcome};
 
@@ -32,6 +33,8 @@ const TELL_AFTER: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest; whoever needs more extends it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// How long a message that failed is left alone, the first time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// How many messages may be handed out at once.
 const MOST: usize = 4_096;
 /// Why a try ended whose lease ran out.
@@ -108,6 +111,8 @@ pub struct HandedOut {
 pub(super) struct Leases {
     held: BTreeMap<LeaseId, Lease>,
     messages: BTreeMap<(AgentId, MessageId), LeaseId>,
+    /// What failed, and when it may be tried again.
+    later: BTreeMap<(AgentId, MessageId), Duration>,
     /// Rises when something may be handed out again.
     freed: u64,
 }
@@ -126,6 +131,10 @@ impl Leases {
         self.messages.contains_key(&(peer.clone(), message_id))
     }
 
+    fn is_held_back(&self, peer: &AgentId, message_id: MessageId) -> bool {
+        self.later.contains_key(&(peer.clone(), message_id))
+    }
+
     fn put(&mut self, id: LeaseId, lease: Lease) {
         self.messages.insert(lease.name.clone(), id);
         self.held.insert(id, lease);
@@ -140,9 +149,9 @@ impl Leases {
 
     fn due(&self) -> Option<Duration> {
         let leases = self.held.values();
-        leases
-            .map(|lease| lease.tell.map_or(lease.until, |tell| tell.min(lease.until)))
-            .min()
+        let leases =
+            leases.map(|lease| lease.tell.map_or(lease.until, |tell| tell.min(lease.until)));
+        leases.chain(self.later.values().copied()).min()
     }
 }
 
@@ -209,7 +218,8 @@ impl Node {
         Ok(replied)
     }
 
-    /// The holder of a lease could not handle the message. Says whether it went to the quarantine.
+    /// The holder of a lease could not handle the message. Says whether it went to the quarantine; if not,
+    /// the next one gets it after a pause that doubles with each try.
     ///
     /// # Errors
     /// When the lease has ended.
@@ -220,8 +230,16 @@ impl Node {
         reason: &str,
     ) -> Result<(bool, Outcome), LocalError> {
         let (peer, message_id) = self.leased(at, lease)?;
+        let tries = self.inbox.tries(&peer, message_id).number();
         self.leases.end(lease);
-        self.handle_fail(at, &peer, message_id, reason)
+        let failed = self.handle_fail(at, &peer, message_id, reason)?;
+        let (set_aside, _) = &failed;
+        if !set_aside {
+            let pause = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
+            let later = at.elapsed.saturating_add(pause);
+            self.leases.later.insert((peer, message_id), later);
+        }
+        Ok(failed)
     }
 
     /// The holder of a lease has handled the message: it leaves the inbox.
@@ -237,6 +255,18 @@ impl Node {
         let taken = self.handle_acknowledge(at, &[name])?;
         self.leases.end(lease);
         Ok(taken)
+    }
+
+    /// The holder of a lease has handled the message, which stays in the inbox for an answer of somebody
+    /// else's: nobody receives it again.
+    ///
+    /// # Errors
+    /// When the lease has ended.
+    pub fn handle_lease_keep(&mut self, at: At, lease: LeaseId) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = self.leased(at, lease)?;
+        let kept = self.handle_keep(at, &peer, message_id)?;
+        self.leases.end(lease);
+        Ok(kept)
     }
 
     /// The holder of a lease needs longer. Says when it ends now.
@@ -291,6 +321,9 @@ impl Node {
         for id in over {
             self.end_lease(at, id, LEASE_ENDED, outcome);
         }
+        let waiting = self.leases.later.len();
+        self.leases.later.retain(|_, later| *later > at.elapsed);
+        self.leases.freed += (waiting - self.leases.later.len()) as u64;
         let held = self.leases.held.values_mut();
         let due = held.filter(|lease| lease.tell.is_some_and(|tell| tell <= at.elapsed));
         let due: Vec<_> = due
@@ -326,7 +359,14 @@ impl Node {
         let mut free = waiting.filter(|message| {
             let headers = &message.headers;
             wanted.takes(message)
+                && !self
+                    .inbox
+                    .tries(&headers.agent_id, headers.message_id)
+                    .are_over()
                 && !self.leases.holds(&headers.agent_id, headers.message_id)
+                && !self
+                    .leases
+                    .is_held_back(&headers.agent_id, headers.message_id)
                 && !self.is_answered_by_draft(&headers.agent_id, headers.message_id)
         });
         free.next()

@@ -4,7 +4,7 @@
 //! An offer says all that is offered beside what the flight of the session's handshake settled, so that
 //! the newest alone counts, whatever came before it or is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +27,11 @@ use super::{At, Node, Outcome};
 /// A peer is told of changes so often at most.
 const EACH: Duration = Duration::from_secs(1);
 
-/// Who offers: a connection, of a program that runs under a user id.
+/// Who offers: a connection, of a program that runs under a user id. Several of one user id may offer the
+/// same name and share the work; it ends with the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Rises with every connection; nothing is offered any more when it ends.
+    /// Rises with every connection; it offers nothing any more when it ends.
     pub connection: u64,
     /// The user id.
     pub user: u32,
@@ -43,7 +44,8 @@ pub(super) struct Offers(BTreeMap<CapabilityName, Offered>);
 #[derive(Debug)]
 struct Offered {
     capability: Capability,
-    program: Program,
+    user: u32,
+    connections: BTreeSet<u64>,
 }
 
 impl Offers {
@@ -93,7 +95,7 @@ impl Node {
             return Err(refused(OfferFault::Tier));
         }
         let held = self.offers.0.get(&capability.name);
-        if held.is_some_and(|held| held.program != program) {
+        if held.is_some_and(|held| held.user != program.user) {
             return Err(refused(OfferFault::Held));
         }
         let others = self.offers.capabilities();
@@ -102,10 +104,13 @@ impl Node {
         if fits_together(all.chain([&capability])).is_err() {
             return Err(refused(OfferFault::TooMuch));
         }
+        let mut connections = held.map_or_else(BTreeSet::new, |held| held.connections.clone());
+        connections.insert(program.connection);
         let name = capability.name.clone();
         let offered = Offered {
             capability,
-            program,
+            user: program.user,
+            connections,
         };
         self.offers.0.insert(name, offered);
         Ok(self.tell_changed_offers(at))
@@ -120,7 +125,10 @@ impl Node {
     ) -> Outcome {
         let before = self.offers.0.len();
         self.offers.0.retain(|offered, held| {
-            held.program.connection != connection || name.is_some_and(|name| name != offered)
+            if name.is_none_or(|name| name == offered) {
+                held.connections.remove(&connection);
+            }
+            !held.connections.is_empty()
         });
         match self.offers.0.len() == before {
             true => Outcome::default(),
@@ -268,8 +276,8 @@ pub enum OfferFault {
     /// Its tier is not 1 or 2.
     #[error("what a program offers takes tier 1 or 2; a higher tier needs a [[capability]]")]
     Tier,
-    /// Another connection offers it.
-    #[error("another program offers it already; end that one first")]
+    /// A program of another user id offers it.
+    #[error("a program of another user id offers it already; end that one first")]
     Held,
     /// All together are too many, or too long.
     #[error(

@@ -6,7 +6,7 @@
 //! (`world.rs`). What must hold stands in `claims.rs`, what must be possible in `sights.rs`. The second
 //! half of the tests takes one check out each and expects a counterexample.
 //!
-//! `cargo test -p signet-proto --test model -- --ignored --nocapture` goes further, in some minutes.
+//! `cargo test --workspace --test model -- --ignored --nocapture` goes further, in some minutes.
 
 #![allow(
     unreachable_pub,

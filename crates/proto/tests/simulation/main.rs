@@ -16,7 +16,7 @@
 //! command that repeats it; `SIGNET_SEED=n` runs one seed aloud, `SIGNET_SEEDS=n` so many.
 //!
 //! That the simulation can fail (`sabotage.rs` breaks a rule and expects to be caught, in the first
-//! seeds; the last four were broken by hand in the node, and `tests/reduced.rs` keeps them):
+//! seeds; the last four were broken by hand in the node, and `protocol/reduced.rs` keeps them):
 //!
 //! | broken rule | what caught it |
 //! |---|---|

@@ -37,7 +37,7 @@ fn ending(mut world: World, test: &str) -> Result<(u64, u64), String> {
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         let (seed, text, tail) = (world.seed, text.unwrap_or_default(), world.trace.tail());
         format!(
-            "seed {seed}: {text}\n{tail}\nagain: SIGNET_SEED={seed} cargo test -p signet-proto --test simulation {test} -- --nocapture"
+            "seed {seed}: {text}\n{tail}\nagain: SIGNET_SEED={seed} cargo test --workspace --test simulation {test} -- --nocapture"
         )
     })
 }

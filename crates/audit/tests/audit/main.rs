@@ -1,0 +1,31 @@
+//! The tests of the log, a file a subject; `faults` stands beside this binary, because it takes long, and
+//! `alone`: nothing here may start another program.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod anchor;
+mod attacks;
+mod bundle;
+mod checkpoints;
+#[path = "../common/mod.rs"]
+mod common;
+mod crash;
+mod forgeries;
+mod log;
+mod pair;
+mod plain_files;
+mod reconcile;
+mod room;
+mod tlog;
+mod verify;
+mod verify_clock;
+mod verify_decisions;
+mod verify_roots;
+mod verify_trust;
+mod versions;

@@ -1,0 +1,267 @@
+//! Alarms that a peer rings at will: they hold back and accuse whoever rang them, and nobody else.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use signet_proto::draft::Identity;
+use signet_proto::entry::{Alarm, AlarmLine, Entry};
+use signet_proto::envelope::Method;
+use signet_proto::ids::MessageId;
+use signet_proto::node::{Content, Notice, Sending, WaitsFor};
+
+use crate::household::liar::Liar;
+use crate::household::net::{Net, times_taken};
+use crate::household::people::{does, notices, remembered};
+use crate::household::{self, Agent, identity_with};
+
+const MINUTE: i64 = 60_000;
+const ALICE: usize = 0;
+const BOB: usize = 1;
+const MALLORY: usize = 2;
+
+/// Alice, Bob and Mallory, who know each other and have not met, a quarter of an hour after the start.
+fn strangers() -> Net {
+    of_people([("agent-bob", "bob"), ("agent-mallory", "mallory")])
+}
+
+fn of_people(others: [(&str, &str); 2]) -> Net {
+    let names = [("agent-alice", "alice"), others[0], others[1]];
+    let mut agents: Vec<_> = names
+        .map(|(agent, person)| Agent::new(agent, person))
+        .into();
+    let now = household::at(0);
+    for one in 0..agents.len() {
+        for other in (0..agents.len()).filter(|other| *other != one) {
+            let certificate = agents[other].certificate();
+            let outcome = agents[one].node.handle_bind(now, &certificate).unwrap();
+            agents[one].keep(now, outcome);
+        }
+        // As every log begins.
+        let own = agents[one].certificate();
+        agents[one].log.insert(0, (now.now, Entry::Genesis(own)));
+    }
+    let mut net = Net::new(agents, 1);
+    for who in 0..3 {
+        net.restart(who);
+    }
+    net.run_for(15 * MINUTE);
+    net
+}
+
+/// What somebody makes Alice hear.
+fn hears(net: &mut Net, bytes: &[u8]) {
+    let now = net.at(ALICE);
+    let effects = net.agents[ALICE].hear(now, bytes);
+    net.perform(ALICE, effects);
+}
+
+fn lies(net: &mut Net, who: usize, method: Method) {
+    let bytes = Liar::new(net, who, ALICE).flight(net, method);
+    hears(net, &bytes);
+}
+
+fn tells(net: &mut Net, to: usize) -> MessageId {
+    net.send(ALICE, to, Sending::Notification(Content::default()))
+}
+
+fn rung(net: &Net) -> Vec<(Alarm, String)> {
+    let alarms = net.agents[ALICE].node.alarms().keys();
+    alarms
+        .map(|(what, peer)| (*what, peer.to_string()))
+        .collect()
+}
+
+fn waits_for(net: &Net, name: MessageId) -> Option<WaitsFor> {
+    net.agents[ALICE].node.status(name).unwrap().waits_for
+}
+
+fn held(net: &Net, for_whom: usize) -> Vec<String> {
+    let peer = net.agents[for_whom].id();
+    let by = net.agents[ALICE].node.held_by(&peer).into_iter();
+    by.map(|agent| agent.to_string()).collect()
+}
+
+/// Alice with a new signing key.
+fn rekeyed(net: &Net) -> Identity {
+    let old = household::identity("agent-alice", "alice");
+    assert_eq!(net.agents[ALICE].certificate(), old.certificate);
+    let mut new = identity_with("agent-alice", "alice", 2, |_| {});
+    new.former = vec![old.signing];
+    new
+}
+
+#[test]
+fn an_unsolicited_flight_holds_back_what_is_for_its_sender_and_nobody_else() {
+    for method in [Method::Verify, Method::Trust] {
+        let mut net = strangers();
+        lies(&mut net, MALLORY, method);
+        let alarm = (Alarm::SecondCopy, "agent-mallory".to_owned());
+        assert_eq!(rung(&net), [alarm]);
+        for restart in [false, true] {
+            if restart {
+                net.restart(ALICE);
+            }
+            let to_bob = tells(&mut net, BOB);
+            let to_mallory = tells(&mut net, MALLORY);
+            net.run_for(MINUTE);
+            assert_eq!(times_taken(&net.agents[BOB], to_bob), 1, "{restart}");
+            assert_eq!(times_taken(&net.agents[MALLORY], to_mallory), 0);
+            assert_eq!(waits_for(&net, to_mallory), Some(WaitsFor::Alarm));
+            assert_eq!(held(&net, MALLORY), ["agent-mallory"]);
+            assert_eq!(held(&net, BOB), Vec::<String>::new());
+            remembered(&net);
+        }
+        // Cleared, and rung again a minute later: for others it is as if nothing was.
+        does(&mut net, ALICE, |node, at| node.handle_clear(at));
+        net.run_for(12 * MINUTE);
+        lies(&mut net, MALLORY, method);
+        let to_bob = tells(&mut net, BOB);
+        net.run_for(MINUTE);
+        assert_eq!(times_taken(&net.agents[BOB], to_bob), 1);
+    }
+}
+
+#[test]
+fn what_waits_is_sent_as_soon_as_its_alarm_is_cleared() {
+    let mut net = strangers();
+    lies(&mut net, MALLORY, Method::Verify);
+    let waiting = tells(&mut net, MALLORY);
+    net.run_for(30 * MINUTE);
+    assert_eq!(waits_for(&net, waiting), Some(WaitsFor::Alarm));
+    does(&mut net, ALICE, |node, at| node.handle_clear(at));
+    net.run_for(5_000);
+    assert_eq!(times_taken(&net.agents[MALLORY], waiting), 1);
+}
+
+#[test]
+fn after_a_rotation_of_the_signing_key_everybody_hears_of_it_whatever_rang_before() {
+    let mut net = strangers();
+    tells(&mut net, BOB);
+    net.run_for(MINUTE);
+    lies(&mut net, MALLORY, Method::Trust);
+    let new = rekeyed(&net);
+    does(&mut net, ALICE, |node, at| node.adopt(at, new));
+    net.run_for(MINUTE);
+    let alice = net.agents[ALICE].id();
+    let newest = net.agents[ALICE].certificate();
+    for who in [BOB, MALLORY] {
+        let view = net.agents[who].node.trust();
+        assert_eq!(view.peer(&alice).unwrap().newest(), Some(&newest), "{who}");
+    }
+    // What is shown under the new key counts again.
+    net.run_for(15 * MINUTE);
+    lies(&mut net, MALLORY, Method::Trust);
+    assert_eq!(held(&net, MALLORY), ["agent-mallory"]);
+    assert_eq!(held(&net, BOB), Vec::<String>::new());
+}
+
+#[test]
+fn agents_of_two_people_or_one_of_our_own_hold_back_everybody() {
+    let doubled = |net: &mut Net, who: usize| {
+        let bytes = Liar::new(net, who, ALICE).flight(net, Method::Verify);
+        let now = net.at(ALICE);
+        let effects = net.agents[ALICE].hear(now, &bytes);
+        let told = notices(&effects).into_iter();
+        told.filter(|notice| matches!(notice, Notice::Doubled(_)))
+            .count()
+    };
+    let mut net = strangers();
+    assert_eq!(doubled(&mut net, MALLORY), 0);
+    assert_eq!(doubled(&mut net, BOB), 1);
+    for who in [BOB, MALLORY] {
+        assert_eq!(held(&net, who), ["agent-bob", "agent-mallory"]);
+        let waiting = tells(&mut net, who);
+        net.run_for(MINUTE);
+        assert_eq!(waits_for(&net, waiting), Some(WaitsFor::Alarm));
+    }
+    remembered(&net);
+    // Two agents of one person are one person's word.
+    let mut net = of_people([("agent-bob", "mallory"), ("agent-mallory", "mallory")]);
+    assert_eq!(doubled(&mut net, MALLORY) + doubled(&mut net, BOB), 0);
+    // One's own person's agent has no reason to lie.
+    let mut net = of_people([("agent-bob", "bob"), ("agent-mallory", "alice")]);
+    assert_eq!(doubled(&mut net, MALLORY), 1);
+    assert_eq!(held(&net, BOB), ["agent-mallory"]);
+}
+
+#[test]
+fn one_peers_lies_are_told_in_words_that_accuse_nobody_else() {
+    let mut net = strangers();
+    lies(&mut net, MALLORY, Method::Verify);
+    let (mallory, bob) = (net.agents[MALLORY].id(), net.agents[BOB].id());
+    let node = &net.agents[ALICE].node;
+    let alone = node.alarm_text(Alarm::SecondCopy, &mallory);
+    assert!(
+        alone.contains("may be agent-mallory's own doing"),
+        "{alone}"
+    );
+    assert!(!alone.contains("somebody else"), "{alone}");
+    for what in [
+        Alarm::Restored,
+        Alarm::PeerRestored,
+        Alarm::SequenceReuse,
+        Alarm::SecondCopy,
+    ] {
+        let text = node.alarm_text(what, &mallory);
+        assert!(text.contains("agent-mallory"), "{text}");
+    }
+    lies(&mut net, BOB, Method::Verify);
+    let node = &net.agents[ALICE].node;
+    let both = node.alarm_text(Alarm::SecondCopy, &bob);
+    assert!(both.contains("agent-bob, agent-mallory show"), "{both}");
+    assert!(both.contains("somebody else acts with this agent's keys"));
+}
+
+/// Each of them caused a handshake, and the fourth rang.
+#[test]
+fn sixty_made_up_sessions_in_three_seconds_cause_no_handshake_and_ring_nothing() {
+    let mut net = strangers();
+    tells(&mut net, MALLORY);
+    net.run_for(2_000);
+    let mut liar = Liar::new(&net, MALLORY, ALICE);
+    let announced = net.sent_since(0, Some(Method::Announce));
+    for _ in 0..60 {
+        let session = liar.no_session();
+        let bytes = liar.say(&net, Method::Notification, json!(1), |_, stamp| {
+            (stamp.session, stamp.sequence) = (Some(session), Some(1));
+        });
+        net.put(ALICE, Arc::clone(&bytes), 1);
+        net.run_for(50);
+    }
+    assert_eq!(net.sent_since(0, Some(Method::Announce)), announced);
+    assert_eq!(rung(&net), []);
+    // A minute later one of them shows a second copy: to Mallory's cost alone.
+    net.run_for(2 * MINUTE);
+    let session = liar.no_session();
+    let bytes = liar.say(&net, Method::Notification, json!(1), |_, stamp| {
+        (stamp.session, stamp.sequence) = (Some(session), Some(1));
+    });
+    hears(&mut net, &bytes);
+    let alarm = (Alarm::SecondCopy, "agent-mallory".to_owned());
+    assert_eq!(rung(&net), [alarm]);
+    let name = tells(&mut net, BOB);
+    net.run_for(5_000);
+    assert_eq!(times_taken(&net.agents[BOB], name), 1);
+}
+
+#[test]
+fn whoever_is_trusted_no_more_shows_nothing_about_others() {
+    let mut net = strangers();
+    for who in [BOB, MALLORY] {
+        let line = AlarmLine {
+            peer: net.agents[who].id(),
+            what: Alarm::SecondCopy,
+            cleared: false,
+        };
+        let now = net.at(ALICE).now;
+        net.agents[ALICE].log.push((now, Entry::Alarm(line)));
+    }
+    net.restart(ALICE);
+    assert_eq!(held(&net, BOB).len(), 2);
+    let mallory = net.agents[MALLORY].id();
+    does(&mut net, ALICE, |node, at| {
+        node.handle_withdraw(at, &mallory).unwrap()
+    });
+    assert_eq!(held(&net, BOB), ["agent-bob"]);
+    assert_eq!(held(&net, MALLORY), ["agent-mallory"]);
+}

@@ -1,0 +1,127 @@
+//! docs/protocol.md says what the code does: its table of reasons is the code's, and its examples
+//! are real messages that verify.
+
+use signet_proto::certificate::Certificate;
+use signet_proto::envelope::{Message, Unverified};
+use signet_proto::ids::Digest;
+use signet_proto::reject::Reason;
+use signet_proto::trust::TrustStore;
+
+const PROTOCOL: &str = include_str!("../../../../docs/protocol.md");
+
+#[test]
+fn the_table_of_reasons_is_that_of_the_code() {
+    let table = between("<!-- reasons", "<!-- /reasons -->");
+    let row = |line: &'static str| -> Option<[&str; 4]> {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        cells.try_into().ok()
+    };
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let documented: Vec<_> = rows
+        .map(|line| row(line).expect("a row of four cells"))
+        .collect();
+    let names: Vec<String> = Reason::ALL
+        .iter()
+        .map(|reason| format!("`{}`", reason.name()))
+        .collect();
+    let codes: Vec<String> = Reason::ALL
+        .iter()
+        .map(|reason| reason.code().to_string())
+        .collect();
+    let coded: Vec<_> = Reason::ALL
+        .iter()
+        .zip(names.iter().zip(&codes))
+        .map(|(reason, (name, code))| [name.as_str(), code, reason.check(), reason.text()])
+        .collect();
+    assert_eq!(documented, coded);
+}
+
+#[test]
+fn every_reason_is_explained_under_its_check() {
+    let acceptance = between("## 8. Acceptance", "## 9.");
+    for reason in Reason::ALL
+        .iter()
+        .filter(|reason| !matches!(reason, Reason::PeerRefused | Reason::Declined))
+    {
+        let name = format!("`{}`", reason.name());
+        assert!(
+            acceptance.contains(&name),
+            "{name} stands nowhere in section 8"
+        );
+        assert!(
+            acceptance.contains(&format!("### {} ", reason.check())),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_examples_are_messages_that_verify() {
+    let messages = examples();
+    assert_eq!(messages.len(), 9, "one of each form and method served");
+    let certificates: Vec<Certificate> = messages
+        .iter()
+        .filter_map(|message| message.body.as_ref()?.get("certificate"))
+        .map(|value| Certificate::parse(value).expect("its root signature holds"))
+        .collect();
+    for message in messages {
+        let of = |name| certificates.iter().find(|known| known.agent == name);
+        let headers = &message.headers;
+        let own = of(headers.recipient_id.clone()).expect("both agents announce themselves");
+        let peer = of(headers.agent_id.clone()).expect("both agents announce themselves");
+        let mut store = TrustStore::new(own);
+        store.bind(peer).expect("two people, one agent each");
+        let unverified = Unverified::parse(message.canonical()).unwrap();
+        unverified
+            .verify(store.view())
+            .expect("the signature holds");
+    }
+}
+
+#[test]
+fn the_flights_of_the_examples_hash_to_their_session() {
+    let messages = examples();
+    let flights = messages.iter().filter(|message| {
+        let method = message.form.method();
+        method.is_some_and(|method| method.is_handshake())
+    });
+    let mut running = Digest::of(&[b"signet/1 handshake"]);
+    for flight in flights {
+        let carried = flight
+            .body
+            .as_ref()
+            .and_then(|body| body.get("transcript"))
+            .and_then(|text| text.as_str());
+        assert!(
+            carried.is_none_or(|text| text == running.to_string()),
+            "{:?}",
+            flight.form
+        );
+        running = Digest::of(&[running.as_bytes(), flight.hash().as_bytes()]);
+    }
+    let sessions = messages
+        .iter()
+        .filter_map(|message| message.headers.session);
+    for session in sessions {
+        assert_eq!(session.to_string(), running.to_string());
+    }
+}
+
+fn examples() -> Vec<Message> {
+    let blocks = PROTOCOL.split("```json\n").skip(1);
+    let text = |block: &'static str| block.split("\n```").next().expect("the block ends");
+    blocks
+        .map(|block| {
+            let parsed = Unverified::parse(text(block).as_bytes());
+            parsed
+                .expect("an example is a whole message")
+                .claims()
+                .clone()
+        })
+        .collect()
+}
+
+fn between(start: &str, end: &str) -> &'static str {
+    let from = PROTOCOL.split_once(start).expect("the start is there").1;
+    from.split_once(end).expect("the end is there").0
+}

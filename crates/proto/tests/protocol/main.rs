@@ -1,0 +1,68 @@
+//! The tests of the protocol, a file a subject; `scripts/mutants` names these files. `json`, `model` and
+//! `simulation` stand beside this binary: the first is built with other features as well, the others take long.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod accidents;
+mod attacks;
+mod attacks_alarms;
+mod attacks_approval;
+mod attacks_copies;
+mod attacks_decrees;
+mod attacks_disk;
+mod attacks_flights;
+mod attacks_floods;
+mod attacks_handoff;
+mod attacks_pause;
+mod attacks_policy;
+mod attacks_revocation;
+mod attacks_roots;
+mod attacks_schemas;
+mod attacks_seal;
+mod attacks_shed;
+mod attacks_strangers;
+mod attacks_transcript;
+mod attacks_trust;
+mod bounds;
+mod budgets_and_hops;
+mod clocks;
+mod conversation;
+mod docs;
+mod ed25519;
+mod first_contact;
+mod forge;
+mod handoff;
+mod handshake;
+#[path = "../household/mod.rs"]
+mod household;
+mod ids;
+mod jsonrpc;
+mod key_change;
+mod leases_and_keys;
+mod lying_peer;
+mod mutants_trust;
+mod policy;
+mod progress_and_offers;
+mod properties;
+mod pynacl;
+mod reasons;
+mod recall;
+mod reduced;
+mod renewals;
+mod rows;
+mod schemas;
+mod seal;
+mod secrets;
+mod sessions;
+mod tamper;
+mod time;
+mod transcript;
+mod trust;
+mod withdrawal;

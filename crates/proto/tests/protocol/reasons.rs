@@ -1,0 +1,205 @@
+//! The acceptance order as files: one input for every fault, with the reason that must be given.
+//!
+//! `vectors/reasons/NAME.json` holds the input, the time, and the log that the recipient has; the
+//! logs are entries as `vectors/reasons/logs/NAME.jsonl` has them. With `SIGNET_REGENERATE=1` the
+//! files are written anew; without, they are only read. Bob's sealing secret is the SHA-256 of
+//! `sealingagent-bob`.
+
+mod accepted;
+mod boxes;
+mod early;
+mod faults;
+mod handoff;
+mod late;
+mod newer;
+mod people;
+mod sender;
+mod stages;
+mod two;
+mod vector;
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use signet_proto::entry::{Direction, Entry, Evidence};
+use signet_proto::envelope::Method;
+use signet_proto::node::{Content, Effect, Sending};
+use signet_proto::reject::Reason;
+use vector::Vector;
+
+use crate::forge::{self, reason};
+use crate::household::{self, Agent, at};
+
+/// Reasons that no file can show, and why.
+const WITHOUT_VECTOR: [(Reason, &str); 6] = [
+    (
+        Reason::BudgetExceeded,
+        "it takes more calls than a minute's: protocol/attacks_policy.rs makes them",
+    ),
+    (
+        Reason::WrongSubject,
+        "the daemon compares the subject; bytes alone do not show it",
+    ),
+    (
+        Reason::HandshakeBusy,
+        "it takes 64 half-open handshakes: a test below makes them",
+    ),
+    (
+        Reason::InboxFull,
+        "it takes 10,000 waiting messages: a test below makes them",
+    ),
+    (
+        Reason::PeerRefused,
+        "the state of our own message, never the verdict on one that came",
+    ),
+    (
+        Reason::Declined,
+        "what the recipient's agent answers, after its daemon accepted",
+    ),
+];
+
+#[test]
+fn every_vector_gets_its_reason_and_no_effect_but_those_allowed() {
+    vector::regenerate_if_asked();
+    let mut wrong = Vec::new();
+    for vector in vector::all() {
+        let name = &vector.name;
+        let mut bob = stages::bob(&vector.log);
+        let before = bob.node.inbox().len();
+        let entries = bob.log.len();
+        let effects = bob.hear(vector.at, &vector.input);
+        let new: Vec<Entry> = bob.log[entries..]
+            .iter()
+            .map(|(_, entry)| entry.clone())
+            .collect();
+        if reason(&new) != Some(vector.expect) {
+            wrong.push(format!("{name}: {:?}", reason(&new)));
+            continue;
+        }
+        assert_eq!(vector.expect.check(), vector.check, "{name}");
+        assert_eq!(vector::names_of(&effects), vector.effects, "{name}");
+        assert_eq!(
+            bob.node.inbox().len(),
+            before,
+            "{name}: nothing comes or goes"
+        );
+        judge_effects(&vector, &effects);
+        judge_line(&vector, &new);
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// No answer to a stranger; to a peer nothing but words for itself.
+fn judge_effects(vector: &Vector, effects: &[Effect]) {
+    let name = &vector.name;
+    let early = vector.is_unproven();
+    assert!(
+        !early || effects.is_empty(),
+        "{name}: a stranger gets no answer"
+    );
+    let sender = vector.sender();
+    for effect in effects {
+        let signed = match effect {
+            Effect::Publish(signed) => signed,
+            // What the person hears of a clock or an alarm holds no words of the message.
+            Effect::Notice(_) => continue,
+            _ => panic!("{name}: {effect:?}"),
+        };
+        assert_eq!(Some(signed.recipient()), sender.as_ref(), "{name}");
+        let text = String::from_utf8(signed.bytes().to_vec()).unwrap();
+        assert!(
+            !text.contains("2026-W07"),
+            "{name}: an error repeats nothing of the body"
+        );
+        assert!(
+            !text.contains("free evenings"),
+            "{name}: nor of the summary"
+        );
+    }
+}
+
+fn judge_line(vector: &Vector, entries: &[Entry]) {
+    let name = &vector.name;
+    let verdicts = entries.iter().filter(
+        |entry| matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In),
+    );
+    assert_eq!(verdicts.count(), 1, "{name}: one input, one line");
+    let verdict = forge::verdict(entries).unwrap();
+    assert_eq!(verdict.bytes, vector.input.len() as u64, "{name}");
+    match &verdict.evidence {
+        Evidence::Raw(head, _) => {
+            assert!(vector.is_unproven() && head.len() <= 1024, "{name}");
+            assert!(vector.input.starts_with(head), "{name}");
+        }
+        Evidence::Copy(_) => assert_eq!(vector.expect, Reason::Duplicate, "{name}"),
+        Evidence::Headers(_) => {
+            let mut line = Vec::new();
+            Entry::Message(verdict.clone()).write(&mut line);
+            let line = String::from_utf8(line).unwrap();
+            assert!(
+                !line.contains("2026-W07") && !line.contains("free evenings"),
+                "{name}"
+            );
+        }
+        _ => assert!(!vector.is_unproven(), "{name}: proven input is kept whole"),
+    }
+}
+
+#[test]
+fn every_reason_has_a_vector_or_a_sentence_why_not() {
+    let shown: BTreeSet<Reason> = vector::all().map(|vector| vector.expect).collect();
+    for reason in Reason::ALL {
+        let excused = WITHOUT_VECTOR.iter().any(|(known, _)| known == reason);
+        assert_ne!(shown.contains(reason), excused, "{reason}");
+    }
+}
+
+#[test]
+fn every_check_is_shown_to_speak_before_the_next() {
+    let pairs: BTreeSet<(String, String)> = vector::all()
+        .filter_map(|vector| Some((vector.check.clone(), vector.also?)))
+        .collect();
+    // No input fails both V11 and V12: the one judges flights alone, the other all but flights.
+    for (first, second) in (1..=10).map(|check| (check, check + 1)) {
+        let pair = (format!("V{first:02}"), format!("V{second:02}"));
+        assert!(pairs.contains(&pair), "{pair:?}");
+    }
+    assert!(pairs.contains(&("V10".into(), "V12".into())));
+}
+
+#[test]
+fn the_sixty_fifth_half_open_handshake_is_refused() {
+    let mut bob = Agent::new("agent-bob", "bob");
+    for number in 0..65 {
+        let mut peer = Agent::new(&format!("agent-{number}"), &format!("person-{number}"));
+        peer.knows(&bob);
+        bob.knows(&peer);
+        let sending = Sending::Notification(Content::default());
+        let outcome = peer.node.handle_send(at(0), &bob.id(), sending).unwrap().1;
+        let effects = peer.keep(at(0), outcome);
+        let (_, announce) = household::published(&effects).remove(0);
+        let answers = bob.hear(at(0), &announce).len();
+        assert_eq!(answers, usize::from(number < 64), "handshake {number}");
+    }
+    assert_eq!(bob.refusals(), [Reason::HandshakeBusy.name()]);
+}
+
+#[test]
+fn the_inbox_takes_ten_thousand_and_says_so_to_the_next() {
+    let world = stages::build();
+    let mut bob = stages::bob(&world.logs["session"]);
+    let alice = household::identity("agent-alice", "alice");
+    for sequence in 2..=10_001 {
+        let place = Some((world.session, sequence));
+        let name = sequence.to_string();
+        let mut value = forge::in_session(&alice, "agent-bob", Method::Request, &name, 5, place);
+        value["params"]["body"] = json!(sequence);
+        let effects = bob.hear(at(5), &forge::sign(value, &alice.signing));
+        if sequence == 10_001 {
+            assert_eq!(bob.refusals(), [Reason::InboxFull.name()]);
+            let names = vector::names_of(&effects);
+            assert_eq!(names, ["publish inbox-full to agent-alice"]);
+        }
+    }
+    assert_eq!(bob.node.inbox().len(), 10_000);
+}

@@ -1,0 +1,210 @@
+//! State as rows: read back anywhere in a past and told the rest, it is the state of the whole past.
+
+use signet_proto::node::{Content, Node, ROWS_VERSION, Row, Sending, TABLES};
+use signet_proto::policy::Policy;
+
+use crate::household::forger::talking;
+use crate::household::net::Net;
+use crate::household::people::{remembered, same_rows};
+use crate::household::{self, Agent, alice_and_bob, at, identity};
+
+/// Two agents who talk, answer, fail and are cut off, for a while.
+fn past(seed: u64) -> Net {
+    let (alice, bob) = alice_and_bob();
+    let mut net = Net::new(vec![alice, bob], seed);
+    (net.loss, net.copies, net.delay) = (seed % 30, 10, 1 + seed * 30);
+    for _ in 0..40 {
+        let who = net.dice.below(2) as usize;
+        match net.dice.below(6) {
+            0 | 1 => drop(net.ask(who, 1 - who)),
+            2 => drop(net.send(who, 1 - who, Sending::Ping)),
+            3 => drop(net.send(who, 1 - who, short())),
+            4 => fail_one(&mut net, who),
+            _ => answer_one(&mut net, who),
+        }
+        let wait = net.dice.below(4_000) as i64;
+        net.run_for(wait);
+    }
+    net
+}
+
+fn short() -> Sending {
+    Sending::Notification(Content {
+        life: Some(std::time::Duration::from_secs(2)),
+        ..Content::default()
+    })
+}
+
+fn answer_one(net: &mut Net, who: usize) {
+    let waiting = net.agents[who].node.inbox().after(0).collect::<Vec<_>>();
+    let request = waiting
+        .iter()
+        .find(|item| item.message.form.method() == Some(signet_proto::envelope::Method::Request));
+    if let Some(item) = request {
+        net.reply(who, item.message.headers.message_id);
+    }
+}
+
+fn fail_one(net: &mut Net, who: usize) {
+    let at = net.at(who);
+    let item = net.agents[who].node.inbox().after(0).next();
+    let Some(item) = item else { return };
+    let headers = &item.message.headers;
+    let (peer, name) = (headers.agent_id.clone(), headers.message_id);
+    for _ in 0..5 {
+        let agent = &mut net.agents[who];
+        let Ok((_, outcome)) = agent.node.handle_start(at, &peer, name) else {
+            break;
+        };
+        agent.keep(at, outcome);
+        let failed = agent.node.handle_fail(at, &peer, name, "exit status 1");
+        let Ok((_, outcome)) = failed else { break };
+        agent.keep(at, outcome);
+    }
+}
+
+#[test]
+fn read_back_anywhere_and_told_the_rest_every_row_is_the_same() {
+    for seed in 1..=6 {
+        let net = past(seed);
+        remembered(&net);
+        let agent = &net.agents[0];
+        let now = net.at(0);
+        for cut in 0..=agent.log.len() {
+            same_rows(&agent.restored(cut), &agent.retold(), now);
+        }
+    }
+}
+
+#[test]
+fn a_node_that_was_read_back_goes_on_talking_and_takes_nothing_twice() {
+    let mut net = past(3);
+    for who in [0, 1] {
+        let agent = &mut net.agents[who];
+        agent.node = agent.restored(agent.log.len() / 2);
+        let now = net.at(who);
+        let outcome = net.agents[who].node.resume(now);
+        let effects = net.agents[who].keep(now, outcome);
+        net.perform(who, effects);
+    }
+    net.run_for(600_000);
+    let asked = net.ask(0, 1);
+    net.run_for(60_000);
+    for (_, entry) in net.agents[1].log.clone() {
+        if let signet_proto::entry::Entry::Message(verdict) = entry
+            && let Some(message) = verdict.message()
+            && verdict.ruling == signet_proto::entry::Ruling::Accepted
+        {
+            let name = message.headers.message_id;
+            let taken = household::net::times_taken(&net.agents[1], name);
+            assert_eq!(taken, 1, "{name}");
+        }
+    }
+    assert_eq!(household::net::times_taken(&net.agents[1], asked), 1);
+}
+
+fn rows(net: &Net) -> Vec<Row> {
+    net.agents[0].node.snapshot(net.at(0).now).rows()
+}
+
+fn read(rows: Vec<Row>) -> Result<Node, String> {
+    let read = rows.into_iter();
+    let read = read.map(|row| (row.table.to_owned(), row.key, row.value));
+    let identity = identity("agent-alice", "alice");
+    let node = Node::restore(identity, Policy::default(), [1; 32], read);
+    node.map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_table_is_named_and_no_key_stands_twice_in_one() {
+    let rows = rows(&past(2));
+    let mut keys: Vec<_> = rows.iter().map(|row| (row.table, &row.key)).collect();
+    let all = keys.len();
+    assert!(keys.iter().all(|(table, _)| TABLES.contains(table)));
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!((keys.len(), ROWS_VERSION), (all, 2));
+}
+
+/// What cannot be read is named, and never half taken: the log makes it again.
+#[test]
+fn a_damaged_row_is_refused_by_its_name_and_no_text_makes_the_reader_panic() {
+    let whole = rows(&talking());
+    assert!(read(whole.clone()).is_ok());
+    for (place, row) in whole.iter().enumerate() {
+        for value in ["", "null", "{}", "[]", "{\"place\":-1}", "7"] {
+            let mut damaged = whole.clone();
+            damaged[place].value = value.to_owned();
+            if let Err(error) = read(damaged) {
+                assert!(error.contains("cannot be read"), "{error}");
+                assert!(error.contains(row.table), "{error}");
+            }
+        }
+        let mut strange = whole.clone();
+        strange[place].key.push_str(" x y z");
+        assert!(
+            read(strange).is_err() || row.table == "node",
+            "{}",
+            row.table
+        );
+    }
+}
+
+#[test]
+fn plaintext_of_sealed_drafts_and_messages_stands_in_no_row() {
+    let mut agents = vec![
+        household::sealing::agent("agent-alice", "alice"),
+        household::sealing::agent("agent-bob", "bob"),
+    ];
+    household::sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    let secret = household::sealing::secret();
+    let words = household::sealing::MARKER;
+    net.send(0, 1, Sending::Request(secret.clone()));
+    let waiting = net.agents[0].node.snapshot(at(0).now).rows();
+    assert!(waiting.iter().any(|row| row.table == "drafts"));
+    net.run_for(5_000);
+    let all = net
+        .agents
+        .iter()
+        .flat_map(|agent: &Agent| agent.node.snapshot(at(0).now).rows());
+    for row in all.chain(waiting) {
+        assert!(!row.value.contains(words), "{}", row.table);
+    }
+}
+
+#[test]
+fn the_rows_of_a_table_come_by_their_keys() {
+    let mut agents = vec![
+        Agent::new("agent-a", "alice"),
+        Agent::new("agent-b", "bob"),
+        Agent::new("agent-b-2", "bert"),
+        Agent::new("agent-b2", "bella"),
+    ];
+    household::sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    for round in 0..15 {
+        for peer in 1..4 {
+            net.ask(peer, 0);
+            net.ask(0, peer);
+        }
+        net.run_for(1_000 + round);
+    }
+    let snapshot = net.agents[0].node.snapshot(net.at(0).now);
+    let mut rows = Vec::new();
+    for table in TABLES {
+        let of_table: Vec<Row> = snapshot.table(table).collect();
+        let keys: Vec<_> = of_table.iter().map(|row| row.key.as_str()).collect();
+        assert!(
+            keys.is_sorted_by(|one, next| one < next),
+            "{table}: {keys:?}"
+        );
+        assert!(of_table.iter().all(|row| row.table == table));
+        rows.extend(of_table);
+    }
+    assert_eq!(rows, snapshot.rows());
+    let count = |table| rows.iter().filter(|row| row.table == table).count();
+    for table in ["windows", "names", "inbox", "sessions"] {
+        assert!(count(table) >= 3, "{table}");
+    }
+}

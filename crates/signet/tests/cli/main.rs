@@ -1,0 +1,22 @@
+//! The command line: homes, keys, files, and what it prints; with a daemon where a command needs one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod audit_open;
+mod audit_prove;
+mod cli_init;
+mod cli_key;
+mod cli_policy;
+mod exit_codes;
+mod hints;
+#[path = "../house/mod.rs"]
+mod house;
+mod questions;
+mod show;
+mod terminal;

@@ -1,0 +1,179 @@
+//! `signet audit show`: what a person sees of the log of their agent.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::house::bus::Sender;
+use crate::house::{Home, House, eventually, says};
+
+/// Alice tells Bob something in a conversation, and Bob's agent has taken it.
+fn tells(
+    alice: &Home,
+    bob: &Home,
+    conversation: &str,
+    summary: &str,
+    body: serde_json::Value,
+) -> String {
+    let params = json!({
+        "peer": bob.agent, "kind": "notification", "conversation-id": conversation, "summary": summary, "body": body,
+    });
+    let sent = alice.call("send", &params).unwrap();
+    let id = sent["message-id"].as_str().unwrap().to_owned();
+    eventually("it arrives", || {
+        bob.inbox()
+            .iter()
+            .any(|item| item["message-id"] == id.as_str())
+            .then_some(())
+    });
+    id
+}
+
+#[test]
+fn without_a_path_it_shows_the_homes_own_log_with_whole_ids() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let id = tells(&alice, &bob, "dinner", "Dinner at eight", json!({}));
+    for home in [&alice, &bob] {
+        let log = home.dir.join("audit").join(&home.agent);
+        let shown = home.done(&["audit", "show"]);
+        assert!(shown.contains(&id), "{shown}");
+        assert_eq!(shown, home.done(&["audit", "show", log.to_str().unwrap()]));
+        assert!(!shown.contains('…'), "nothing is shortened: {shown}");
+    }
+    let nowhere = house.path("nowhere");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_signet"));
+    command.args(["audit", "show", "--home"]).arg(&nowhere);
+    let output = command.env_clear().output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(says(&output).contains("nowhere"), "{}", says(&output));
+}
+
+#[test]
+fn handshakes_and_receipts_are_left_out_unless_they_are_asked_for_or_were_refused() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    tells(&alice, &bob, "dinner", "Dinner at eight", json!({}));
+    let plumbing = ["announce", "verify", "capability", "trust  ", "receipt"];
+    eventually("a receipt", || {
+        alice
+            .log()
+            .iter()
+            .any(|line| line["method"] == "agent.receipt" && line["dir"] == "in")
+            .then_some(())
+    });
+    let messages = |shown: &str, name: &str| {
+        let of = |line: &&str| {
+            (line.contains("  in  ") || line.contains("  out "))
+                && line.contains(&format!("  {name}"))
+        };
+        shown.lines().filter(of).count()
+    };
+    let shown = alice.done(&["audit", "show"]);
+    for name in plumbing {
+        assert_eq!(messages(&shown, name), 0, "{name}: {shown}");
+    }
+    assert_eq!(messages(&shown, "notification"), 1, "{shown}");
+    assert!(
+        shown.contains("genesis") && shown.contains("bound"),
+        "other lines stay: {shown}"
+    );
+    for flag in ["--plumbing", "--all"] {
+        let shown = alice.done(&["audit", "show", flag]);
+        for name in plumbing {
+            assert!(messages(&shown, name) > 0, "{name}: {shown}");
+        }
+        assert_eq!(shown.lines().count(), alice.log().len(), "every line");
+    }
+    // The same in JSON: the lines as they stand.
+    let lines = alice.json(&["audit", "show"]);
+    assert!(lines.iter().all(|line| line["class"] != "control"));
+    assert_eq!(alice.json(&["audit", "show", "--all"]), alice.log());
+    // A receipt that nobody signed, and a true flight that comes again.
+    let flight = alice
+        .log()
+        .into_iter()
+        .find(|line| line["dir"] == "in" && line["class"] == "control")
+        .unwrap();
+    let mut forged = flight["message"].clone();
+    forged["params"]["signature"] = "A".repeat(86).into();
+    let mut sender = Sender::new(&house);
+    let line = alice.hears(&mut sender, forged.to_string().as_bytes());
+    assert_eq!(
+        (&line["verdict"], line.get("class")),
+        (&json!("rejected"), None)
+    );
+    let shown = alice.done(&["audit", "show"]);
+    assert!(shown.contains(line["reason"].as_str().unwrap()), "{shown}");
+}
+
+#[test]
+fn one_conversation_is_shown_alone() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let dinner = tells(&alice, &bob, "dinner", "Dinner at eight", json!({}));
+    let cat = tells(&alice, &bob, "cat", "The cat is fed", json!({}));
+    let shown = alice.done(&["audit", "show", "--conversation", "dinner"]);
+    assert!(shown.contains(&dinner) && !shown.contains(&cat), "{shown}");
+    assert!(!shown.contains("genesis"), "{shown}");
+    assert_eq!(
+        alice.done(&["audit", "show", "--conversation", "nothing"]),
+        ""
+    );
+    // A task is the conversation of all that belongs to it.
+    let handing = json!({"peer": bob.agent, "goal": "Water the garden", "lasts": 3600});
+    let sent = alice.call("handoff.send", &handing).unwrap();
+    let task = sent["task"].as_str().unwrap();
+    eventually("it arrives", || {
+        bob.call("handoff.show", &json!({"task": task})).ok()
+    });
+    bob.done(&["handoff", "accept", task]);
+    let shown = bob.done(&["audit", "show", "--conversation", task]);
+    for words in ["offered", "accepted", "handoff ", "response "] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let output = alice.cli(&["audit", "show", "--conversation", "not one"]);
+    assert_eq!(output.status.code(), Some(2), "{}", says(&output));
+}
+
+#[test]
+fn bodies_are_shown_when_they_are_asked_for_and_cannot_drive_the_terminal() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    for home in [&alice, &bob] {
+        home.configure("# tier = 2", "tier = 4");
+    }
+    house.acquaint(&[&alice, &bob]);
+    let (mut alice, mut bob) = (alice, bob);
+    alice.start();
+    bob.start();
+    let evil = "x\u{1b}[2J\u{202e}y\nz";
+    tells(
+        &alice,
+        &bob,
+        "dinner",
+        "Dinner",
+        json!({"dinner": "20:00", "note": evil}),
+    );
+    let secret =
+        json!({"peer": bob.agent, "kind": "notification", "data-tier": 3, "body": {"pin": "4711"}});
+    alice.call("send", &secret).unwrap();
+    eventually("both arrive", || (bob.inbox().len() == 2).then_some(()));
+    for home in [&alice, &bob] {
+        let plain = home.done(&["audit", "show"]);
+        assert!(!plain.contains("20:00"), "{plain}");
+        let shown = home.done(&["audit", "show", "--body"]);
+        assert!(
+            shown.contains("\n    {\"dinner\":\"20:00\",\"note\":\"x\\u001b[2J\\u202ey\\nz\"}\n"),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("4711") && shown.contains("(sealed)"),
+            "{shown}"
+        );
+        let hidden = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!shown.contains(hidden), "{shown:?}");
+    }
+    let output = alice.cli(&["audit", "show", "--body", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+}

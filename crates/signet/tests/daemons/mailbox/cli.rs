@@ -1,0 +1,121 @@
+//! `signet nats`: what it makes, what it refuses, and what it never prints.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::house::House;
+
+#[test]
+fn a_key_is_made_once_for_its_owner_alone_and_only_its_public_name_is_printed() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let public = alice.done(&["nats", "key"]);
+    assert!(
+        public.starts_with('U') && public.trim().len() == 56,
+        "{public}"
+    );
+    assert_eq!(alice.done(&["nats", "key"]), public, "kept");
+    let file = alice.dir.join("nats.nk");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let seed = std::fs::read_to_string(&file).unwrap();
+    assert!(seed.starts_with("SU") && !public.contains(seed.trim()));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(alice.fails(2, &["nats", "key"]).contains("chmod 600"));
+}
+
+#[test]
+fn a_secret_seed_given_for_a_public_name_is_refused_and_not_repeated() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let public = alice.done(&["nats", "key"]);
+    let seed = std::fs::read_to_string(alice.dir.join("nats.nk")).unwrap();
+    let (public, seed) = (public.trim(), seed.trim());
+    let agent = format!("agent-alice={seed}");
+    for args in [
+        ["--admin", seed, "agent-alice=x"],
+        ["--admin", public, &agent],
+    ] {
+        let said = alice.fails(2, &[&["nats", "config"], &args[..]].concat());
+        assert!(
+            said.contains("secret seed") && !said.contains(seed),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn one_key_for_two_and_one_agent_twice_are_refused() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    let key = |args: &[&str]| alice.done(args).trim().to_owned();
+    let admin = key(&["nats", "key", "--file", &house.admin_seed()]);
+    let (one, other) = (key(&["nats", "key"]), bob.done(&["nats", "key"]));
+    let config = |agents: [&str; 2]| {
+        alice.fails(
+            2,
+            &["nats", "config", "--admin", &admin, agents[0], agents[1]],
+        )
+    };
+    let (a, b) = (format!("agent-alice={one}"), format!("agent-bob={one}"));
+    assert!(config([&a, &b]).contains("agent-alice and agent-bob have the same nkey"));
+    let again = format!("agent-alice={}", other.trim());
+    assert!(config([&a, &again]).contains("agent-alice is named twice"));
+    let admins = format!("agent-bob={admin}");
+    assert!(config([&a, &admins]).contains("the administrator and agent-bob"));
+    for line in ["listen \"x\"", "a b", "\"", "$X"] {
+        let args = ["nats", "config", "--admin", &admin, "--store", line, &a];
+        let output = alice.cli(&args);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+}
+
+#[test]
+fn a_server_without_mailboxes_or_with_others_is_told_of_in_its_own_words() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let said = alice.fails(1, &["nats", "setup"]);
+    assert!(
+        said.contains("stream AGENT_INBOX") && said.contains("JetStream"),
+        "{said}"
+    );
+    let said = alice.fails(3, &["nats", "setup", "--server", "nats://127.0.0.1:1"]);
+    assert!(said.contains("cannot be reached"), "{said}");
+
+    let house = House::with_jetstream();
+    let alice = house.home("alice");
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = async_nats::connect(house.server.url()).await.unwrap();
+        let foreign = async_nats::jetstream::stream::Config {
+            name: "AGENT_INBOX".into(),
+            subjects: vec!["agent.*.inbox".into()],
+            ..Default::default()
+        };
+        let context = async_nats::jetstream::new(client);
+        context.create_stream(foreign).await.unwrap();
+    });
+    let said = alice.fails(1, &["nats", "setup"]);
+    assert!(said.contains("stream AGENT_INBOX: "), "{said}");
+}
+
+#[test]
+fn a_context_of_the_nats_tool_names_the_server_and_no_path_of_ones_own() {
+    let house = House::with_jetstream();
+    let alice = house.home("alice");
+    let dir = house.path("config/nats/context");
+    std::fs::create_dir_all(&dir).unwrap();
+    let context = format!("{{\"url\": \"{}\", \"creds\": \"\"}}", house.server.url());
+    std::fs::write(dir.join("house.json"), context).unwrap();
+    let with = |name: &str| {
+        let mut command = alice.command(&["nats", "setup", "--context", name]);
+        command
+            .env_remove("NATS_URL")
+            .env("XDG_CONFIG_HOME", house.path("config"));
+        command.output().unwrap()
+    };
+    assert!(with("house").status.success());
+    for name in ["../house", "none", "a/b"] {
+        assert_eq!(with(name).status.code(), Some(2), "{name}");
+    }
+}

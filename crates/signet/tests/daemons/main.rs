@@ -1,0 +1,30 @@
+//! Real daemons that talk by a real NATS server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod clock;
+mod conversation;
+mod demo;
+mod faults;
+mod forgeries;
+mod handoff;
+mod hostile;
+#[path = "../house/mod.rs"]
+mod house;
+mod key_rotation;
+mod lifecycle;
+mod mailbox;
+mod marker;
+mod outbox;
+mod quarantine;
+mod replay;
+mod sealed;
+mod state;
+mod trust;
+mod wire_reasons;

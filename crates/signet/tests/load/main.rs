@@ -1,0 +1,25 @@
+//! Daemons under load, one test after another: what they count and measure is their own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+#[path = "../../benches/common/mod.rs"]
+mod common;
+mod flood;
+mod growth;
+#[path = "../house/mod.rs"]
+mod house;
+mod junk_in_front;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by a test as long as it runs. One that failed leaves the next its turn.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,12 @@
+//! The transport against a real NATS server: core NATS and JetStream's mailboxes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod mailbox;
+mod nats;
+mod server;
