@@ -158,7 +158,7 @@ fn asker_of(
         if over.load(Ordering::Relaxed) {
             break;
         }
-        let answer = client.call("send", &params).unwrap();
+        let answer = client.raw("send", &params).unwrap();
         let time = due.elapsed().as_secs_f64() * 1e3;
         times.push((answer["state"] == "answered").then_some(time));
     }

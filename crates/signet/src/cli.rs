@@ -167,7 +167,7 @@ enum Command {
     State(state::StateArgs),
     /// Prove an audit log, or read it
     Audit(audit::AuditArgs),
-    /// Print the JSON Schemas of the protocol
+    /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),
     /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),

@@ -1,13 +1,13 @@
-//! The control socket: how the command line talks to the daemon of the same home.
+//! The control socket: how programs of this machine talk to the daemon of the same home.
 //!
-//! Newline-delimited JSON-RPC 2.0 over a unix stream socket of mode 0660.
+//! Newline-delimited JSON-RPC 2.0 over a unix stream socket of mode 0660. What can be asked, and the other end
+//! of the socket, are [`signet_api`].
 //!
 //! ```text
-//! client ── line ──> rpc::parse ── Call ──> the daemon's channel
+//! client ── line ──> rpc::parse ── RawCall ──> the daemon's channel ──> signet_api::Call::parse
 //! client <── line ── rpc::answer <── reply / Notifier ──┘
 //! ```
 
-pub mod client;
 mod connection;
 mod places;
 mod reply;
@@ -16,9 +16,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, ClientError};
-pub(crate) use connection::PLACE_NEEDED;
-pub use connection::{Call, Notifier};
-pub use reply::{OUTCOME_UNKNOWN, Reply};
-pub use rpc::RpcError;
+pub use connection::{Notifier, RawCall};
+pub use reply::Reply;
 pub use server::{Server, ServerError};
+pub use signet_api::{ApiError, Client, ClientError};

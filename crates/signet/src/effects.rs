@@ -20,7 +20,7 @@ use signet_transport::{Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
-use crate::control::{Notifier, Reply, RpcError};
+use crate::control::{ApiError, Notifier, Reply};
 use crate::render;
 
 /// How many topics may be subscribed to at once; the oldest goes first.
@@ -36,7 +36,7 @@ pub enum Deed {
     /// A call on the control socket is answered: its entries are durable.
     Answer(Reply, Value),
     /// A call on the control socket is refused: what it tried is noted.
-    Refuse(Reply, RpcError),
+    Refuse(Reply, ApiError),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
     /// The mailbox hears what became of messages: their lines are durable, or they get none.

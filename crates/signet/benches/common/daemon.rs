@@ -91,9 +91,9 @@ impl Daemon {
             .stdout(Stdio::null());
         let child = Running(command.spawn().unwrap());
         let mut client = reach(&config, start);
-        client.call("status", &json!({})).unwrap();
+        client.raw("status", &json!({})).unwrap();
         let started = start.elapsed();
-        while client.call("status", &json!({})).unwrap()["connected"] != true {
+        while client.raw("status", &json!({})).unwrap()["connected"] != true {
             assert!(
                 start.elapsed() < Duration::from_secs(10),
                 "the daemon finds no server"
@@ -115,7 +115,7 @@ impl Daemon {
     }
 
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
-        self.client.call(method, params).unwrap()
+        self.client.raw(method, params).unwrap()
     }
 
     /// The number of its last durable line.

@@ -40,7 +40,7 @@ pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failur
     } else {
         "alarms.list"
     };
-    let shown = client.call(method, &json!({}))?;
+    let shown = client.raw(method, &json!({}))?;
     let alarms = items(&shown, "alarms");
     if args.json {
         return print_each(alarms);

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use signet_api::Reason;
 use signet_proto::node::At;
 
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
-use crate::control::{Client, ClientError, OUTCOME_UNKNOWN, RpcError};
+use crate::control::{ApiError, Client, ClientError};
 use crate::daemon::people;
 use crate::home::Home;
 use crate::lock::HomeLock;
@@ -26,29 +27,32 @@ pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, F
 
 /// One call.
 pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result<Value, Failure> {
-    Ok(connect(home, Duration::ZERO)?.call(method, params)?)
+    Ok(connect(home, Duration::ZERO)?.raw(method, params)?)
 }
 
 /// One call that changes something: where no answer comes, it may be done all the same.
 pub(super) fn change(client: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
-    client.call(method, params).map_err(|error| match error {
+    client.raw(method, params).map_err(|error| match error {
         ClientError::Refused(_) | ClientError::Stopped(_) | ClientError::NotReachable { .. } => {
             error.into()
         }
         lost => Failure::new(
             Exit::NotReachable,
-            format!("{OUTCOME_UNKNOWN}: {lost}; nobody can say here whether it was done"),
+            format!(
+                "{}: {lost}; nobody can say here whether it was done",
+                Reason::OutcomeUnknown
+            ),
             "look before you repeat it: signet outbox shows what is on its way, signet audit show \
              what was sent",
         )
-        .named(OUTCOME_UNKNOWN),
+        .named(Reason::OutcomeUnknown.as_str()),
     })
 }
 
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Failure> {
     let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
-    match client.call("inbox.acknowledge", &json!({ "messages": [name] })) {
+    match client.raw("inbox.acknowledge", &json!({ "messages": [name] })) {
         // Somebody else, such as `signet inbox --take`, has taken it before.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
@@ -126,7 +130,7 @@ pub(super) fn decide(
         };
         let served = people::serve(&mut memory.node, at, method, params.clone());
         let (shown, outcome) = served
-            .unwrap_or_else(|| Err(RpcError::method_not_found()))
+            .unwrap_or_else(|| Err(ApiError::method_not_found()))
             .map_err(ClientError::Refused)?;
         memory.write(at.now, &outcome)?;
         Ok(shown)

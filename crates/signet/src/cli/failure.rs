@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
+use signet_api::Reason;
 use signet_audit::{LogError, visible};
 
 use super::exit::Exit;
 use crate::config::ConfigError;
-use crate::control::{ClientError, PLACE_NEEDED, RpcError, ServerError};
+use crate::control::{ApiError, ClientError, ServerError};
 use crate::daemon::DaemonError;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
@@ -255,16 +256,16 @@ told!(
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match &error {
-            ClientError::Refused(refusal) if refusal.code == INVALID_PARAMS => {
-                let what = refusal.data.as_ref().and_then(|data| data.as_str());
-                let what = what.unwrap_or(&refusal.message).to_owned();
+            ClientError::Refused(refusal) if refusal.is_of_params() => {
+                let what = refusal.fault().unwrap_or(&refusal.message).to_owned();
                 Self::new(Exit::Usage, what, "--help shows the form of each argument")
             }
-            ClientError::Refused(refusal) if is_named(refusal, PLACE_NEEDED) => {
+            ClientError::Refused(refusal) if refusal.is(&Reason::PlaceNeeded) => {
                 let next = "ask again; signet status MESSAGE says where a message is";
-                Self::new(Exit::NotReachable, &refusal.message, next).named(PLACE_NEEDED)
+                Self::new(Exit::NotReachable, &refusal.message, next)
+                    .named(Reason::PlaceNeeded.as_str())
             }
-            ClientError::Refused(refusal) if is_named(refusal, "disk-full") => {
+            ClientError::Refused(refusal) if refusal.is(&Reason::DiskFull) => {
                 refused_by(Exit::Disk, refusal)
             }
             ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
@@ -290,25 +291,19 @@ impl From<MemoryError> for Failure {
 }
 
 /// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
-fn refused_by(exit: Exit, refusal: &RpcError) -> Failure {
-    let member = |name: &str| refusal.data.as_ref()?.get(name)?.as_str();
+fn refused_by(exit: Exit, error: &ApiError) -> Failure {
+    let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
     // The texts of refusals have the form `what is wrong; what to do`.
-    let text = refusal.message.trim_end_matches('.');
-    let (what, next) = match (member("next"), text.rsplit_once("; ")) {
+    let text = error.message.trim_end_matches('.');
+    let (what, next) = match (next, text.rsplit_once("; ")) {
         (Some(next), _) => (text, next),
         (None, Some((what, next))) => (what, next),
         (None, None) => (text, "signet status shows peers and sessions"),
     };
-    match member("reason") {
-        Some(reason) => Failure::new(exit, format!("{reason}: {what}"), next).named(reason),
+    match error.reason() {
+        Some(reason) => {
+            Failure::new(exit, format!("{reason}: {what}"), next).named(reason.as_str())
+        }
         None => Failure::new(exit, what, next),
     }
 }
-
-fn is_named(refusal: &RpcError, name: &str) -> bool {
-    let reason = refusal.data.as_ref().and_then(|data| data.get("reason"));
-    reason.is_some_and(|reason| reason == name)
-}
-
-/// JSON-RPC's code for it.
-const INVALID_PARAMS: i64 = -32602;

@@ -60,7 +60,7 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
     if args.set_aside {
         return set_aside(&args, &mut client);
     }
-    let listed = client.call(
+    let listed = client.raw(
         if args.follow {
             "inbox.follow"
         } else {
@@ -84,7 +84,7 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
         for message in &messages {
             show(&args, &mut client, message)?;
         }
-        page = client.call("inbox.list", &json!({"after": seen}))?;
+        page = client.raw("inbox.list", &json!({"after": seen}))?;
     }
     if !args.follow {
         return if seen == 0 && !args.json {
@@ -104,7 +104,7 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
 fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), Failure> {
     let mut seen = 0;
     loop {
-        let page = client.call("inbox.aside", &json!({ "skip": seen }))?;
+        let page = client.raw("inbox.aside", &json!({ "skip": seen }))?;
         let messages = page.get("messages").and_then(Value::as_array);
         let messages = messages.map(Vec::as_slice).unwrap_or_default();
         if messages.is_empty() {

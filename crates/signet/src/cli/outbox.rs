@@ -34,7 +34,7 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
         if let (Some(peer), Some(members)) = (&args.peer, params.as_object_mut()) {
             members.insert("peer".into(), peer.as_str().into());
         }
-        let page = client.call("outbox.list", &params)?;
+        let page = client.raw("outbox.list", &params)?;
         let messages = page.get("messages").and_then(Value::as_array);
         let messages = messages.map(Vec::as_slice).unwrap_or_default();
         for message in messages {

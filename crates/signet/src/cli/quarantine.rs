@@ -68,7 +68,7 @@ fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
     let mut seen = 0;
     loop {
-        let page = client.call("quarantine.list", &json!({ "skip": seen }))?;
+        let page = client.raw("quarantine.list", &json!({ "skip": seen }))?;
         let messages = page.get("messages").and_then(Value::as_array);
         let messages = messages.map(Vec::as_slice).unwrap_or_default();
         for message in messages {

@@ -15,6 +15,7 @@ pub(super) struct SchemaArgs {
 
 pub(super) fn run(args: SchemaArgs) -> Result<(), Failure> {
     let names: Vec<&str> = schema::ALL.iter().map(|(name, _)| *name).collect();
+    let names = [names, vec![API]].concat();
     let Some(name) = args.name else {
         return print(&format!("{}\n", names.join("\n")));
     };
@@ -25,6 +26,12 @@ pub(super) fn run(args: SchemaArgs) -> Result<(), Failure> {
             format!("one of: {}", names.join(", ")),
         )
     };
+    if name == API {
+        return print(signet_api::SCHEMA);
+    }
     let text = schema::text(&name).ok_or_else(unknown)?;
     print(text)
 }
+
+/// What programs of this machine say to the daemon; the others are of the wire and the log.
+const API: &str = "api";

@@ -110,7 +110,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let now = match text(&sent, "state") {
         "queued" | "published" if seconds > 0.0 && !Whereabouts::of(&sent, "").stopping => {
             let name = json!({"message-id": text(&sent, "message-id")});
-            client.call("message.status", &name).ok()
+            client.raw("message.status", &name).ok()
         }
         _ => None,
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use serde_json::json;
+use signet_api::ApiError;
 use signet_proto::json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
@@ -18,15 +18,10 @@ use tokio::time::{sleep, timeout};
 
 use super::places::Place;
 use super::reply::Reply;
-use super::rpc::{self, Id, Incoming, Item, Request, RpcError};
+use super::rpc::{self, Id, Incoming, Item, Request};
 
-/// The name of the error that a connection ends with when its place is needed.
-pub(crate) const PLACE_NEEDED: &str = "place-needed";
-const PLACE_NEEDED_TEXT: &str = "the daemon needed the place of this connection for another client";
-const REFUSED: i64 = -32000;
-
-/// What a client asks of the daemon.
-pub struct Call {
+/// What a client asks of the daemon: its parameters are not read yet.
+pub struct RawCall {
     /// What is asked.
     pub method: String,
     /// An array or an object; `null` when the client sent none.
@@ -37,10 +32,10 @@ pub struct Call {
     pub notifier: Notifier,
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for RawCall {
     /// Without the parameters, which may be sealed later.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Call({})", self.method)
+        write!(f, "RawCall({})", self.method)
     }
 }
 
@@ -112,7 +107,7 @@ pub(super) enum Ended {
 /// Serves one client until it has gone and is answered, or `stop` is set and it is answered.
 pub(super) async fn serve(
     stream: UnixStream,
-    calls: mpsc::Sender<Call>,
+    calls: mpsc::Sender<RawCall>,
     limits: Limits,
     stop: watch::Receiver<bool>,
     place: &Place,
@@ -149,7 +144,7 @@ pub(super) async fn serve(
 
 struct Connection<'a> {
     writer: OwnedWriteHalf,
-    calls: mpsc::Sender<Call>,
+    calls: mpsc::Sender<RawCall>,
     notifier: Notifier,
     limits: Limits,
     place: &'a Place,
@@ -212,11 +207,11 @@ impl Connection<'_> {
 
     async fn submit_item(&self, item: Item) -> impl Future<Output = Option<String>> + use<> {
         let (id, pending) = match item {
-            Item::Ignored => (None, Pending::Known(RpcError::invalid_request())),
+            Item::Ignored => (None, Pending::Known(ApiError::invalid_request())),
             Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
             Item::Request(Request { method, params, id }) => {
                 let (reply, answer) = Reply::new();
-                let call = Call {
+                let call = RawCall {
                     method,
                     params,
                     reply,
@@ -234,7 +229,7 @@ impl Connection<'_> {
                 Pending::Known(error) => Err(error),
                 Pending::Called(answer) => answer
                     .await
-                    .unwrap_or_else(|_| Err(RpcError::outcome_unknown(None))),
+                    .unwrap_or_else(|_| Err(ApiError::outcome_unknown(None))),
             };
             Some(rpc::answer(&id, &result))
         }
@@ -251,7 +246,7 @@ impl Connection<'_> {
 
     async fn refuse_long_line(&mut self) -> Result<(), Ended> {
         let fault = format!("send lines of at most {} bytes", self.limits.line);
-        let error = RpcError::invalid_request().with_data(fault);
+        let error = ApiError::invalid_request().with_fault(fault);
         self.write_some(Some(rpc::answer(&Id::null(), &Err(error))))
             .await?;
         Err(Ended::LongLine)
@@ -259,8 +254,7 @@ impl Connection<'_> {
 
     /// One line without waiting: a client that does not read it sees the end of the connection.
     fn say_that_the_place_is_needed(&self) {
-        let data = json!({"reason": PLACE_NEEDED});
-        let error = RpcError::new(REFUSED, PLACE_NEEDED_TEXT).with_data(data);
+        let error = ApiError::place_needed();
         let line = format!("{}\n", rpc::answer(&Id::null(), &Err(error)));
         let _ = self.writer.try_write(line.as_bytes());
     }
@@ -275,8 +269,8 @@ impl Connection<'_> {
 }
 
 enum Pending {
-    Known(RpcError),
-    Called(oneshot::Receiver<Result<Value, RpcError>>),
+    Known(ApiError),
+    Called(oneshot::Receiver<Result<Value, ApiError>>),
 }
 
 /// The lines of a stream. The future of [`Lines::next`] may be dropped without losing anything.

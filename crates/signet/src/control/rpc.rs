@@ -5,8 +5,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::json;
 use serde_json::value::RawValue;
-use signet_proto::json::{self, Limits, Value};
+use signet_api::ApiError;
+use signet_proto::json::{Limits, Value, parse as parse_strictly};
 
 /// One line from a client.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub enum Item {
     /// To be called.
     Request(Request),
     /// To be answered with an error, whatever methods there are.
-    Faulty(Id, RpcError),
+    Faulty(Id, ApiError),
     /// A notification that cannot be called; no answer tells of it.
     Ignored,
 }
@@ -55,63 +57,6 @@ impl Id {
     }
 }
 
-/// The error object of a response.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    /// The number; -32768 to -32000 are JSON-RPC's own.
-    pub code: i64,
-    /// One sentence.
-    pub message: String,
-    /// More, for programs.
-    pub data: Option<Value>,
-}
-
-impl RpcError {
-    /// An error with a number of its own.
-    pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
-    }
-
-    /// The same error with `data` in it.
-    #[must_use]
-    pub fn with_data(self, data: impl Into<Value>) -> Self {
-        Self {
-            data: Some(data.into()),
-            ..self
-        }
-    }
-
-    /// -32700
-    pub fn parse_error() -> Self {
-        Self::new(-32700, "Parse error")
-    }
-
-    /// -32600
-    pub fn invalid_request() -> Self {
-        Self::new(-32600, "Invalid Request")
-    }
-
-    /// -32601
-    pub fn method_not_found() -> Self {
-        Self::new(-32601, "Method not found")
-    }
-
-    /// -32602, with what is wrong.
-    pub fn invalid_params(fault: impl Into<String>) -> Self {
-        Self::new(-32602, "Invalid params").with_data(fault.into())
-    }
-
-    /// -32603
-    pub fn internal() -> Self {
-        Self::new(-32603, "Internal error")
-    }
-}
-
 /// Reads one line.
 ///
 /// Parameters are read strictly, as a message is ([`signet_proto::json`]); the object around them
@@ -119,30 +64,30 @@ impl RpcError {
 ///
 /// # Errors
 /// What the whole line is answered with, under the id `null`.
-pub fn parse(line: &[u8]) -> Result<Incoming, RpcError> {
-    let whole: &RawValue = serde_json::from_slice(line).map_err(|_| RpcError::parse_error())?;
+pub fn parse(line: &[u8]) -> Result<Incoming, ApiError> {
+    let whole: &RawValue = serde_json::from_slice(line).map_err(|_| ApiError::parse_error())?;
     if !whole.get().starts_with('[') {
         return Item::parse(whole).map(Incoming::One);
     }
     let items: Vec<&RawValue> =
-        serde_json::from_str(whole.get()).map_err(|_| RpcError::parse_error())?;
+        serde_json::from_str(whole.get()).map_err(|_| ApiError::parse_error())?;
     match items.len() {
-        0 => Err(RpcError::invalid_request()),
+        0 => Err(ApiError::invalid_request()),
         1..=BATCH_MAX => items
             .into_iter()
             .map(Item::parse)
             .collect::<Result<_, _>>()
             .map(Incoming::Batch),
-        _ => Err(RpcError::invalid_request()
-            .with_data(format!("send at most {BATCH_MAX} requests in a batch"))),
+        _ => Err(ApiError::invalid_request()
+            .with_fault(format!("send at most {BATCH_MAX} requests in a batch"))),
     }
 }
 
 /// The response to one request.
-pub fn answer(id: &Id, result: &Result<Value, RpcError>) -> String {
+pub fn answer(id: &Id, result: &Result<Value, ApiError>) -> String {
     let (member, value) = match result {
         Ok(value) => ("result", value.to_string()),
-        Err(error) => ("error", error_object(error).to_string()),
+        Err(error) => ("error", json!(error).to_string()),
     };
     format!(
         "{{\"jsonrpc\":\"2.0\",\"{member}\":{value},\"id\":{}}}",
@@ -166,26 +111,26 @@ pub fn notification(method: &str, params: &Value) -> String {
 }
 
 impl Item {
-    fn parse(raw: &RawValue) -> Result<Self, RpcError> {
+    fn parse(raw: &RawValue) -> Result<Self, ApiError> {
         if !raw.get().starts_with('{') {
-            return Ok(Self::Faulty(Id::null(), RpcError::invalid_request()));
+            return Ok(Self::Faulty(Id::null(), ApiError::invalid_request()));
         }
         let members: Members<'_> =
-            serde_json::from_str(raw.get()).map_err(|_| RpcError::parse_error())?;
+            serde_json::from_str(raw.get()).map_err(|_| ApiError::parse_error())?;
         let id = match members.id.map(parse_id) {
             None => None,
             Some(Some(id)) => Some(id),
-            Some(None) => return Ok(Self::Faulty(Id::null(), RpcError::invalid_request())),
+            Some(None) => return Ok(Self::Faulty(Id::null(), ApiError::invalid_request())),
         };
         let (Some(method), true) = (members.method(), members.is_request()) else {
             return Ok(Self::Faulty(
                 id.unwrap_or_else(Id::null),
-                RpcError::invalid_request(),
+                ApiError::invalid_request(),
             ));
         };
         let params = members
             .params
-            .map(|params| json::parse(params.get().as_bytes(), Limits::LINE));
+            .map(|params| parse_strictly(params.get().as_bytes(), Limits::LINE));
         match (params.transpose(), id) {
             (Ok(params), id) => Ok(Self::Request(Request {
                 method,
@@ -194,7 +139,7 @@ impl Item {
             })),
             (Err(fault), Some(id)) => Ok(Self::Faulty(
                 id,
-                RpcError::invalid_params(fault.to_string()),
+                ApiError::invalid_params(fault.to_string()),
             )),
             (Err(_), None) => Ok(Self::Ignored),
         }
@@ -268,14 +213,6 @@ impl<'de> Visitor<'de> for MembersVisitor {
         }
         Ok(members)
     }
-}
-
-fn error_object(error: &RpcError) -> Value {
-    let mut object = serde_json::json!({ "code": error.code, "message": error.message });
-    if let (Some(data), Some(members)) = (&error.data, object.as_object_mut()) {
-        members.insert("data".to_owned(), data.clone());
-    }
-    object
 }
 
 /// So that a line of a megabyte cannot ask for an answer of many.

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::connection::{self, Call, Limits};
+use super::connection::{self, Limits, RawCall};
 use super::places::{Place, Places};
 use crate::lock::HomeLock;
 
@@ -84,7 +84,7 @@ impl Server {
 
     /// Serves clients until `stop` resolves; then accepts nobody, takes no more calls, and gives
     /// the calls that wait two seconds for their answers.
-    pub async fn serve(self, calls: mpsc::Sender<Call>, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, calls: mpsc::Sender<RawCall>, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
         let places = Arc::new(Places::new(CLIENTS));
@@ -150,7 +150,7 @@ impl Drop for Server {
 
 async fn serve_client(
     stream: UnixStream,
-    calls: mpsc::Sender<Call>,
+    calls: mpsc::Sender<RawCall>,
     limits: Limits,
     stop: watch::Receiver<bool>,
     seat: Seat,

@@ -73,12 +73,12 @@ impl Daemon {
     fn recovers(&self) -> bool {
         (0..500).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
-            self.client().call("sum", &json!([1, 2])).is_ok()
+            self.client().raw("sum", &json!([1, 2])).is_ok()
         })
     }
 
     fn lives(&self) {
-        assert_eq!(self.client().call("sum", &json!([1, 2])).unwrap(), 3);
+        assert_eq!(self.client().raw("sum", &json!([1, 2])).unwrap(), 3);
     }
 }
 
@@ -89,7 +89,7 @@ impl Drop for Daemon {
     }
 }
 
-async fn perform_all(mut calls: mpsc::Receiver<Call>) {
+async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
     let mut turn = 0..;
     while let Some(call) = calls.recv().await {
         match call.method.as_str() {
@@ -122,7 +122,7 @@ async fn perform_all(mut calls: mpsc::Receiver<Call>) {
     }
 }
 
-fn perform(method: &str, params: &Value) -> Result<Value, RpcError> {
+fn perform(method: &str, params: &Value) -> Result<Value, ApiError> {
     let number = |index: usize, name: &str| {
         params
             .get(index)
@@ -144,7 +144,7 @@ fn perform(method: &str, params: &Value) -> Result<Value, RpcError> {
         "get_data" => Ok(json!(["hello", 5])),
         "echo" => Ok(params.clone()),
         "update" | "notify_hello" | "notify_sum" => Ok(Value::Null),
-        _ => Err(RpcError::method_not_found()),
+        _ => Err(ApiError::method_not_found()),
     }
 }
 
@@ -274,20 +274,20 @@ fn calls_and_batches_are_answered_over_the_socket() {
     let mut client = daemon.client();
     assert_eq!(
         client
-            .call("subtract", &json!({ "minuend": 42, "subtrahend": 23 }))
+            .raw("subtract", &json!({ "minuend": 42, "subtrahend": 23 }))
             .unwrap(),
         19
     );
-    let error = client.call("nonsense", &Value::Null);
+    let error = client.raw("nonsense", &Value::Null);
     // `params: null` is no request to the letter of the specification.
     assert!(matches!(
         error,
-        Err(ClientError::Refused(RpcError { code: -32600, .. }))
+        Err(ClientError::Refused(ApiError { code: -32600, .. }))
     ));
-    let error = client.call("nonsense", &json!({}));
+    let error = client.raw("nonsense", &json!({}));
     assert!(matches!(
         error,
-        Err(ClientError::Refused(RpcError { code: -32601, .. }))
+        Err(ClientError::Refused(ApiError { code: -32601, .. }))
     ));
     let mut stream = daemon.stream();
     stream
@@ -333,11 +333,11 @@ fn calls_of_one_client_arrive_in_their_order() {
 #[test]
 fn a_call_that_the_daemon_drops_is_answered_that_nothing_was_done() {
     let daemon = Daemon::new();
-    let error = daemon.client().call("forget", &json!([]));
+    let error = daemon.client().raw("forget", &json!([]));
     let Err(ClientError::Stopped(error)) = error else {
         panic!("{error:?}");
     };
-    assert_eq!(error.data.unwrap()["reason"], "stopping");
+    assert!(error.is(&signet_api::Reason::Stopping));
 }
 
 #[test]
@@ -346,11 +346,11 @@ fn a_call_that_hangs_holds_up_neither_its_client_nor_others() {
     let mut client = daemon.client();
     client.set_timeout(Duration::from_millis(100));
     assert!(matches!(
-        client.call("hang", &json!([])),
+        client.raw("hang", &json!([])),
         Err(ClientError::TimedOut(_))
     ));
     client.set_timeout(Duration::from_secs(10));
-    assert_eq!(client.call("sum", &json!([1])).unwrap(), 1);
+    assert_eq!(client.raw("sum", &json!([1])).unwrap(), 1);
     daemon.lives();
 }
 
@@ -358,7 +358,7 @@ fn a_call_that_hangs_holds_up_neither_its_client_nor_others() {
 fn notifications_follow_a_call_in_order() {
     let daemon = Daemon::new();
     let mut client = daemon.client();
-    assert_eq!(client.call("count", &json!([200])).unwrap(), "counting");
+    assert_eq!(client.raw("count", &json!([200])).unwrap(), "counting");
     let numbers = client
         .notifications()
         .take(200)
@@ -509,10 +509,10 @@ fn clients_that_keep_every_place_busy_lock_nobody_out() {
 fn a_connection_that_lost_its_place_is_made_anew_for_the_next_call() {
     let daemon = Daemon::new();
     let mut idle = daemon.client();
-    assert_eq!(idle.call("sum", &json!([1])).unwrap(), 1);
+    assert_eq!(idle.raw("sum", &json!([1])).unwrap(), 1);
     let others: Vec<UnixStream> = (0..CLIENTS).map(|_| daemon.stream()).collect();
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(idle.call("sum", &json!([2])).unwrap(), 2);
+    assert_eq!(idle.raw("sum", &json!([2])).unwrap(), 2);
     drop(others);
 }
 

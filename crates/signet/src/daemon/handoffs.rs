@@ -10,7 +10,7 @@ use signet_proto::ids::MessageId;
 use signet_proto::node::{Handing, LocalError, Outcome, Sending};
 use signet_proto::time::Timestamp;
 
-use crate::control::{Reply, RpcError};
+use crate::control::{ApiError, Reply};
 use crate::effects::Deed;
 use crate::render::task;
 
@@ -87,14 +87,14 @@ impl Heart {
         }
     }
 
-    fn accept_task(&mut self, params: Value) -> Result<Decided, RpcError> {
+    fn accept_task(&mut self, params: Value) -> Result<Decided, ApiError> {
         let id = named::<TaskId>("task", &parse::<TaskParams>(params)?.task)?;
         let at = self.at();
         let (sent, outcome) = self.node.handle_accept(at, id).map_err(refused)?;
         Ok((id, sent, outcome))
     }
 
-    fn decline_task(&mut self, params: Value) -> Result<Decided, RpcError> {
+    fn decline_task(&mut self, params: Value) -> Result<Decided, ApiError> {
         let params = parse::<DeclineParams>(params)?;
         let id = named::<TaskId>("task", &params.task)?;
         let at = self.at();
@@ -103,7 +103,7 @@ impl Heart {
         Ok((id, sent, outcome))
     }
 
-    fn report_task(&mut self, params: Value) -> Result<Decided, RpcError> {
+    fn report_task(&mut self, params: Value) -> Result<Decided, ApiError> {
         let params = parse::<ReportParams>(params)?;
         let report = Report {
             task: named("task", &params.task)?,
@@ -131,7 +131,7 @@ impl Heart {
         json!({ "tasks": shown.collect::<Vec<_>>() })
     }
 
-    pub(super) fn task(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn task(&self, params: Value) -> Result<Value, ApiError> {
         let id = named::<TaskId>("task", &parse::<TaskParams>(params)?.task)?;
         let whole = task::whole(self.node.tasks(), id, self.at().now);
         whole.ok_or_else(|| refused(LocalError::TaskUnknown(id)))
@@ -141,14 +141,14 @@ impl Heart {
 /// The task, our message about it, and what came of it.
 type Decided = (TaskId, MessageId, Outcome);
 
-pub(super) fn parse_handoff(params: Value, now: Timestamp) -> Result<Asked, RpcError> {
+pub(super) fn parse_handoff(params: Value, now: Timestamp) -> Result<Asked, ApiError> {
     let params = parse::<SendParams>(params)?;
     let capabilities = params.capabilities.as_ref().map(|names| {
         let names = names.iter().map(|name| named("capabilities", name));
-        names.collect::<Result<_, RpcError>>()
+        names.collect::<Result<_, ApiError>>()
     });
     let until = match (&params.not_after, params.lasts) {
-        (Some(_), Some(_)) => return Err(RpcError::invalid_params("give not-after or lasts")),
+        (Some(_), Some(_)) => return Err(ApiError::invalid_params("give not-after or lasts")),
         (Some(time), None) => Some(named("not-after", time)?),
         (None, lasts) => lasts.map(|secs| now.saturating_add(Duration::from_secs(secs))),
     };

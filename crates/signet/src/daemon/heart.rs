@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
-use crate::control::{Call, Reply, RpcError};
+use crate::control::{ApiError, RawCall, Reply};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
@@ -90,7 +90,7 @@ impl Heart {
     pub(super) async fn run(
         &mut self,
         mut taken: mpsc::Receiver<Taken>,
-        mut calls: mpsc::Receiver<Call>,
+        mut calls: mpsc::Receiver<RawCall>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
@@ -147,7 +147,7 @@ impl Heart {
     }
 
     /// Refuses a call; what our agent tried is durable before it hears of it.
-    pub(super) async fn refuse(&mut self, reply: Reply, error: RpcError) {
+    pub(super) async fn refuse(&mut self, reply: Reply, error: ApiError) {
         let at = self.at();
         let attempts = self.node.refused_attempts(at);
         if attempts.entries.is_empty() {

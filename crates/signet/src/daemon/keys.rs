@@ -2,18 +2,18 @@
 //! monthly sealing key, and destroys old secrets.
 
 use serde_json::json;
+use signet_api::Reason;
 use signet_proto::node::Outcome;
 use signet_proto::time::Timestamp;
 use tracing::{error, info, warn};
 
 use crate::clock;
 use crate::config::AgentConfig;
-use crate::control::{Reply, RpcError};
+use crate::control::{ApiError, Reply};
 use crate::effects::Deed;
 use crate::keystore::{Keys, KeystoreError};
 
 use super::heart::Heart;
-use super::methods::REFUSED;
 
 impl Heart {
     /// Once an hour: a key statement lasts 45 days, and a daemon longer.
@@ -55,8 +55,8 @@ impl Heart {
                 self.write(now, vec![outcome], answer).await;
             }
             Err(error) => {
-                let refusal = RpcError::new(REFUSED, error.to_string())
-                    .with_data(json!({"reason": "keys-refused", "next": error.next()}));
+                let refusal = ApiError::refused(Reason::KeysRefused, error.to_string())
+                    .with_next(error.next());
                 // The caller may have gone.
                 reply.send(Err(refusal));
             }

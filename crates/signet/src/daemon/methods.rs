@@ -1,13 +1,14 @@
 //! What the control socket offers: one method a verb of the command line.
 
 use serde_json::{Value, json};
+use signet_api::Reason;
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Content, LocalError};
 use signet_proto::trust::BindError;
 
-use crate::control::{Call, Reply, RpcError};
+use crate::control::{ApiError, RawCall, Reply};
 use crate::effects::Deed;
 use crate::permission;
 use crate::render;
@@ -21,13 +22,10 @@ use super::params::{
 };
 use super::people;
 
-/// A call could not be done: JSON-RPC's code for it, and the stable name in `data.reason`.
-pub(super) const REFUSED: i64 = -32000;
-
 impl Heart {
     /// Serves one call. A call that changes something is answered when that is durable.
-    pub(super) async fn call(&mut self, call: Call) {
-        let Call {
+    pub(super) async fn call(&mut self, call: RawCall) {
+        let RawCall {
             method,
             params,
             reply,
@@ -100,7 +98,7 @@ impl Heart {
                 self.write(at.now, vec![outcome], answer).await;
             }
             Some(Err(error)) => reply.send(Err(error)),
-            None => reply.send(Err(RpcError::method_not_found())),
+            None => reply.send(Err(ApiError::method_not_found())),
         }
     }
 
@@ -121,7 +119,7 @@ impl Heart {
                 }),
                 (None, Some(text)) => Err(text),
                 _ => {
-                    return Err(RpcError::invalid_params(
+                    return Err(ApiError::invalid_params(
                         "give body or decline, one of them",
                     ));
                 }
@@ -153,7 +151,7 @@ impl Heart {
                 .messages
                 .iter()
                 .map(name)
-                .collect::<Result<Vec<_>, RpcError>>()?;
+                .collect::<Result<Vec<_>, ApiError>>()?;
             let outcome = self.node.handle_acknowledge(at, &names).map_err(refused)?;
             Ok((names.len(), outcome))
         });
@@ -186,7 +184,7 @@ impl Heart {
         }
     }
 
-    fn list(&self, params: Value) -> Result<Value, RpcError> {
+    fn list(&self, params: Value) -> Result<Value, ApiError> {
         if self.node.pausing().is_paused() {
             return Err(paused());
         }
@@ -204,7 +202,7 @@ impl Heart {
     }
 
     /// What revoked agents sent and our agent had not taken: for the person.
-    fn aside(&self, params: Value) -> Result<Value, RpcError> {
+    fn aside(&self, params: Value) -> Result<Value, ApiError> {
         let skip = parse_given::<SkipParams>(params)?.skip;
         let items = self.node.inbox().aside().skip(skip);
         let items = items.map(|message| render::item(message, self.node.opened(message).as_ref()));
@@ -217,7 +215,7 @@ impl Heart {
         self.node.trust().peers().map(peer).collect()
     }
 
-    fn peer(&self, params: Value) -> Result<Value, RpcError> {
+    fn peer(&self, params: Value) -> Result<Value, ApiError> {
         let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
         let peer = self
             .node
@@ -229,7 +227,7 @@ impl Heart {
         Ok(render::with_offers(shown, self.node.session(&agent, now)))
     }
 
-    fn check_policy(&self, params: Value) -> Result<Value, RpcError> {
+    fn check_policy(&self, params: Value) -> Result<Value, ApiError> {
         let question = parse_question(params)?;
         permission::answer(&self.node, self.at().now, &question)
             .ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))
@@ -286,22 +284,22 @@ pub fn bound(certificate: &Certificate, changed: bool) -> Value {
     })
 }
 
-pub(super) fn paused() -> RpcError {
+pub(super) fn paused() -> ApiError {
     let text = "the agents of this person pause, and nothing is handed over; `signet resume`";
-    RpcError::new(REFUSED, text).with_data(json!({"reason": "paused"}))
+    ApiError::refused(Reason::Paused, text)
 }
 
-pub(super) fn refused(error: LocalError) -> RpcError {
-    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
+pub(super) fn refused(error: LocalError) -> ApiError {
+    ApiError::refused(error.name(), error.to_string())
 }
 
 /// Also for what only shows: it might rest on a line that is not durable.
-fn disk_full() -> RpcError {
+fn disk_full() -> ApiError {
     let text = "the disk is full, and nothing is taken in, answered or sent; free some space where \
                 the log is, and the daemon goes on by itself";
-    RpcError::new(REFUSED, text).with_data(json!({"reason": "disk-full"}))
+    ApiError::refused(Reason::DiskFull, text)
 }
 
-pub(super) fn bind_refused(error: BindError) -> RpcError {
-    RpcError::new(REFUSED, error.to_string()).with_data(json!({ "reason": error.name() }))
+pub(super) fn bind_refused(error: BindError) -> ApiError {
+    ApiError::refused(error.name(), error.to_string())
 }

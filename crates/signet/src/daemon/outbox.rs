@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use signet_api::Reason;
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
 
-use crate::control::RpcError;
+use crate::control::ApiError;
 
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::methods::REFUSED;
 use super::params::{MessageParams, named, parse, parse_given};
 
 #[derive(Deserialize, Default)]
@@ -24,7 +24,7 @@ struct OutboxParams {
 
 impl Heart {
     /// `outbox.list`: everything of ours that is not settled, by peer, oldest first.
-    pub(super) fn outbox(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn outbox(&self, params: Value) -> Result<Value, ApiError> {
         let params = parse_given::<OutboxParams>(params)?;
         let peer = params.peer.as_deref();
         let peer = peer
@@ -38,7 +38,7 @@ impl Heart {
     }
 
     /// `message.status`: where one message of ours is.
-    pub(super) fn whereabouts(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn whereabouts(&self, params: Value) -> Result<Value, ApiError> {
         let name = parse::<MessageParams>(params)?.message_id;
         let name = named::<MessageId>("message-id", &name)?;
         let out = self.node.status(name);
@@ -46,7 +46,7 @@ impl Heart {
             .ok_or_else(|| self.not_ours(name))
     }
 
-    fn not_ours(&self, name: MessageId) -> RpcError {
+    fn not_ours(&self, name: MessageId) -> ApiError {
         let text = match self.node.inbox().named(name).first() {
             Some(message) => format!(
                 "{name} is no message of this agent's own, but came from {}; signet inbox",
@@ -57,7 +57,7 @@ impl Heart {
                  ever sent: signet audit show"
             ),
         };
-        RpcError::new(REFUSED, text).with_data(json!({"reason": "message-unknown"}))
+        ApiError::refused(Reason::MessageUnknown, text)
     }
 
     fn outgoing(&self, out: &Outgoing) -> Value {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use signet_proto::node::{Content, Continues, Sending, Way};
 
-use crate::control::RpcError;
+use crate::control::ApiError;
 use crate::permission::Question;
 
 use super::sending::Asked;
@@ -118,7 +118,7 @@ pub(super) struct SkipParams {
     pub(super) skip: usize,
 }
 
-pub(super) fn parse_send(params: Value) -> Result<Asked, RpcError> {
+pub(super) fn parse_send(params: Value) -> Result<Asked, ApiError> {
     let params = parse::<SendParams>(params)?;
     let content = Content {
         summary: params.summary,
@@ -154,16 +154,16 @@ pub(super) fn parse_send(params: Value) -> Result<Asked, RpcError> {
     })
 }
 
-fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, RpcError> {
+fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {
     let from = from.map(|from| named("continues-from", from)).transpose()?;
     let message = name.map(|name| named("continues", name)).transpose()?;
     Ok(message.map(|message| Continues { from, message }))
 }
 
-pub(super) fn parse_question(params: Value) -> Result<Question, RpcError> {
+pub(super) fn parse_question(params: Value) -> Result<Question, ApiError> {
     let params = parse::<CheckParams>(params)?;
     if !(1..=4).contains(&params.tier) {
-        return Err(RpcError::invalid_params("tier is a number from 1 to 4"));
+        return Err(ApiError::invalid_params("tier is a number from 1 to 4"));
     }
     let capability = params.capability.as_deref();
     Ok(Question {
@@ -179,14 +179,14 @@ pub(super) fn parse_question(params: Value) -> Result<Question, RpcError> {
     })
 }
 
-pub(super) fn parse_wait(seconds: f64) -> Result<Duration, RpcError> {
+pub(super) fn parse_wait(seconds: f64) -> Result<Duration, ApiError> {
     Duration::try_from_secs_f64(seconds)
         .map(|wait| wait.min(LONGEST_WAIT))
-        .map_err(|_| RpcError::invalid_params("wait is a number of seconds"))
+        .map_err(|_| ApiError::invalid_params("wait is a number of seconds"))
 }
 
-pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(fault(&error)))
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, ApiError> {
+    serde_json::from_value(params).map_err(|error| ApiError::invalid_params(fault(&error)))
 }
 
 /// What is wrong with parameters, without the value that is: it may be part of a message.
@@ -204,7 +204,7 @@ fn fault(error: &serde_json::Error) -> String {
 }
 
 /// Parameters that may be left out altogether.
-pub(super) fn parse_given<T>(params: Value) -> Result<T, RpcError>
+pub(super) fn parse_given<T>(params: Value) -> Result<T, ApiError>
 where
     T: Default + for<'de> Deserialize<'de>,
 {
@@ -214,9 +214,9 @@ where
     }
 }
 
-pub(super) fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, RpcError> {
+pub(super) fn named<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, ApiError> {
     text.parse()
-        .map_err(|_| RpcError::invalid_params(format!("{name} is not of the right form")))
+        .map_err(|_| ApiError::invalid_params(format!("{name} is not of the right form")))
 }
 
 /// The longest that a call may wait for an answer.

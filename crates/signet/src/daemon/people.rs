@@ -14,11 +14,11 @@ use signet_proto::reject::DROPPED;
 use signet_proto::statement::{Approval, PauseStatement, Revocation};
 use signet_proto::time::Timestamp;
 
-use crate::control::RpcError;
+use crate::control::ApiError;
 use crate::render;
 
 use super::listing::{MESSAGES, page};
-use super::methods::{REFUSED, bind_refused, bound, refused};
+use super::methods::{bind_refused, bound, refused};
 use super::params::{BindParams, MessageParams, PeerParams, named, parse, parse_given};
 
 /// What a method did: what to show, and what to write and perform first.
@@ -53,7 +53,7 @@ pub fn serve(
     at: At,
     method: &str,
     params: Value,
-) -> Option<Result<Done, RpcError>> {
+) -> Option<Result<Done, ApiError>> {
     Some(match method {
         "alarms.list" => Ok((json!({"alarms": ringing(node)}), Outcome::default())),
         "alarms.clear" => {
@@ -123,7 +123,7 @@ fn standing(node: &Node, agent: &AgentId) -> &'static str {
 
 type Decide = fn(&mut Node, At, &AgentId, Option<KeyId>) -> Result<Outcome, LocalError>;
 
-fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done, RpcError> {
+fn decide(node: &mut Node, at: At, params: Value, decide: Decide) -> Result<Done, ApiError> {
     let params = parse::<StrangerParams>(params)?;
     let agent = named::<AgentId>("agent", &params.agent)?;
     let root = params.root.as_deref();
@@ -150,12 +150,12 @@ pub(super) fn ringing(node: &Node) -> Value {
     node.alarms().iter().map(alarm).collect()
 }
 
-fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let agent = named::<AgentId>("peer", &parse::<PeerParams>(params)?.peer)?;
     let before = node.inbox().aside().count();
     let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
         let what = format!("{agent} is not trusted; signet trust list shows who is");
-        RpcError::new(REFUSED, what).with_data(json!({"reason": error.name()}))
+        ApiError::refused(error.name(), what)
     })?;
     let aside = node.inbox().aside().count().saturating_sub(before);
     let ended = outcome.effects.iter();
@@ -164,7 +164,7 @@ fn withdraw(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
     Ok((shown, outcome))
 }
 
-fn replace_root(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn replace_root(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let certificate = parse_certificate(&parse::<BindParams>(params)?.certificate)?;
     let outcome = node
         .handle_replace_root(at, &certificate)
@@ -172,7 +172,7 @@ fn replace_root(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError
     Ok((bound(&certificate, true), outcome))
 }
 
-fn take_revocation(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn take_revocation(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let revocation = Revocation::parse(&parse::<StatementParams>(params)?.statement);
     let revocation = revocation.map_err(|error| invalid(&error))?;
     let outcome = node.handle_revocation(at, &revocation).map_err(refused)?;
@@ -185,7 +185,7 @@ fn take_revocation(node: &mut Node, at: At, params: Value) -> Result<Done, RpcEr
     Ok((shown, outcome))
 }
 
-fn drafts(node: &Node, params: Value) -> Result<Value, RpcError> {
+fn drafts(node: &Node, params: Value) -> Result<Value, ApiError> {
     let params = parse_given::<DraftsParams>(params)?;
     let named = |waiter: &signet_proto::node::Waiter<'_>| {
         let name = waiter.draft.message_id.to_string();
@@ -218,7 +218,7 @@ fn drafts(node: &Node, params: Value) -> Result<Value, RpcError> {
     }))
 }
 
-fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let params = parse::<StatementParams>(params)?;
     let control = parse_control(params.control.as_ref())?;
     let approval = Approval::parse(&params.statement, &control).map_err(|error| invalid(&error))?;
@@ -229,7 +229,7 @@ fn decide_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError
 }
 
 /// Takes back what has not left.
-fn drop_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn drop_draft(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let name = parse::<MessageParams>(params)?.message_id;
     let message_id = named::<MessageId>("message-id", &name)?;
     let (peer, outcome) = node.handle_drop_draft(at, message_id).map_err(refused)?;
@@ -238,7 +238,7 @@ fn drop_draft(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> 
     Ok((shown, outcome))
 }
 
-fn pause(node: &mut Node, at: At, params: Value) -> Result<Done, RpcError> {
+fn pause(node: &mut Node, at: At, params: Value) -> Result<Done, ApiError> {
     let params = parse::<StatementParams>(params)?;
     let control = parse_control(params.control.as_ref())?;
     let statement = PauseStatement::parse(&params.statement, &control);
@@ -263,18 +263,16 @@ fn pausing(node: &Node) -> Value {
     })
 }
 
-pub(super) fn parse_certificate(value: &Value) -> Result<Certificate, RpcError> {
-    Certificate::parse(value).map_err(|error| {
-        RpcError::new(REFUSED, error.to_string())
-            .with_data(json!({"reason": "certificate-invalid"}))
-    })
+pub(super) fn parse_certificate(value: &Value) -> Result<Certificate, ApiError> {
+    Certificate::parse(value)
+        .map_err(|error| ApiError::refused("certificate-invalid", error.to_string()))
 }
 
-fn parse_control(value: Option<&Value>) -> Result<ControlCertificate, RpcError> {
-    let value = value.ok_or_else(|| RpcError::invalid_params("control is missing"))?;
+fn parse_control(value: Option<&Value>) -> Result<ControlCertificate, ApiError> {
+    let value = value.ok_or_else(|| ApiError::invalid_params("control is missing"))?;
     ControlCertificate::parse(value).map_err(|error| invalid(&error))
 }
 
-fn invalid(error: &signet_proto::certificate::CertificateError) -> RpcError {
-    RpcError::new(REFUSED, error.to_string()).with_data(json!({"reason": "statement-invalid"}))
+fn invalid(error: &signet_proto::certificate::CertificateError) -> ApiError {
+    ApiError::refused("statement-invalid", error.to_string())
 }

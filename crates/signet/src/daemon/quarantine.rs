@@ -7,7 +7,7 @@ use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{LocalError, Outcome, Shelved, TRIES};
 
-use crate::control::{Reply, RpcError};
+use crate::control::{ApiError, Reply};
 use crate::effects::Deed;
 use crate::render;
 
@@ -57,7 +57,7 @@ impl Heart {
     }
 
     /// `quarantine.list`: with why the last try failed, and since when each is there.
-    pub(super) fn quarantine(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn quarantine(&self, params: Value) -> Result<Value, ApiError> {
         let skip = parse_given::<SkipParams>(params)?.skip;
         let quarantine = self.node.inbox().quarantine();
         let listed = quarantine.iter().skip(skip).map(|kept| self.shelved(kept));
@@ -77,7 +77,7 @@ impl Heart {
         shown
     }
 
-    fn start_try(&mut self, params: Value) -> Result<Done, RpcError> {
+    fn start_try(&mut self, params: Value) -> Result<Done, ApiError> {
         if self.node.pausing().is_paused() {
             return Err(paused());
         }
@@ -89,7 +89,7 @@ impl Heart {
         Ok((shown, outcome))
     }
 
-    fn fail_try(&mut self, params: Value) -> Result<Done, RpcError> {
+    fn fail_try(&mut self, params: Value) -> Result<Done, ApiError> {
         let params = parse::<FailParams>(params)?;
         let from = named::<AgentId>("from", &params.from)?;
         let message_id = named::<MessageId>("message-id", &params.message_id)?;
@@ -99,14 +99,14 @@ impl Heart {
         Ok((json!({ "quarantined": quarantined }), outcome))
     }
 
-    fn keep(&mut self, params: Value) -> Result<Done, RpcError> {
+    fn keep(&mut self, params: Value) -> Result<Done, ApiError> {
         let (from, message_id) = parse_name(params)?;
         let at = self.at();
         let kept = self.node.handle_keep(at, &from, message_id);
         Ok((json!({"kept": true}), kept.map_err(refused)?))
     }
 
-    fn retry_shelved(&mut self, params: Value) -> Result<Done, RpcError> {
+    fn retry_shelved(&mut self, params: Value) -> Result<Done, ApiError> {
         let (from, message_id) = self.parse_shelved(params)?;
         let at = self.at();
         let retried = self.node.handle_retry(at, Some(&from), message_id);
@@ -114,7 +114,7 @@ impl Heart {
         Ok((shown, retried.map_err(refused)?))
     }
 
-    fn drop_shelved(&mut self, params: Value) -> Result<Done, RpcError> {
+    fn drop_shelved(&mut self, params: Value) -> Result<Done, ApiError> {
         let (from, message_id) = self.parse_shelved(params)?;
         let asked = self.is_request(&from, message_id);
         let at = self.at();
@@ -136,7 +136,7 @@ impl Heart {
     }
 
     /// One message of the quarantine; whose it is follows from its name, unless two peers used it.
-    fn parse_shelved(&self, params: Value) -> Result<(AgentId, MessageId), RpcError> {
+    fn parse_shelved(&self, params: Value) -> Result<(AgentId, MessageId), ApiError> {
         let params = parse::<ShelvedParams>(params)?;
         let message_id = named::<MessageId>("message-id", &params.message_id)?;
         let from = params.from.as_deref();
@@ -154,7 +154,7 @@ impl Heart {
     }
 }
 
-fn parse_name(params: Value) -> Result<(AgentId, MessageId), RpcError> {
+fn parse_name(params: Value) -> Result<(AgentId, MessageId), ApiError> {
     let name = parse::<Name>(params)?;
     Ok((
         named("from", &name.from)?,

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use signet_api::Reason;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Sending, State, WaitsFor};
 use tokio::sync::oneshot;
 
-use crate::control::{Reply, RpcError};
+use crate::control::{ApiError, Reply};
 use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
 use super::heart::{Heart, is_publish};
-use super::methods::{REFUSED, refused};
+use super::methods::refused;
 use super::outbox::{Told, held_by, waits_for_session};
 
 /// What a caller wants to be sent, and how long it waits.
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 
 impl Heart {
     /// Sends, and answers when that is durable or when something came of it.
-    pub(super) async fn send(&mut self, asked: Result<Asked, RpcError>, mut reply: Reply) {
+    pub(super) async fn send(&mut self, asked: Result<Asked, ApiError>, mut reply: Reply) {
         let at = self.at();
         let sent = asked.and_then(|asked| {
             self.refuse_mistyped(&asked)?;
@@ -107,7 +107,7 @@ impl Heart {
     }
 
     /// Mail for somebody unknown waits for days: an id that resembles a known one is a slip first.
-    fn refuse_mistyped(&self, asked: &Asked) -> Result<(), RpcError> {
+    fn refuse_mistyped(&self, asked: &Asked) -> Result<(), ApiError> {
         let (peer, trust) = (&asked.peer, self.node.trust());
         let meant = asked.introduce
             || matches!(asked.sending, Sending::Ping)
@@ -137,13 +137,13 @@ async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>
     std::future::pending().await
 }
 
-fn mistyped(peer: &AgentId, near: &str) -> RpcError {
+fn mistyped(peer: &AgentId, near: &str) -> ApiError {
     let text = format!("no agent {peer} is known; did you mean {near}?");
     let next = format!(
         "write {near}; if {peer} is somebody else, whom nobody has introduced yet, add --introduce"
     );
-    let data = json!({"reason": "peer-resembles", "did-you-mean": near, "next": next});
-    RpcError::new(REFUSED, text).with_data(data)
+    let refusal = ApiError::refused(Reason::PeerResembles, text).with_next(next);
+    refusal.with(|refusal| refusal.did_you_mean = Some(near.to_owned()))
 }
 
 /// The known id that an unknown one resembles most.

@@ -47,7 +47,7 @@ impl Member {
                 });
             }
             let status = Client::connect(&socket, PATIENCE)
-                .and_then(|mut client| client.call("status", &json!({})));
+                .and_then(|mut client| client.raw("status", &json!({})));
             Ok(status
                 .ok()
                 .filter(|status| status.get("connected") == Some(&json!(true))))
@@ -62,19 +62,19 @@ impl Member {
 
     /// One call to its daemon.
     pub(super) fn call(&self, method: &str, params: &Value) -> Result<Value, DemoError> {
-        Ok(self.client()?.call(method, params)?)
+        Ok(self.client()?.raw(method, params)?)
     }
 
     /// Answers the next request that arrives, as an agent would.
     pub(super) fn answer_next(&self, body: Value) -> Result<Answering, DemoError> {
         let mut client = self.client()?;
-        client.call("inbox.follow", &json!({}))?;
+        client.raw("inbox.follow", &json!({}))?;
         Ok(Answering(std::thread::spawn(move || {
             let Some(arrived) = client.notifications().next() else {
                 return Ok(());
             };
             let request = arrived?.params;
-            client.call(
+            client.raw(
                 "reply",
                 &json!({"message-id": request.get("message-id"), "body": body}),
             )?;
@@ -91,7 +91,7 @@ impl Member {
     ) -> Result<Value, DemoError> {
         wait_for(what, || {
             // What is not there yet is an error of the daemon's.
-            let answer = self.client()?.call(method, &params).ok();
+            let answer = self.client()?.raw(method, &params).ok();
             Ok(answer.filter(|answer| is(answer)))
         })
     }

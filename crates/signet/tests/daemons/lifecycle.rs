@@ -242,7 +242,7 @@ fn connections_that_ask_nothing_do_not_keep_the_person_from_a_pause() {
     let held: Vec<_> = (0..64)
         .map(|_| {
             let mut client = alice.client().unwrap();
-            client.call("status", &json!({})).unwrap();
+            client.raw("status", &json!({})).unwrap();
             client
         })
         .collect();

@@ -238,7 +238,7 @@ impl Home {
                 return Some(false);
             }
             let client = Client::connect(&self.dir.join("control.sock"), Duration::from_secs(1));
-            let status = client.ok()?.call("status", &json!({})).ok()?;
+            let status = client.ok()?.raw("status", &json!({})).ok()?;
             (status["connected"] == true).then_some(true)
         })
     }
@@ -314,7 +314,7 @@ impl Home {
     }
 
     pub fn call(&self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        self.client()?.call(method, params)
+        self.client()?.raw(method, params)
     }
 
     /// A ping that must be answered.

@@ -52,7 +52,7 @@ impl Round {
 
     /// Goes on until everything that waits is handled, kept or set aside.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        let listed = self.tries.client.call("inbox.list", &json!({}))?;
+        let listed = self.tries.client.raw("inbox.list", &json!({}))?;
         self.take_all(listed).await?;
         while let Some(due) = self.due() {
             tokio::time::sleep_until(due).await;
@@ -116,7 +116,7 @@ impl Round {
         match self
             .tries
             .client
-            .call("inbox.list", &json!({ "after": after }))
+            .raw("inbox.list", &json!({ "after": after }))
         {
             Err(error) if self.follows && is_refused(&error, "paused") => {
                 self.relist = Some(Instant::now() + PAUSED);
@@ -232,7 +232,7 @@ impl Round {
 /// A connection of its own for what arrives, and what waits already.
 fn subscribe(home: Option<PathBuf>) -> Result<(Value, mpsc::Receiver<Value>), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let listed = client.call("inbox.follow", &json!({}))?;
+    let listed = client.raw("inbox.follow", &json!({}))?;
     let (arrivals, arrived) = mpsc::channel(QUEUE);
     std::thread::spawn(move || {
         for notification in client.notifications() {

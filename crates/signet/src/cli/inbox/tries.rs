@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use signet_api::Reason;
 use signet_proto::json::{self, Limits};
 
 use crate::cli::Failure;
@@ -49,7 +50,7 @@ impl Tries {
 
     /// A try begins: its line is durable when this returns.
     pub(super) fn start(&mut self, name: &Name) -> Result<Start, Failure> {
-        let started = match self.client.call("inbox.start", &params(name)) {
+        let started = match self.client.raw("inbox.start", &params(name)) {
             Err(error) if is_refused(&error, "not-waiting") => return Ok(Start::Gone),
             Err(error) if is_refused(&error, "paused") => return Ok(Start::Paused(error)),
             started => started?,
@@ -78,7 +79,7 @@ impl Tries {
     /// A try failed. Returns whether the message is in the quarantine now; `None` when it is gone.
     pub(super) fn fail(&mut self, name: &Name, reason: &str) -> Result<Option<bool>, Failure> {
         let failed = json!({"from": name.0, "message-id": name.1, "reason": reason});
-        match self.client.call("inbox.fail", &failed) {
+        match self.client.raw("inbox.fail", &failed) {
             Ok(failed) => Ok(failed.get("quarantined").and_then(Value::as_bool)),
             Err(ClientError::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
@@ -87,7 +88,7 @@ impl Tries {
 
     /// A message that still waits is handled: its tries are forgotten.
     pub(super) fn keep(&mut self, name: &Name) -> Result<(), Failure> {
-        match self.client.call("inbox.keep", &params(name)) {
+        match self.client.raw("inbox.keep", &params(name)) {
             Ok(_) => {
                 if self.kept.len() >= KEPT {
                     self.kept.clear();
@@ -106,12 +107,11 @@ impl Tries {
             return Ok(Some("its answer is not JSON".to_owned()));
         };
         let reply = json!({"message-id": name.1, "from": name.0, "body": body});
-        match self.client.call("reply", &reply) {
+        match self.client.raw("reply", &reply) {
             Ok(_) => {}
             Err(error) if SETTLED.iter().any(|reason| is_refused(&error, reason)) => {}
             Err(ClientError::Refused(refusal)) => {
-                let reason = refusal.data.as_ref().and_then(|data| data.get("reason"));
-                let reason = reason.and_then(Value::as_str).unwrap_or("invalid");
+                let reason = refusal.reason().map_or("invalid", Reason::as_str);
                 return Ok(Some(format!("its answer was refused: {reason}")));
             }
             Err(error) => return Err(error.into()),
@@ -130,8 +130,9 @@ pub(super) fn is_refused(error: &ClientError, name: &str) -> bool {
     let ClientError::Refused(refusal) = error else {
         return false;
     };
-    let reason = refusal.data.as_ref().and_then(|data| data.get("reason"));
-    reason.is_some_and(|reason| reason == name)
+    refusal
+        .reason()
+        .is_some_and(|reason| reason.as_str() == name)
 }
 
 fn params((from, message_id): &Name) -> Value {

@@ -39,7 +39,7 @@ pub(super) fn apply(home: &Home, config: &Config, change: &Change) -> Result<Key
 fn adopt(home: &Home, config: &Config) -> Result<bool, Failure> {
     match Client::connect(&config.control_socket, PROMPT) {
         Ok(mut client) => {
-            let said = client.call("keys.adopt", &json!({}))?;
+            let said = client.raw("keys.adopt", &json!({}))?;
             Ok(said.get("adopted").and_then(serde_json::Value::as_bool) == Some(true))
         }
         Err(ClientError::NotReachable { .. }) => {

@@ -108,7 +108,7 @@ fn tell_daemon(
         Err(error) => return Err(error.into()),
     };
     let params = json!({"statement": statement.to_value()});
-    match client.call("trust.revocation", &params) {
+    match client.raw("trust.revocation", &params) {
         Ok(_) => Ok(true),
         Err(error) => Err(Failure::new(
             Exit::Refused,

@@ -1,4 +1,4 @@
-//! The command line's end of the control socket: one call after the other, blocking.
+//! A program's end of a socket of the daemon: one call after the other, blocking.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value, json};
 
-use super::rpc::RpcError;
+use crate::{ApiError, FollowInbox, Message, Request};
 
 /// A connection to the daemon.
 #[derive(Debug)]
@@ -24,12 +24,26 @@ pub struct Client {
 }
 
 /// What the daemon tells without being asked again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Notification {
     /// What it is.
     pub method: String,
     /// The rest of it.
     pub params: Value,
+}
+
+quiet!(Notification);
+
+impl Notification {
+    /// The message that arrived; `None` where it tells of something else.
+    ///
+    /// # Errors
+    /// `Malformed` for one that is no message.
+    pub fn into_message(self) -> Option<Result<Message, ClientError>> {
+        let arrived = self.method == "inbox.message";
+        let message = || serde_json::from_value(self.params).map_err(|_| ClientError::Malformed);
+        arrived.then(message)
+    }
 }
 
 /// The daemon could not be asked, or answered with an error.
@@ -39,7 +53,7 @@ pub enum ClientError {
     /// Nobody listens.
     #[error("no daemon answers at {}: {source}", path.display())]
     NotReachable {
-        /// The control socket.
+        /// The socket.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -50,15 +64,15 @@ pub enum ClientError {
     /// No answer in time.
     #[error("the daemon did not answer within {} s", .0.as_secs_f32())]
     TimedOut(Duration),
-    /// What came back is not JSON-RPC.
+    /// What came back is not JSON-RPC, or not an answer to what was asked.
     #[error("what answers there does not speak JSON-RPC")]
     Malformed,
     /// The daemon's own error.
     #[error(transparent)]
-    Refused(RpcError),
+    Refused(ApiError),
     /// The daemon stops: it did not do what was asked, or nobody knows whether it did.
     #[error(transparent)]
-    Stopped(RpcError),
+    Stopped(ApiError),
     /// The connection broke.
     #[error("the connection to the daemon broke: {0}")]
     Io(io::Error),
@@ -89,12 +103,23 @@ impl Client {
     ///
     /// # Errors
     /// `Refused` with the daemon's own error; every other one says that there is no answer.
-    pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+    pub fn call<R: Request>(&mut self, request: &R) -> Result<R::Answer, ClientError> {
+        let params = serde_json::to_value(request).map_err(|_| ClientError::Malformed)?;
+        let answer = self.raw(R::METHOD, &params)?;
+        serde_json::from_value(answer).map_err(|_| ClientError::Malformed)
+    }
+
+    /// The same for a call whose name and parameters no type holds together: for tests, and for tools that
+    /// pass on what they are given.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
         // The daemon closes connections that ask nothing when it needs their places.
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
-        self.listens |= method == FOLLOW;
+        self.listens |= method == FollowInbox::METHOD;
         self.last_id += 1;
         let request =
             json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
@@ -109,7 +134,6 @@ impl Client {
         }
         self.answer(deadline)
     }
-
     /// What the daemon tells from now on, until the connection ends. Waits without limit.
     pub fn notifications(&mut self) -> impl Iterator<Item = Result<Notification, ClientError>> {
         std::iter::from_fn(|| match self.next_notification() {
@@ -150,7 +174,7 @@ impl Client {
             let is_mine = message
                 .get("id")
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
-            match (is_mine, message.remove("result"), message.get("error")) {
+            match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => return Ok(result),
                 (true, None, Some(error)) => return Err(refusal(error)),
                 // The late answer to a call that was given up.
@@ -214,28 +238,14 @@ fn notification(message: &Map<String, Value>) -> Option<Notification> {
     })
 }
 
-fn refusal(error: &Value) -> ClientError {
-    match (
-        error.get("code").and_then(Value::as_i64),
-        error.get("message").and_then(Value::as_str),
-    ) {
-        (Some(code), Some(message)) => {
-            let error = RpcError {
-                code,
-                message: message.to_owned(),
-                data: error.get("data").cloned(),
-            };
-            match error.is_of_a_stop() {
-                true => ClientError::Stopped(error),
-                false => ClientError::Refused(error),
-            }
-        }
-        _ => ClientError::Malformed,
+fn refusal(error: Value) -> ClientError {
+    match serde_json::from_value::<ApiError>(error) {
+        Ok(error) if error.is_of_a_stop() => ClientError::Stopped(error),
+        Ok(error) => ClientError::Refused(error),
+        Err(_) => ClientError::Malformed,
     }
 }
 
-/// The call after which a connection is told more.
-const FOLLOW: &str = "inbox.follow";
 /// A timeout of zero would mean none.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// An inbox full of the largest messages fits.

@@ -1,0 +1,208 @@
+//! The calls of an agent that works off what came: leases, progress, offers, its own history.
+//!
+//! A call can be reached once it has a line in the table of [`Call`](crate::Call), and has one only when the
+//! daemon serves it. The types here are those of lines to come.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Message, Name};
+
+/// Takes the next messages that wait, each under a lease: until it ends nobody else gets them.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Receive {
+    /// Only what asks for one of these; everything when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Vec<String>>,
+    /// Seconds to wait when nothing is there, 3,600 at most.
+    pub wait: f64,
+    /// Seconds that the lease lasts; 60 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<f64>,
+    /// At most so many; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// What was taken; nothing when the wait was over.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Received {
+    /// Oldest first.
+    pub messages: Vec<Leased>,
+}
+
+/// A message under a lease.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Leased {
+    /// Names the lease in `acknowledge`, `respond` and `fail`.
+    pub lease: String,
+    /// When it ends (RFC 3339).
+    pub lease_ends: String,
+    /// The idempotency key: the same for this message whenever and to whomever it comes again.
+    pub key: String,
+    /// Which try this is, from 1 on.
+    pub tries: u8,
+    /// The message.
+    #[serde(flatten)]
+    pub message: Message,
+}
+
+/// Answers a request: `lease` or `message` names it.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Respond {
+    /// The lease under which it was received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// The message, where it was not received under a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Name>,
+    /// The answer: any JSON.
+    pub body: Value,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// A message that was received could not be handled: the next one gets it, or the quarantine.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Fail {
+    /// The lease under which it was received.
+    pub lease: String,
+    /// How it failed, in 200 characters. It stands in the log in clear: without any content of the message.
+    pub reason: String,
+}
+
+/// Says to whoever asked how a request goes. It never settles the request.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Progress {
+    /// The request.
+    pub message: Name,
+    /// How it goes.
+    pub state: ProgressState,
+    /// In words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// A part of the answer that is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// How a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgressState {
+    /// Somebody is at it.
+    Working,
+    /// Whoever asked has to say more first.
+    InputRequired,
+}
+
+/// A part of an answer.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Part {
+    /// Its number, from 0 on.
+    pub index: u32,
+    /// Whether it is the last one.
+    pub last: bool,
+    /// What it says.
+    #[serde(default)]
+    pub body: Value,
+}
+
+/// The name of a message that a call made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Progressed {
+    /// Its message-id.
+    pub message_id: String,
+}
+
+/// Wants to be told what moves: in a conversation, or about one message. One of both is named.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Subscribe {
+    /// The conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Offers a capability to the peers while this connection lasts.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OfferCapability {
+    /// Its name.
+    pub capability: String,
+    /// The JSON Schema that the body of a request has to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The highest data tier that it takes; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<u8>,
+}
+
+/// The capability is offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Offered {
+    /// Its name.
+    pub capability: String,
+    /// The highest data tier that it takes.
+    pub tier: u8,
+}
+
+/// What was said in this agent's own conversations, newest first.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ListHistory {
+    /// Only with this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Only in this conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Only what stands before this line of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// At most so many; 100 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+quiet!(
+    Receive,
+    Received,
+    Leased,
+    Respond,
+    Fail,
+    Progress,
+    Part,
+    Subscribe,
+    OfferCapability,
+    ListHistory
+);

@@ -1,0 +1,81 @@
+//! The outbox: where messages of ours are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{State, WaitsFor, Whose};
+
+/// What has neither a receipt nor an end, by peer, oldest first.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ListOutbox {
+    /// Only what is for this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// How many were already seen.
+    pub skip: usize,
+}
+
+/// A part of the outbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Outbox {
+    /// By peer, oldest first.
+    pub messages: Vec<Outgoing>,
+    /// How many there are in all.
+    pub waiting: usize,
+}
+
+/// Where one message of ours is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ShowMessage {
+    /// The message.
+    pub message_id: String,
+}
+
+/// A message of ours and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Outgoing {
+    /// Its name.
+    pub message_id: String,
+    /// For whom it is.
+    pub peer: String,
+    /// Where it is.
+    pub state: State,
+    /// Since when; of what is not settled, when it was written.
+    pub since: String,
+    /// Why it was refused, or where its end is unknown: the name of a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whose refusal it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Whose>,
+    /// What keeps it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<WaitsFor>,
+    /// The agents whose alarm keeps it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<Vec<String>>,
+    /// When its life ends, while it is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// What kind of message it is, while it is not settled.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub message_type: Option<String>,
+    /// The session in which it was signed, while it is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Its number in that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// Of a published one, whether the peer's mailbox holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<bool>,
+}
+
+quiet!(ListOutbox, ShowMessage);
