@@ -13,7 +13,6 @@ pub mod daemon;
 pub mod demo;
 pub mod effects;
 mod handler;
-mod handler;
 pub mod home;
 pub mod keystore;
 pub mod lock;

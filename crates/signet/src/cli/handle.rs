@@ -22,7 +22,7 @@ use worker::Worker;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct HandleArgs {
-    /// The agent's socket, where the handler may not read the home
+    /// The agent's socket, where the handler may not read the home; that of the home's configuration when absent
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Only calls that ask for this capability; may be given several times
@@ -48,7 +48,7 @@ pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
         Some(socket) => (socket.clone(), None),
         None => {
             let home = Home::find(home)?;
-            let socket = Config::load(&home)?.agent_socket;
+            let socket = Config::load(&home)?.control_socket;
             (socket, Some(home.path().to_owned()))
         }
     };

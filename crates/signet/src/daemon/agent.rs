@@ -56,10 +56,9 @@ impl Agents {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // The queue's other holders would count as listening.
-            let closed = client.closed_of();
+            // While this holds its queue, its place counts as that of one who listens.
             tokio::spawn(async move {
-                closed.await;
+                client.closed().await;
                 // The daemon may have stopped meanwhile.
                 let _ = gone.send(program.connection);
             });

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use signet_api::{
-    AcknowledgeLease, Client, ClientError, Fail, Leased, Receive, Request, Respond,
-};
+use signet_api::{AcknowledgeLease, Client, ClientError, Fail, Leased, Receive, Request, Respond};
 use signet_audit::visible;
 use signet_proto::json::{self, Limits};
 
@@ -42,7 +40,10 @@ impl Worker {
                 Err(Ended::Command(failure)) => return Err(failure),
                 Err(Ended::Daemon(error)) if self.once => return Err(error.into()),
                 Err(Ended::Daemon(error)) => {
-                    say(&format!("{error}; trying again in {} s", pause.as_secs_f32()));
+                    say(&format!(
+                        "{error}; trying again in {} s",
+                        pause.as_secs_f32()
+                    ));
                     tokio::time::sleep(pause).await;
                     pause = pause.saturating_mul(2).min(PAUSES.1);
                 }
@@ -123,12 +124,7 @@ fn input_of(leased: Leased) -> Result<Vec<u8>, Ended> {
     Ok(format!("{}\n", safe_json(&value)).into_bytes())
 }
 
-async fn respond(
-    client: Client,
-    lease: String,
-    body: Value,
-    name: &str,
-) -> Result<Client, Ended> {
+async fn respond(client: Client, lease: String, body: Value, name: &str) -> Result<Client, Ended> {
     let answer = Respond {
         lease: Some(lease.clone()),
         body,
@@ -143,12 +139,7 @@ async fn respond(
     }
 }
 
-async fn fail(
-    client: Client,
-    lease: String,
-    name: &str,
-    reason: String,
-) -> Result<Client, Ended> {
+async fn fail(client: Client, lease: String, name: &str, reason: String) -> Result<Client, Ended> {
     say(&format!("{name}: {reason}"));
     conclude(client, Fail { lease, reason }, name).await
 }

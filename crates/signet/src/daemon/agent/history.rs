@@ -52,8 +52,8 @@ struct Said {
 
 impl Heart {
     /// Reads what was said, and answers from there.
-    pub(in crate::daemon) fn history(&self, asked: ListHistory, reply: Reply) {
-        let asked = match parse(asked) {
+    pub(in crate::daemon) fn history(&self, asked: Result<ListHistory, ApiError>, reply: Reply) {
+        let asked = match asked.and_then(parse) {
             Ok(asked) => asked,
             Err(error) => return reply.send(Err(error)),
         };
@@ -69,11 +69,16 @@ impl Heart {
             let read = tokio::task::spawn_blocking(move || read(&log, &asked)).await;
             reply.send(match read {
                 Ok(Ok(shown)) => Ok(shown),
-                Ok(Err(error)) => Err(ApiError::internal(error.to_string())),
-                Err(_) => Err(ApiError::internal("the log could not be read")),
+                Ok(Err(error)) => Err(unreadable(error.to_string())),
+                Err(_) => Err(unreadable("reading was broken off".to_owned())),
             });
         });
     }
+}
+
+fn unreadable(why: String) -> ApiError {
+    let text = format!("the log cannot be read: {why}; signet audit verify says more");
+    ApiError::refused("history-unreadable", text)
 }
 
 fn parse(asked: ListHistory) -> Result<Asked, ApiError> {

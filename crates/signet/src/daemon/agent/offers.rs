@@ -18,12 +18,12 @@ impl Heart {
     /// Offers a capability to the peers until the client has gone.
     pub(in crate::daemon) async fn offer(
         &mut self,
-        asked: OfferCapability,
+        asked: Result<OfferCapability, ApiError>,
         reply: Reply,
         client: &Notifier,
     ) {
         let at = self.at();
-        let offered = capability(asked).and_then(|capability| {
+        let offered = asked.and_then(capability).and_then(|capability| {
             let program = self.agents.watch(client);
             let shown: Value =
                 json!({"capability": capability.name.as_str(), "tier": capability.tier});
@@ -43,7 +43,9 @@ impl Heart {
 fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
     let long = |text: &String| text.chars().count() > DESCRIPTION;
     if asked.description.as_ref().is_some_and(long) {
-        return Err(ApiError::invalid_params("description has at most 200 characters"));
+        return Err(ApiError::invalid_params(
+            "description has at most 200 characters",
+        ));
     }
     let schema = asked.schema.map(|schema| {
         let compiled = BodySchema::compile(schema.to_string().as_bytes());

@@ -35,19 +35,19 @@ impl Heart {
     /// Hands out what waits, or lets the consumer wait.
     pub(in crate::daemon) async fn receive(
         &mut self,
-        asked: Receive,
+        asked: Result<Receive, ApiError>,
         reply: Reply,
         client: &Notifier,
     ) {
-        let parsed = wanted(&asked);
-        let (mut wanted, wait) = match parsed {
+        let parsed = asked.and_then(|asked| Ok((wanted(&asked)?, asked.limit)));
+        let ((mut wanted, wait), limit) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => return reply.send(Err(error)),
         };
         wanted.connection = self.agents.watch(client).connection;
         let waiting = WaitingConsumer {
             wanted,
-            limit: asked.limit.unwrap_or(1).clamp(1, MOST),
+            limit: limit.unwrap_or(1).clamp(1, MOST),
             until: Instant::now() + wait,
             reply,
         };

@@ -13,11 +13,11 @@ impl Heart {
     /// Tells the client what moves, from now on and for as long as it is there; first where the message is.
     pub(in crate::daemon) async fn subscribe(
         &mut self,
-        asked: Subscribe,
+        asked: Result<Subscribe, ApiError>,
         reply: Reply,
         client: &Notifier,
     ) {
-        let topic = match topic(&asked) {
+        let topic = match asked.and_then(|asked| topic(&asked)) {
             Ok(topic) => topic,
             Err(error) => return reply.send(Err(error)),
         };
