@@ -122,7 +122,7 @@ impl Heart {
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
                 Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
                 Some(gone) = self.agents.next_gone(), if has_room => self.end_program(gone).await,
-                () = wait_over => {}
+                () = wait_over, if has_room => {}
                 _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake, if has_room => self.tick().await,

@@ -259,6 +259,7 @@ impl Heart {
             "principal": certificate.principal.as_str(),
             "fingerprint": fingerprint(&certificate.root),
             "version": env!("CARGO_PKG_VERSION"),
+            "versions": certificate.versions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "pid": std::process::id(),
             "connected": self.nats.connected(),
             "refusing": self.full.borrow().map(|since| json!({
