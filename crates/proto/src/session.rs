@@ -38,6 +38,8 @@ pub struct Session {
     pub peer_key: KeyId,
     /// The key of ours that signs what we send in it.
     pub own_key: KeyId,
+    /// The serials of the certificate and of the key statement of ours that the peer got with it.
+    pub own_serials: (u64, u64),
     /// The key to seal for the peer in it.
     pub peer_sealing: SealKey,
     /// The skill layers that the peer has loaded.
@@ -71,6 +73,15 @@ pub struct Session {
     /// receipted, and nothing new is sent in it. Follows from the identity, not from the log.
     #[serde(skip)]
     pub retired: bool,
+    /// Whether we have a later certificate or key statement now: the peer has to get it.
+    #[serde(skip)]
+    pub stale: bool,
+    /// Whether the key of ours that opened it is gone. Follows from the identity too.
+    #[serde(skip)]
+    pub keyless: bool,
+    /// When it was made, by the clock that nobody sets; unknown for one from before the start.
+    #[serde(skip)]
+    pub made: Option<Duration>,
     /// What came.
     pub window: Window,
     /// What went.

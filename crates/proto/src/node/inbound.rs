@@ -6,6 +6,7 @@ use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method, Unverified};
 use crate::handshake::Handshake;
+use crate::ids::{AgentId, KeyId};
 use crate::json::Value;
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::receipt::Receipt;
@@ -222,8 +223,11 @@ impl Node {
         if headers.version != session.version {
             return Err(Reason::VersionMismatch.into());
         }
-        // An older key is good for the sessions that it opened, and for no later one.
-        if headers.key_id != session.peer_key {
+        let receipt = message.form.method() == Some(Method::Receipt);
+        // An older key is good for the sessions that it opened, and for no later one. A later key may still
+        // say what was judged in a session of an older one, which cannot sign after its certificate's end.
+        let by_newest = || receipt && self.newest_key(&headers.agent_id) == Some(headers.key_id);
+        if headers.key_id != session.peer_key && !by_newest() {
             return Err(Reason::KeyUnknown.into());
         }
         let method = message.form.method();
@@ -233,7 +237,7 @@ impl Node {
         if method == Some(Method::Offer) && is_tiered(message) {
             return Err(Reason::HeaderInvalid.into());
         }
-        if method == Some(Method::Receipt) {
+        if receipt {
             admit_receipt(message, reused)?;
             return Ok(None);
         }
@@ -245,7 +249,7 @@ impl Node {
         if reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        self.rule_response(message)?;
+        self.rule_response(now, message)?;
         self.permit(now, link, session, message)?;
         Self::rule_live_offer(session, message)?;
         if waits_for_agent(message) && !self.inbox.has_room(message) {
@@ -258,9 +262,14 @@ impl Node {
         Ok(unsealed)
     }
 
+    fn newest_key(&self, peer: &AgentId) -> Option<KeyId> {
+        let newest = self.trust().peer(peer)?.newest()?;
+        Some(newest.signing_key.id())
+    }
+
     /// A response is taken only for an open request of ours, from the agent we asked, once; progress
     /// likewise, as often as it comes before that.
-    fn rule_response(&self, message: &Message) -> Result<(), Reason> {
+    fn rule_response(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
         if !message.form.belongs_to_request() {
             return Ok(());
         }
@@ -268,6 +277,7 @@ impl Node {
         let open = headers
             .in_reply_to
             .and_then(|request| self.open.get(&request));
+        let open = open.filter(|open| now < open.closes);
         match open.filter(|open| open.peer == headers.agent_id) {
             None => Err(Reason::ResponseUnsolicited),
             Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),

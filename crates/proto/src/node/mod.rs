@@ -225,6 +225,12 @@ pub struct Node {
     written: Timestamp,
     /// The clock as it was last read: behind the last line's time after it was put back.
     clock: Timestamp,
+    /// How long we have run, as of the last input; unknown while the log is told again.
+    elapsed: Option<Duration>,
+    /// How long we had run when the log had been told again, and the time of its last line.
+    resumed: (Duration, Timestamp),
+    /// The time of the last call that a trail holds: no two have the same.
+    stepped: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -233,7 +239,6 @@ pub struct Node {
     keys: Keys,
     leases: Leases,
     open: BTreeMap<MessageId, OpenRequest>,
-    swept: Option<Timestamp>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
@@ -274,6 +279,9 @@ impl Node {
             recorded: None,
             written: Timestamp::from_millis(0),
             clock: Timestamp::from_millis(0),
+            elapsed: None,
+            resumed: (Duration::ZERO, Timestamp::from_millis(0)),
+            stepped: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
@@ -282,7 +290,6 @@ impl Node {
             keys: Keys::default(),
             leases: Leases::default(),
             open: BTreeMap::new(),
-            swept: None,
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),

@@ -20,7 +20,7 @@ use super::sealing::decline;
 use super::{At, Effect, Node, Notice, Outcome};
 
 /// How many requests of ours may be open at once.
-const OPEN_REQUESTS: usize = 10_000;
+pub(super) const OPEN_REQUESTS: usize = 10_000;
 
 /// A ping asks for a sign of life now, not in three days.
 const PING_LIFE: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ impl Node {
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
-        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(peer) {
+        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(at.now, peer) {
             return Err(LocalError::TooManyRequests);
         }
         let message_id = self.fresh_id(at.now);
@@ -86,10 +86,15 @@ impl Node {
     }
 
     /// A share for each peer, so that a silent one does not keep us from asking the others.
-    fn may_open_request(&self, peer: &AgentId) -> bool {
-        let all = self.open.len();
-        let of_peer = || self.open.values().filter(|open| open.peer == *peer).count();
-        all < OPEN_REQUESTS && (all < OPEN_REQUESTS / 4 || of_peer() < OPEN_REQUESTS / 4)
+    fn may_open_request(&self, now: Timestamp, peer: &AgentId) -> bool {
+        let share = OPEN_REQUESTS / 4;
+        if self.open.len() < share {
+            return true;
+        }
+        let open = || self.open.values().filter(|open| now < open.closes);
+        let of_peer = || open().filter(|open| open.peer == *peer).count();
+        let all = open().count();
+        all < OPEN_REQUESTS && (all < share || of_peer() < share)
     }
 
     /// Answers a request that waits in the inbox: with a body, or with a text that declines it.
@@ -285,24 +290,16 @@ impl Node {
         let Some(session) = link.session(id) else {
             return;
         };
-        let (own_key, version) = (session.own_key, session.version);
-        let stamp_now = after(at.now, link.receipted);
-        // Of an earlier key's certificate we know that it lasts as long as the sessions of that key.
-        let over = session.retired && stamp_now > session.ends;
+        let (stamp_now, version) = (after(at.now, link.receipted), session.version);
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
-        if over {
-            return self.forgive_receipt(peer, id);
-        }
-        if !self.may_sign(stamp_now) {
-            // It waits for the clock; not for the last moments of a certificate.
-            return match self.may_sign(at.now) {
-                true => self.forgive_receipt(peer, id),
-                false => self.owe_receipt(peer, id),
-            };
-        }
+        let link = self.link(peer);
+        let signer = link.and_then(|link| link.receipt_signer(id, at.now, &self.identity));
+        let Some(signer) = signer else {
+            return self.owe_receipt(peer, id);
+        };
         let stamp = Stamp {
             now: stamp_now,
             session: Some(id),
@@ -318,9 +315,8 @@ impl Node {
             message_id,
             receipt.to_value(),
         );
-        // The key that opened the session: the peer takes it from no other.
-        let signer = self.identity.signer(own_key);
-        match signer.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
+        let key = self.identity.signer(signer);
+        match key.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
             Some(signed) => {
                 self.write_sent(at, signed, outcome);
                 self.link_mut(peer).pace.note(at.elapsed, exceptions);

@@ -42,7 +42,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 2;
+pub const ROWS_VERSION: u32 = 3;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +110,6 @@ const KEYED: &str = "keyed";
 /// What a node remembers, cheap to take and to hand to another thread.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    now: Timestamp,
     written: Timestamp,
     recorded: Option<Certificate>,
     rekeyed: Option<Timestamp>,
@@ -196,7 +195,6 @@ impl Node {
     /// What it remembers at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
-            now,
             written: self.written,
             recorded: self.recorded.clone(),
             rekeyed: self.rekeyed,
@@ -314,7 +312,7 @@ impl Snapshot {
                 }
             }
             REQUESTS => {
-                for (name, open) in self.open.iter().filter(|(_, open)| self.now < open.closes) {
+                for (name, open) in &self.open {
                     rows.put(REQUESTS, &name.to_string(), open);
                 }
             }

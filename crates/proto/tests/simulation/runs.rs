@@ -126,15 +126,21 @@ fn a_seed_is_one_run() {
     }
 }
 
-/// The first thing that a broken rule is noticed by.
-fn noticed(sabotage: Sabotage) -> String {
-    let seeds = 0..400;
-    let mut told = seeds.filter_map(|seed| run_with(seed, false, Some(sabotage)).err());
-    let told = told.next();
-    let told = told.unwrap_or_else(|| panic!("nobody notices {sabotage:?}"));
-    let first = told.lines().next().unwrap_or_default().to_owned();
-    println!("{sabotage:?}: {first}");
-    first
+/// A seed in which a broken rule is noticed by the check that says so.
+fn noticed(sabotage: Sabotage, words: &str) {
+    let mut others = Vec::new();
+    for seed in 0..400 {
+        let Err(told) = run_with(seed, false, Some(sabotage)) else {
+            continue;
+        };
+        let first = told.lines().next().unwrap_or_default().to_owned();
+        if first.contains(words) {
+            println!("{sabotage:?}: {first}");
+            return;
+        }
+        others.push(first);
+    }
+    panic!("nobody notices {sabotage:?} by {words:?}: {others:#?}");
 }
 
 #[test]
@@ -142,18 +148,20 @@ fn every_rule_that_is_broken_on_purpose_is_noticed() {
     let broken = [
         (Sabotage::EffectsFirst, "without a line"),
         (Sabotage::ReceiptsFirst, "without a line"),
-        (Sabotage::WindowForgotten, ""),
+        (
+            Sabotage::WindowForgotten,
+            "is unknown, and nobody lost anything",
+        ),
         // A draft that is not known to have left is sent again under its name, or its number given away.
         (Sabotage::NumbersForgotten, "message-id-reuse"),
         (Sabotage::InboxForgotten, "again"),
-        (Sabotage::SignedAnew, ""),
+        (Sabotage::SignedAnew, "message-id-reuse"),
         (Sabotage::DiskLies, "refuses what an honest agent sent"),
         (Sabotage::PauseForgotten, "whether it pauses"),
         (Sabotage::TriesForgotten, "tried"),
     ];
     for (sabotage, words) in broken {
-        let told = noticed(sabotage);
-        assert!(told.contains(words), "{sabotage:?}: {told}");
+        noticed(sabotage, words);
     }
 }
 
@@ -171,9 +179,7 @@ fn a_restored_backup_is_exposed_and_nothing_false_is_said() {
     all_end_well(200, |seed| run(seed, false));
 }
 
-/// Not mended yet: messages that nobody receipts once the key of their session is replaced (seeds 8 and 82).
 #[test]
-#[ignore = "three seeds in a hundred show a fault that is known and not mended"]
 fn certificates_and_keys_that_run_out_are_renewed_and_nothing_is_lost() {
     let run = |seed, loud| {
         let mut dice = Dice(seed);

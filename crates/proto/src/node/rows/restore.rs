@@ -134,6 +134,9 @@ impl Node {
             link.greets = row.greets;
             link.trail = row.trail;
         }
+        let links = self.links.values();
+        let steps = links.filter_map(|link| link.trail.newest());
+        self.stepped = steps.max().unwrap_or(self.stepped);
         for (key, value) in tables.take::<Value>(PASSING)? {
             self.take_passing(tables, &key, value)?;
         }
