@@ -159,8 +159,11 @@ fn kills_of_daemon_agent_and_both_answer_each_request_once() {
             "request {number} was answered once"
         );
     }
-    alice.done(&["audit", "verify"]);
-    bob.done(&["audit", "verify"]);
+    for home in [&alice, &bob] {
+        let log = home.dir.join("audit").join(&home.agent);
+        let proven = home.done(&["audit", "verify", log.to_str().unwrap()]);
+        assert!(proven.starts_with("OK"), "{proven}");
+    }
 }
 
 #[test]
