@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod agent_calls;
 mod clock;
 mod conversation;
 mod demo;
