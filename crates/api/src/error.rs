@@ -275,6 +275,12 @@ reasons! {
     WrongClock "wrong-clock";
     /// That capability is for reports.
     CapabilityReserved "capability-reserved";
+    /// The caller's key was used with other content.
+    KeyReused "key-reused";
+    /// The lease has ended, or never was.
+    LeaseEnded "lease-ended";
+    /// The log cannot be read.
+    HistoryUnreadable "history-unreadable";
     /// The place of the connection was needed for another client.
     PlaceNeeded "place-needed";
     /// The disk is full.

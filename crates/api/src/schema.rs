@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Effect, schemas};
-use crate::{ApiError, Message, Reason};
+use crate::{ApiError, Message, Moved, Reason};
 
 impl JsonSchema for Reason {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -51,6 +51,7 @@ fn generate() -> Value {
         .collect();
     let error = generator.subschema_for::<ApiError>();
     let message = generator.subschema_for::<Message>();
+    let moved = generator.subschema_for::<Moved>();
     let definitions: Map<String, Value> = generator.take_definitions(true);
     let calls: Vec<Value> = calls
         .into_iter()
@@ -63,7 +64,12 @@ fn generate() -> Value {
         "description": DESCRIPTION,
         "oneOf": calls,
         "x-error": error,
-        "x-notifications": {"inbox.message": message},
+        "x-notifications": {
+            "inbox.message": message,
+            "conversation.message": message,
+            "message.progress": message,
+            "message.moved": moved,
+        },
         "$defs": definitions,
     })
 }
@@ -83,7 +89,7 @@ fn with_params(mut call: Value, definitions: &Map<String, Value>) -> Value {
 
 const DESCRIPTION: &str = "One request, a line of JSON-RPC 2.0. `x-result` is what its answer holds in `result`; \
     `x-error` what a refusal holds in `error`; `x-whose` says whose call it is (a person may use every call) \
-    and `x-effect` whether it changes anything. `x-notifications` are told after `inbox.follow`.";
+    and `x-effect` whether it changes anything. `x-notifications` are told after `inbox.follow` and `subscribe`.";
 
 #[test]
 fn the_schema_of_the_api_is_what_the_types_say() {

@@ -161,7 +161,9 @@ impl Handshake {
     /// When a resend or the end is due.
     pub fn due(&self) -> Option<Timestamp> {
         match self {
-            Self::Idle | Self::Granting(_) => None,
+            Self::Idle => None,
+            // Flight 4 that could not be signed answers nothing once flight 3 has expired.
+            Self::Granting(state) => Some(state.capability.headers.expires_at),
             Self::AwaitVerify(state) => Some(state.retry.due()),
             Self::AwaitTrust(state) => Some(state.retry.due()),
             Self::AwaitCapability(state) => Some(state.since.saturating_add(HALF_OPEN)),
@@ -171,15 +173,11 @@ impl Handshake {
     /// What to do about the time: the flight to send again, or that it is over.
     pub fn overdue(&mut self, now: Timestamp) -> Overdue {
         let (retry, flight) = match self {
-            Self::Idle | Self::Granting(_) => return Overdue::Nothing,
-            Self::AwaitCapability(state) => {
-                let over = now >= state.since.saturating_add(HALF_OPEN);
-                return if over {
-                    Overdue::Over
-                } else {
-                    Overdue::Nothing
-                };
+            Self::Idle => return Overdue::Nothing,
+            Self::AwaitCapability(_) | Self::Granting(_) if self.is_over(now) => {
+                return Overdue::Over;
             }
+            Self::AwaitCapability(_) | Self::Granting(_) => return Overdue::Nothing,
             Self::AwaitVerify(state) => (&mut state.retry, Some(&state.announce)),
             Self::AwaitTrust(state) => (&mut state.retry, state.capability.as_ref()),
         };
@@ -189,6 +187,23 @@ impl Handshake {
         match flight {
             Some(flight) if retry.strike(now) => Overdue::Resend(Arc::clone(flight)),
             _ => Overdue::Nothing,
+        }
+    }
+
+    /// Whether the responder's half has lasted too long.
+    fn is_over(&self, now: Timestamp) -> bool {
+        match self {
+            Self::AwaitCapability(state) => now >= state.since.saturating_add(HALF_OPEN),
+            Self::Granting(state) => now >= state.capability.headers.expires_at,
+            Self::Idle | Self::AwaitVerify(_) | Self::AwaitTrust(_) => false,
+        }
+    }
+
+    /// A flight of ours could not be signed: what we began is over, and may be begun anew. What the peer
+    /// began ends by itself.
+    pub(crate) fn give_up(&mut self) {
+        if matches!(self, Self::AwaitVerify(_) | Self::AwaitTrust(_)) {
+            *self = Self::Idle;
         }
     }
 
@@ -225,9 +240,7 @@ impl Handshake {
     pub(crate) fn halves(&self, now: Timestamp) -> (Self, Self) {
         match self {
             Self::AwaitVerify(_) | Self::AwaitTrust(_) => (self.clone(), Self::Idle),
-            Self::AwaitCapability(state) if now >= state.since.saturating_add(HALF_OPEN) => {
-                (Self::Idle, Self::Idle)
-            }
+            _ if self.is_over(now) => (Self::Idle, Self::Idle),
             _ => (Self::Idle, self.clone()),
         }
     }
@@ -293,7 +306,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn parse(value: &Value) -> Option<Self> {
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
         Some(Self {
             name: value.get("name")?.as_str()?.parse().ok()?,
             tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,

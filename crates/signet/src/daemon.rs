@@ -6,6 +6,7 @@
 //!                            sockets ──┘◀─────────────────────────────────────┘
 //! ```
 
+mod agent;
 mod decision;
 mod drafts;
 mod handoffs;
@@ -185,7 +186,11 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        (faults, Decisions::new(config.people_sign)),
+        (
+            faults,
+            config.audit_dir.clone(),
+            Decisions::new(config.people_sign),
+        ),
     );
     heart.resume().await;
 

@@ -9,9 +9,12 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
+use serde::Serialize;
 use serde_json::Value;
-use signet_api::ApiError;
+use signet_api::{ApiError, Moved};
 use signet_proto::draft::Signed;
+use signet_proto::envelope::Message;
+use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Accepted, Effect, Notice, State};
@@ -26,6 +29,8 @@ use crate::render;
 
 /// What tells a follower of a message.
 const ARRIVED: &str = "inbox.message";
+/// How many topics may be subscribed to at once; the oldest goes first.
+const SUBSCRIPTIONS: usize = 4_096;
 /// How often waiters whose caller has gone are swept out.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -42,6 +47,27 @@ pub enum Deed {
     Settle(Vec<(Handle, Settlement)>),
     /// A connection wants every message that arrives, from the next on.
     Follow(Follower),
+    /// A connection wants to hear what moves of that.
+    Subscribe(Follower, Topic),
+}
+
+/// What somebody wants to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// All that comes in a conversation.
+    Conversation(ConversationId),
+    /// What becomes of a message of ours.
+    Message(MessageId),
+}
+
+impl Topic {
+    fn is_of(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        match self {
+            Self::Conversation(name) => headers.conversation_id.as_ref() == Some(name),
+            Self::Message(id) => headers.in_reply_to == Some(*id),
+        }
+    }
 }
 
 impl fmt::Debug for Deed {
@@ -52,6 +78,7 @@ impl fmt::Debug for Deed {
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
             Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
             Self::Follow(_) => f.write_str("Follow(..)"),
+            Self::Subscribe(..) => f.write_str("Subscribe(..)"),
         }
     }
 }
@@ -63,6 +90,14 @@ pub struct Follower {
     pub notifier: Notifier,
     /// How far it reaches.
     pub reach: Arc<Reach>,
+}
+
+impl Follower {
+    /// Whether it is told: it keeps up.
+    fn tell(&self, what: &str, told: &impl Serialize) -> bool {
+        let told = serde_json::to_value(told).unwrap_or_default();
+        self.notifier.notify(what, &told).is_ok()
+    }
 }
 
 /// Somebody who waits for what becomes of a message of ours.
@@ -127,6 +162,7 @@ pub struct Effects {
     view: watch::Sender<TrustView>,
     waiting: HashMap<MessageId, Waiter>,
     followers: Vec<Follower>,
+    subscribers: Vec<(Follower, Topic)>,
 }
 
 impl Effects {
@@ -145,6 +181,7 @@ impl Effects {
             view,
             waiting: HashMap::new(),
             followers: Vec::new(),
+            subscribers: Vec::new(),
         }
     }
 
@@ -168,6 +205,7 @@ impl Effects {
                 _ = sweep.tick() => {
                     self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
                     self.followers.retain(|follower| follower.notifier.closed().now_or_never().is_none());
+                    self.subscribers.retain(|(client, _)| client.notifier.closed().now_or_never().is_none());
                 }
             }
         }
@@ -209,6 +247,7 @@ impl Effects {
                 self.waiting.insert(message_id, waiter);
             }
             Deed::Follow(follower) => self.followers.push(follower),
+            Deed::Subscribe(client, topic) => self.subscribe(client, topic),
             Deed::Settle(settled) => self.settle_mail(settled).await,
         }
     }
@@ -218,6 +257,7 @@ impl Effects {
             Effect::Publish(signed) => self.publish(&signed).await,
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
+            Effect::Progress(accepted) => self.tell_of(&accepted, "message.progress"),
             Effect::Settle {
                 peer,
                 message_id,
@@ -266,18 +306,52 @@ impl Effects {
         }
     }
 
+    fn subscribe(&mut self, client: Follower, topic: Topic) {
+        if self.subscribers.len() >= SUBSCRIPTIONS {
+            self.subscribers.remove(0);
+        }
+        self.subscribers.push((client, topic));
+    }
+
+    /// Whoever wants to hear of it, and may, is told; one that does not keep up is cut off.
+    fn tell_of(&mut self, accepted: &Accepted, what: &str) {
+        let message = accepted.message();
+        let hears = |client: &Follower, topic: &Topic| {
+            topic.is_of(message) && client.reach.sees_message(message)
+        };
+        let mut subscribers = self.subscribers.iter();
+        if subscribers.any(|(client, topic)| hears(client, topic)) {
+            let item = render::item(message, accepted.opened());
+            self.subscribers
+                .retain(|(client, topic)| !hears(client, topic) || client.tell(what, &item));
+        }
+    }
+
+    /// Where a message of ours is now.
+    fn tell_moved(&mut self, peer: &AgentId, message_id: MessageId, state: &State) {
+        let topic = Topic::Message(message_id);
+        let moved = Moved {
+            message_id: message_id.to_string(),
+            peer: peer.to_string(),
+            state: render::state(state),
+            reason: state.why().map(str::to_owned),
+        };
+        self.subscribers.retain(|(client, wanted)| {
+            let hears = *wanted == topic && client.reach.knows(peer);
+            !hears || client.tell("message.moved", &moved)
+        });
+    }
+
     fn deliver(&mut self, accepted: &Accepted) {
+        self.tell_of(accepted, "conversation.message");
         if self.followers.is_empty() {
             return;
         }
         let message = accepted.message();
-        let Ok(item) = serde_json::to_value(render::item(message, accepted.opened())) else {
-            return;
-        };
+        let item = render::item(message, accepted.opened());
         // A follower that does not keep up is cut off; its messages wait in the inbox.
         self.followers.retain(|follower| {
-            let seen = follower.reach.sees_message(message);
-            !seen || follower.notifier.notify(ARRIVED, &item).is_ok()
+            !follower.reach.sees_message(message) || follower.tell(ARRIVED, &item)
         });
     }
 
@@ -286,6 +360,7 @@ impl Effects {
         let waiter = request.and_then(|request| self.waiting.remove(&request));
         match waiter {
             Some(waiter) => {
+                self.tell_of(&accepted, "conversation.message");
                 if let Err(Fate::Answered(accepted)) = waiter.fate.send(Fate::Answered(accepted)) {
                     self.deliver(&accepted);
                 }
@@ -295,6 +370,7 @@ impl Effects {
     }
 
     fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+        self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }

@@ -46,6 +46,8 @@ pub struct Established {
     pub peer_sealing: SealKey,
     /// The key of ours that signed our flights.
     pub own_key: KeyId,
+    /// The serials of the certificate and of the key statement in our flights.
+    pub own_serials: (u64, u64),
     /// The peer's certificate.
     pub certificate: Certificate,
     /// The serial of the peer's key statement.
@@ -106,6 +108,7 @@ pub(super) fn established(
         peer_layers: opening.layers,
         peer_sealing: keys.sealing_key,
         own_key: my_certificate.signing_key.id(),
+        own_serials: (my_certificate.serial, my_keys.serial),
         certificate,
         named: opening.named,
     })

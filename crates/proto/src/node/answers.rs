@@ -33,7 +33,7 @@ impl Node {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
-            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
+            Form::Call(Method::Offer | Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if is_about_clocks(&message.form) {
@@ -61,6 +61,7 @@ impl Node {
             opened: opened.map(Arc::new),
         };
         outcome.effects.push(match message.form {
+            Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
         });
@@ -166,17 +167,17 @@ impl Node {
             return;
         };
         let link = self.link_mut(&peer);
-        let old = link
-            .sessions
-            .last()
-            .is_some_and(|newest| message.headers.timestamp < newest.began);
-        if old || link.unknown_sessions.contains(&id) {
-            return;
-        }
-        // A session that was made just now is the answer already.
         let latest = at.now.saturating_add(CLOCK_TOLERANCE);
-        let newest = link.sessions.last().map(|newest| newest.began);
-        if newest.is_some_and(|began| latest.is_within(CLOCK_TOLERANCE * 2, began)) {
+        // A session that two wrong clocks made in the time to come is not newer than what is said now.
+        let newest = link.sessions.last();
+        let newest = newest.filter(|newest| newest.began <= latest);
+        let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
+        // One that was made just now is the answer already.
+        let answered = newest.is_some_and(|newest| match newest.made {
+            Some(made) => at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
+            None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
+        });
+        if old || answered || link.unknown_sessions.contains(&id) {
             return;
         }
         if self.suspect_copy_by_session(at, message, outcome) {

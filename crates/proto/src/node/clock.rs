@@ -34,6 +34,7 @@ impl Node {
     /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
     /// and whatever was to wait for the time that has not come now is tried at once.
     pub(super) fn read_clock(&mut self, at: At, outcome: &mut Outcome) {
+        self.elapsed = Some(at.elapsed);
         if !self.was_put_back(at.now) {
             self.clock = at.now;
             return;
@@ -62,12 +63,17 @@ impl Node {
     /// they sign now is newer. A handshake that was half done then is begun anew.
     pub(super) fn apply_put_back(&mut self, line: Timestamp, difference_ms: i64) {
         self.clock = Timestamp::from_millis(line.as_millis().saturating_add(difference_ms));
-        let latest = self.clock.saturating_add(CLOCK_TOLERANCE);
+        let (clock, latest) = (self.clock, self.clock.saturating_add(CLOCK_TOLERANCE));
+        // What is signed from now on is younger than our start, and answers no announce of a later time.
+        self.started = self.started.map(|started| started.min(clock));
         for link in self.links.values_mut() {
+            let announced = link.announced;
+            link.announced = announced.map(|last| if last > latest { clock } else { last });
             link.heard_announce = link.heard_announce.filter(|heard| *heard <= latest);
             link.handshake = Default::default();
             for session in &mut link.sessions {
-                session.ledger.put_back(self.clock, latest);
+                session.ledger.put_back(clock, latest);
+                session.asked = session.asked.map(|asked| asked.min(clock));
             }
         }
     }

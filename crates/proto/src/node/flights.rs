@@ -161,11 +161,10 @@ impl Node {
             audit_head: at.head,
             version: self.identity.certificate.lowest_version(),
         };
-        if !self.may_sign(stamp.now) {
-            return;
-        }
-        if let Ok(signed) = draft.sign(&self.identity, stamp) {
-            self.write_sent(at, signed, outcome);
+        let speaks = self.may_sign(stamp.now);
+        match draft.sign(&self.identity, stamp).ok().filter(|_| speaks) {
+            Some(signed) => self.write_sent(at, signed, outcome),
+            None => self.link_mut(peer).handshake.give_up(),
         }
     }
 
@@ -206,6 +205,7 @@ impl Node {
         self.tell(changed, outcome);
         if let Some(established) = established {
             self.welcome(&established, renewed, outcome);
+            self.mark_offers(at, &established.certificate.agent);
             self.suspect_copy_by_number(at, &established.certificate.agent, outcome);
         }
     }

@@ -4,6 +4,7 @@ use crate::certificate::Certificate;
 use crate::draft::Identity;
 use crate::entry::{Entry, TrustChange};
 use crate::ids::{AgentId, SessionId};
+use crate::session::Session;
 use crate::time::Timestamp;
 
 use super::{At, Effect, Node, Outcome};
@@ -75,16 +76,16 @@ impl Node {
         outcome.effects.push(Effect::Trust(self.trust().clone()));
     }
 
-    /// Marks the sessions that the present signing key did not open.
+    /// Marks the sessions that our present key, certificate or key statement did not open. A flight that
+    /// carries older ones is sent no more.
     pub(super) fn retire_sessions(&mut self) {
-        let own = self.identity.signing.public().id();
         for session in self.links.values_mut().flat_map(|link| &mut link.sessions) {
-            session.retired = session.own_key != own;
+            session.judge_by(&self.identity);
+            session.retry = session.retry.filter(|_| !session.stale);
         }
     }
 
-    /// What is owed in a session whose key we no longer have cannot be said, and must not be tried
-    /// for ever.
+    /// What fits into no message must not be tried for ever.
     pub(super) fn forgive_receipt(&mut self, peer: &AgentId, id: SessionId) {
         if let Some(session) = self.link_mut(peer).session_mut(id) {
             session.window.reported();
@@ -110,6 +111,17 @@ impl Node {
                 self.announce_if_idle(at, &peer, outcome);
             }
         }
+    }
+}
+
+impl Session {
+    /// Compares what opened it with what we have now.
+    pub(super) fn judge_by(&mut self, own: &Identity) {
+        let (certificate, keys) = self.own_serials;
+        self.retired = self.own_key != own.signing.public().id();
+        self.keyless = self.retired && own.signer(self.own_key).is_none();
+        let later = own.certificate.serial > certificate || own.keys.serial > keys;
+        self.stale = self.retired || later;
     }
 }
 

@@ -6,6 +6,7 @@ use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method, Unverified};
 use crate::handshake::Handshake;
+use crate::ids::{AgentId, KeyId};
 use crate::json::Value;
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::receipt::Receipt;
@@ -222,11 +223,21 @@ impl Node {
         if headers.version != session.version {
             return Err(Reason::VersionMismatch.into());
         }
-        // An older key is good for the sessions that it opened, and for no later one.
-        if headers.key_id != session.peer_key {
+        let receipt = message.form.method() == Some(Method::Receipt);
+        // An older key is good for the sessions that it opened, and for no later one. A later key may still
+        // say what was judged in a session of an older one, which cannot sign after its certificate's end.
+        let by_newest = || receipt && self.newest_key(&headers.agent_id) == Some(headers.key_id);
+        if headers.key_id != session.peer_key && !by_newest() {
             return Err(Reason::KeyUnknown.into());
         }
-        if message.form.method() == Some(Method::Receipt) {
+        let method = message.form.method();
+        if method.is_some_and(|method| session.version < method.since()) {
+            return Err(Reason::VersionInsufficient.into());
+        }
+        if method == Some(Method::Offer) && is_tiered(message) {
+            return Err(Reason::HeaderInvalid.into());
+        }
+        if receipt {
             admit_receipt(message, reused)?;
             return Ok(None);
         }
@@ -238,26 +249,35 @@ impl Node {
         if reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        self.rule_response(message)?;
+        self.rule_response(now, message)?;
         self.permit(now, link, session, message)?;
-        if !is_ping(message) && !self.inbox.has_room(message) {
+        Self::rule_live_offer(session, message)?;
+        if waits_for_agent(message) && !self.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
         let unsealed = self.open(message)?;
         let opened = unsealed.as_ref().map(|(opened, _)| opened);
+        Self::fit_progress(message, body_of(message, opened))?;
         self.fit_body(message, body_of(message, opened))?;
         Ok(unsealed)
     }
 
-    /// A response is taken only for an open request of ours, from the agent we asked, once.
-    fn rule_response(&self, message: &Message) -> Result<(), Reason> {
-        if message.form.method().is_some() {
+    fn newest_key(&self, peer: &AgentId) -> Option<KeyId> {
+        let newest = self.trust().peer(peer)?.newest()?;
+        Some(newest.signing_key.id())
+    }
+
+    /// A response is taken only for an open request of ours, from the agent we asked, once; progress
+    /// likewise, as often as it comes before that.
+    fn rule_response(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
+        if !message.form.belongs_to_request() {
             return Ok(());
         }
         let headers = &message.headers;
         let open = headers
             .in_reply_to
             .and_then(|request| self.open.get(&request));
+        let open = open.filter(|open| now < open.closes);
         match open.filter(|open| open.peer == headers.agent_id) {
             None => Err(Reason::ResponseUnsolicited),
             Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
@@ -337,7 +357,13 @@ fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a V
     opened.map_or(message.body.as_ref(), |opened| opened.body.as_ref())
 }
 
-/// Flights, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
+/// Whether the message takes room in the inbox: not what the daemon itself answers or keeps.
+fn waits_for_agent(message: &Message) -> bool {
+    let own = [Some(Method::Progress), Some(Method::Offer)];
+    !is_ping(message) && !own.contains(&message.form.method())
+}
+
+/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
 pub(super) fn is_tiered(message: &Message) -> bool {
     message.headers.data_tier > HIGHEST_CLEAR_TIER
 }

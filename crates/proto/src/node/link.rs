@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Identity};
 use crate::handshake::{Handshake, Role};
 use crate::ids::{KeyId, MessageId, SessionId};
 use crate::json::Value;
@@ -17,6 +17,8 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
+use super::offers::OfferPace;
+use super::outbound::after;
 use super::pace::Pace;
 use super::permission::Budgets;
 use super::trail::Trail;
@@ -44,6 +46,7 @@ pub(super) struct Link {
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
     pub(super) pace: Pace,
+    pub(super) offer_pace: OfferPace,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,
@@ -116,6 +119,34 @@ impl Link {
             .find(|session| session.is_open_for_sending(now))
     }
 
+    /// The key of ours that signs a receipt of a session at `now`; `None` as long as the peer would take it
+    /// from no key that we have: it waits then, and no timer waits for it.
+    ///
+    /// The key that opened the session signs until the session's end, as long as its certificate is known to
+    /// last. What is judged later, or without that key, the present one says, once the peer has its certificate.
+    pub(super) fn receipt_signer(
+        &self,
+        id: SessionId,
+        now: Timestamp,
+        own: &Identity,
+    ) -> Option<KeyId> {
+        let session = self.session(id)?;
+        let time = after(now, self.receipted);
+        if !own.certificate.covers(time) {
+            return None;
+        }
+        let known = |other: &Session| {
+            let serial = own.certificate.serial;
+            other.confirmed && !other.retired && other.own_serials.0 == serial
+        };
+        let lasts = time <= session.ends || known(session);
+        if lasts && !session.keyless {
+            return Some(session.own_key);
+        }
+        let present = self.sessions.iter().find(|other| known(other))?;
+        Some(present.own_key)
+    }
+
     /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
     fn has_mail(&self) -> bool {
         self.greets || self.drafts.iter().any(Waiting::is_approved)
@@ -155,8 +186,16 @@ impl Link {
             Some(session) if session.retry.is_some() => {
                 session.retry.filter(|_| self.has_mail())?.stale_at()
             }
-            // Our key is new: its certificate has to reach the peer, whether or not anything waits.
-            Some(session) if session.retired => Timestamp::from_millis(0),
+            // Our newest certificate and keys have to reach the peer, whether or not anything waits: until
+            // nothing of the session is remembered any more.
+            Some(session) if session.stale => {
+                let over = session.ends.saturating_add(WINDOW_LIFE);
+                let planned = self.next_announce.filter(|planned| *planned > over);
+                if planned.is_some() && !self.has_mail() {
+                    return None;
+                }
+                Timestamp::from_millis(0)
+            }
             // A new session would end with the same certificate or key statement.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 self.has_mail().then_some(session.ends)?

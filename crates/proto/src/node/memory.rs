@@ -149,12 +149,14 @@ impl Node {
         }
         match &message.form {
             Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
+            Form::Call(Method::Progress) => self.apply_progress(message),
+            Form::Call(Method::Offer) => self.apply_live_offer(message),
             Form::Call(_) if is_ping(message) => {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
             Form::Call(_) => {
-                link.trail.note(now, message);
+                self.note_step(now, &peer, message);
                 self.inbox.insert(message);
             }
         }
@@ -241,6 +243,7 @@ impl Node {
         // With the flight itself, so that no torn tail parts the session from the key that signs in it.
         let renewed = self.renew(&established.certificate);
         self.trust.raise_keys_serial(peer, established.keys_serial);
+        let elapsed = self.elapsed;
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();
         for session in &mut link.sessions {
@@ -249,7 +252,11 @@ impl Node {
                 abandoned.append(&mut session.ledger.abandon());
             }
         }
-        abandoned.append(&mut link.add(session_of(&established, clock), now));
+        let mut session = session_of(&established, clock);
+        session.made = elapsed;
+        session.judge_by(&self.identity);
+        let link = self.link_mut(peer);
+        abandoned.append(&mut link.add(session, now));
         link.next_announce = None;
         link.silence = std::time::Duration::ZERO;
         let lost = unknown(peer, abandoned, Lost::SessionLost);
@@ -291,9 +298,12 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         role: established.role,
         peer_key: established.certificate.signing_key.id(),
         own_key: established.own_key,
+        own_serials: established.own_serials,
         peer_sealing: established.peer_sealing,
         peer_layers: established.peer_layers,
         offered: established.offered.clone(),
+        beside: Default::default(),
+        told_offer: None,
         version: established.version,
         began: established.began,
         ends: established.ends,
@@ -303,6 +313,9 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         confirmed: initiator,
         closed: false,
         retired: false,
+        stale: false,
+        keyless: false,
+        made: None,
         window: Window::default(),
         ledger: Ledger::default(),
         last_flight: Arc::clone(&established.last_flight),

@@ -21,13 +21,17 @@ mod identity;
 mod inbound;
 mod inbox;
 mod judged;
+mod keyed;
+mod leases;
 mod link;
 mod memory;
 mod names;
+mod offers;
 mod outbound;
 mod outbox;
 mod pace;
 mod permission;
+mod progress;
 mod proof;
 mod quarantine;
 mod release;
@@ -72,9 +76,16 @@ pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 pub use judged::Judged;
 use judged::Refusal;
+use keyed::Keys;
+pub use keyed::{CallerKey, Once};
+use leases::Leases;
+pub use leases::{HandedOut, LeaseId, Wanted};
 use link::Link;
+use offers::Offers;
+pub use offers::{OfferFault, Program};
 pub use outbox::Outgoing;
 pub use permission::Way;
+pub use progress::Progressed;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
@@ -124,6 +135,8 @@ pub enum Effect {
     Deliver(Accepted),
     /// A request of ours is answered.
     Answer(Accepted),
+    /// A peer tells how a request of ours is doing.
+    Progress(Accepted),
     /// A message of ours came to an end that is not an answer, or was taken.
     Settle {
         /// For whom it was.
@@ -212,12 +225,20 @@ pub struct Node {
     written: Timestamp,
     /// The clock as it was last read: behind the last line's time after it was put back.
     clock: Timestamp,
+    /// How long we have run, as of the last input; unknown while the log is told again.
+    elapsed: Option<Duration>,
+    /// How long we had run when the log had been told again, and the time of its last line.
+    resumed: (Duration, Timestamp),
+    /// The time of the last call that a trail holds: no two have the same.
+    stepped: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
+    offers: Offers,
+    keys: Keys,
+    leases: Leases,
     open: BTreeMap<MessageId, OpenRequest>,
-    swept: Option<Timestamp>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
@@ -242,6 +263,11 @@ struct OpenRequest {
     peer: AgentId,
     tier: u8,
     closes: Timestamp,
+    /// Whether it was sent in a session in which the peer can tell of progress.
+    #[serde(default)]
+    tells: bool,
+    #[serde(default)]
+    progress: Option<Progressed>,
 }
 
 impl Node {
@@ -253,12 +279,17 @@ impl Node {
             recorded: None,
             written: Timestamp::from_millis(0),
             clock: Timestamp::from_millis(0),
+            elapsed: None,
+            resumed: (Duration::ZERO, Timestamp::from_millis(0)),
+            stepped: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
             inbox: Inbox::default(),
+            offers: Offers::default(),
+            keys: Keys::default(),
+            leases: Leases::default(),
             open: BTreeMap::new(),
-            swept: None,
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{Did, Entry, OutcomeLine, Tried, TrustChange};
+use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
@@ -20,7 +20,7 @@ use super::sealing::decline;
 use super::{At, Effect, Node, Notice, Outcome};
 
 /// How many requests of ours may be open at once.
-const OPEN_REQUESTS: usize = 10_000;
+pub(super) const OPEN_REQUESTS: usize = 10_000;
 
 /// A ping asks for a sign of life now, not in three days.
 const PING_LIFE: Duration = Duration::from_secs(60);
@@ -37,27 +37,28 @@ impl Node {
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let tried = Tried::to_send(&sending);
-        let sent = self.try_send(at, peer, sending);
+        let sent = self.try_send(at, peer, sending, None);
         self.note_attempt(at, (peer, tried), sent)
     }
 
-    fn try_send(
+    pub(super) fn try_send(
         &mut self,
         at: At,
         peer: &AgentId,
         sending: Sending,
+        key: Option<ClientKey>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
         self.may_write_to(peer)?;
         if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
-        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(peer) {
+        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(at.now, peer) {
             return Err(LocalError::TooManyRequests);
         }
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
-            Sending::Handoff(handing) => return self.hand(at, peer, *handing),
+            Sending::Handoff(handing) => return self.hand(at, peer, *handing, key),
             Sending::Request(content) => (Method::Request, content),
             Sending::Notification(content) => (Method::Notification, content),
             Sending::Ping => (
@@ -80,15 +81,20 @@ impl Node {
         draft.life = content.life.unwrap_or(LIFE);
         self.keep_within_task(at.now, &mut draft)?;
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.dispatch_keyed(at, draft, key, &mut outcome)?;
         Ok((message_id, outcome))
     }
 
     /// A share for each peer, so that a silent one does not keep us from asking the others.
-    fn may_open_request(&self, peer: &AgentId) -> bool {
-        let all = self.open.len();
-        let of_peer = || self.open.values().filter(|open| open.peer == *peer).count();
-        all < OPEN_REQUESTS && (all < OPEN_REQUESTS / 4 || of_peer() < OPEN_REQUESTS / 4)
+    fn may_open_request(&self, now: Timestamp, peer: &AgentId) -> bool {
+        let share = OPEN_REQUESTS / 4;
+        if self.open.len() < share {
+            return true;
+        }
+        let open = || self.open.values().filter(|open| now < open.closes);
+        let of_peer = || open().filter(|open| open.peer == *peer).count();
+        let all = open().count();
+        all < OPEN_REQUESTS && (all < share || of_peer() < share)
     }
 
     /// Answers a request that waits in the inbox: with a body, or with a text that declines it.
@@ -103,25 +109,7 @@ impl Node {
         answer: Result<Content, String>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
-        let waiting = self.inbox.named(request);
-        let mut waiting = waiting
-            .into_iter()
-            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
-            let none = self.inbox.named(request).is_empty();
-            return Err(if none {
-                LocalError::NotWaiting(request)
-            } else {
-                LocalError::Ambiguous(request)
-            });
-        };
-        if message.form != Form::Call(Method::Request) {
-            return Err(if message.form == Form::Call(Method::Handoff) {
-                LocalError::IsHandoff(request)
-            } else {
-                LocalError::NoRequest(request)
-            });
-        }
+        let message = self.waiting_request(from, request)?;
         let id = self.fresh_id(at.now);
         let draft = match answer {
             Ok(content) => {
@@ -135,6 +123,31 @@ impl Node {
         let mut outcome = Outcome::default();
         self.say_own(at, draft, &mut outcome)?;
         Ok((id, outcome))
+    }
+
+    /// The request of that name that waits in the inbox.
+    pub(super) fn waiting_request(
+        &self,
+        from: Option<&AgentId>,
+        request: MessageId,
+    ) -> Result<Arc<Message>, LocalError> {
+        let waiting = self.inbox.named(request);
+        let mut waiting = waiting
+            .into_iter()
+            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
+        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
+            let none = self.inbox.named(request).is_empty();
+            return Err(if none {
+                LocalError::NotWaiting(request)
+            } else {
+                LocalError::Ambiguous(request)
+            });
+        };
+        match message.form {
+            Form::Call(Method::Request) => Ok(message),
+            Form::Call(Method::Handoff) => Err(LocalError::IsHandoff(request)),
+            _ => Err(LocalError::NoRequest(request)),
+        }
     }
 
     /// Dispatches an answer or a report of our agent's own.
@@ -210,6 +223,18 @@ impl Node {
         draft: Draft,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
+        self.dispatch_keyed(at, draft, None, outcome)
+    }
+
+    /// The same for a message whose caller gave it a key. It is a draft first, whose line holds the key,
+    /// and leaves at once where it can.
+    pub(super) fn dispatch_keyed(
+        &mut self,
+        at: At,
+        draft: Draft,
+        key: Option<ClientKey>,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
         if draft.life.is_zero() || draft.life > LONGEST_LIFE {
             return Err(LocalError::Message(Reason::LifetimeTooLong));
         }
@@ -226,7 +251,8 @@ impl Node {
             }
         }
         let approve = self.approval_root(&draft)?;
-        match self.slot(at, &peer).filter(|_| approve.is_none()) {
+        let at_once = approve.is_none() && key.is_none();
+        match self.slot(at, &peer).filter(|_| at_once) {
             Some((stamp, to)) => {
                 let call = draft.form.method().is_some();
                 let (signed, copy) = draft
@@ -235,7 +261,12 @@ impl Node {
                 self.count_own(at.now, &peer, call);
                 self.write_sealed(at, signed, copy, outcome);
             }
-            None => self.write_draft(at, draft, approve, outcome)?,
+            None => {
+                self.write_draft(at, draft, approve, key, outcome)?;
+                if key.is_some() {
+                    self.release(at, &peer, outcome);
+                }
+            }
         }
         Ok(())
     }
@@ -259,24 +290,16 @@ impl Node {
         let Some(session) = link.session(id) else {
             return;
         };
-        let (own_key, version) = (session.own_key, session.version);
-        let stamp_now = after(at.now, link.receipted);
-        // Of an earlier key's certificate we know that it lasts as long as the sessions of that key.
-        let over = session.retired && stamp_now > session.ends;
+        let (stamp_now, version) = (after(at.now, link.receipted), session.version);
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
-        if over {
-            return self.forgive_receipt(peer, id);
-        }
-        if !self.may_sign(stamp_now) {
-            // It waits for the clock; not for the last moments of a certificate.
-            return match self.may_sign(at.now) {
-                true => self.forgive_receipt(peer, id),
-                false => self.owe_receipt(peer, id),
-            };
-        }
+        let link = self.link(peer);
+        let signer = link.and_then(|link| link.receipt_signer(id, at.now, &self.identity));
+        let Some(signer) = signer else {
+            return self.owe_receipt(peer, id);
+        };
         let stamp = Stamp {
             now: stamp_now,
             session: Some(id),
@@ -292,9 +315,8 @@ impl Node {
             message_id,
             receipt.to_value(),
         );
-        // The key that opened the session: the peer takes it from no other.
-        let signer = self.identity.signer(own_key);
-        match signer.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
+        let key = self.identity.signer(signer);
+        match key.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
             Some(signed) => {
                 self.write_sent(at, signed, outcome);
                 self.link_mut(peer).pace.note(at.elapsed, exceptions);

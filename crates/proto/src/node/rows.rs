@@ -13,6 +13,7 @@ mod restore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
@@ -30,6 +31,7 @@ use crate::trust::TrustView;
 use super::decrees::Pausing;
 use super::fates::Fates;
 use super::inbox::{Inbox, Item};
+use super::keyed::Keys;
 use super::link::{Approving, Link};
 use super::names::Shared;
 use super::strangers::Strangers;
@@ -40,7 +42,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 2;
+pub const ROWS_VERSION: u32 = 3;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +56,7 @@ pub struct Row {
 }
 
 /// Every table.
-pub const TABLES: [&str; 21] = [
+pub const TABLES: [&str; 22] = [
     PASSING,
     NODE,
     PRINCIPALS,
@@ -76,6 +78,7 @@ pub const TABLES: [&str; 21] = [
     REQUESTS,
     PINGS,
     TASKS,
+    KEYED,
 ];
 
 const NODE: &str = "node";
@@ -102,11 +105,11 @@ const ASIDE: &str = "aside";
 const REQUESTS: &str = "requests";
 const PINGS: &str = "pings";
 const TASKS: &str = "handoffs";
+const KEYED: &str = "keyed";
 
 /// What a node remembers, cheap to take and to hand to another thread.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    now: Timestamp,
     written: Timestamp,
     recorded: Option<Certificate>,
     rekeyed: Option<Timestamp>,
@@ -116,6 +119,7 @@ pub struct Snapshot {
     open: BTreeMap<MessageId, OpenRequest>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
+    keys: Keys,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
@@ -191,7 +195,6 @@ impl Node {
     /// What it remembers at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
-            now,
             written: self.written,
             recorded: self.recorded.clone(),
             rekeyed: self.rekeyed,
@@ -205,6 +208,7 @@ impl Node {
             open: self.open.clone(),
             pings: self.pings.clone(),
             tasks: self.tasks.clone(),
+            keys: self.keys.clone(),
             waiting_room: self.waiting_room.clone(),
             pausing: self.pausing.clone(),
             alarms: self.alarms.clone(),
@@ -308,13 +312,18 @@ impl Snapshot {
                 }
             }
             REQUESTS => {
-                for (name, open) in self.open.iter().filter(|(_, open)| self.now < open.closes) {
+                for (name, open) in &self.open {
                     rows.put(REQUESTS, &name.to_string(), open);
                 }
             }
             PINGS => {
                 for ((peer, name), ping) in &self.pings {
                     rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
+                }
+            }
+            KEYED => {
+                for (key, keyed) in self.keys.iter() {
+                    rows.put(KEYED, &HEXLOWER.encode(key), keyed);
                 }
             }
             TASKS => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::draft::Signed;
+use crate::draft::{Identity, Signed};
 use crate::entry::Entry;
 use crate::envelope::Method;
 use crate::handshake::{Handshake, Overdue, START_AGAIN};
-use crate::ids::AgentId;
+use crate::ids::{AgentId, SessionId};
 use crate::session::Window;
 use crate::time::Timestamp;
 
@@ -15,8 +15,6 @@ use super::link::Link;
 use super::pace::Pace;
 use super::{At, Effect, Node, Outcome, State};
 
-/// Requests that nobody answered are looked for this often.
-const SWEEP: Duration = Duration::from_secs(60);
 /// A silent peer is announced to from this often …
 const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
 /// … down to this often.
@@ -31,7 +29,7 @@ impl Node {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
         self.write_attempts(at, &mut outcome);
-        self.sweep_open(at.now);
+        self.look_at_leases(at, &mut outcome);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
@@ -40,6 +38,7 @@ impl Node {
             self.resend_messages(at, &peer, &mut outcome);
             self.end_drafts(at, &peer, &mut outcome);
             self.send_receipts(at, &peer, &mut outcome);
+            self.tell_offers(at, &peer, &mut outcome);
             self.seek_session(at, &peer, &mut outcome);
         }
         outcome
@@ -51,19 +50,22 @@ impl Node {
         if self.was_put_back(at.now) {
             return Some(at.now);
         }
-        let own_until = self.identity.until();
-        let speaks = self.may_sign(at.now);
         let links = self.links.values();
-        let links = links
-            .filter_map(|link| link.due(at, speaks, own_until))
-            .min();
+        let links = links.filter_map(|link| link.due(at, &self.identity)).min();
         let others = [
             self.strangers.due(),
+            self.leases_due(at),
             self.attempts.due(),
             self.decrees_due(at.now),
             self.may_sign_at(at.now),
         ];
-        links.into_iter().chain(others.into_iter().flatten()).min()
+        let offers = self.links.keys();
+        let offers = offers.filter_map(|peer| self.offer_due(at, peer)).min();
+        links
+            .into_iter()
+            .chain(offers)
+            .chain(others.into_iter().flatten())
+            .min()
     }
 
     /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
@@ -71,6 +73,7 @@ impl Node {
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
         self.started = Some(at.now);
+        self.resumed = (at.elapsed, self.written);
         self.read_clock(at, &mut outcome);
         self.retire_sessions();
         self.record_own(at, &mut outcome);
@@ -88,6 +91,9 @@ impl Node {
                 self.send_receipt(at, peer, id, &mut outcome);
             }
             self.end_lost_drafts(at, peer, &mut outcome);
+            // No program is connected yet: what was offered before is offered no more.
+            self.mark_offers(at, peer);
+            self.tell_offers(at, peer, &mut outcome);
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),
@@ -132,13 +138,6 @@ impl Node {
         Outcome {
             entries: flood.into_iter().chain(attempts).collect(),
             effects: Vec::new(),
-        }
-    }
-
-    fn sweep_open(&mut self, now: Timestamp) {
-        if self.swept.is_none_or(|swept| !now.is_within(SWEEP, swept)) {
-            self.swept = Some(now);
-            self.open.retain(|_, open| now < open.closes);
         }
     }
 
@@ -196,15 +195,10 @@ impl Node {
     }
 
     fn send_receipts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        if !self.may_sign(at.now) {
-            return;
-        }
         let Some(link) = self.link(peer) else { return };
-        let owed = link.sessions.iter().filter(|session| {
-            let due = link.pace.due_of(&session.window);
-            due.is_some_and(|due| due <= at.elapsed)
-        });
-        let owed: Vec<_> = owed.map(|session| session.id).collect();
+        let owed = link.receipts_due(at.now, &self.identity);
+        let owed = owed.filter(|(_, due)| *due <= at.elapsed);
+        let owed: Vec<_> = owed.map(|(id, _)| id).collect();
         for id in owed {
             self.send_receipt(at, peer, id, outcome);
         }
@@ -220,8 +214,8 @@ impl Node {
 }
 
 impl Link {
-    /// When time asks something of it. Receipts are due only while we may sign.
-    fn due(&self, at: At, speaks: bool, own_until: Timestamp) -> Option<Timestamp> {
+    /// When time asks something of it.
+    fn due(&self, at: At, own: &Identity) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {
             [session.retry.map(|retry| retry.due()), session.ledger.due()]
                 .into_iter()
@@ -231,8 +225,8 @@ impl Link {
         let fixed = [
             self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
-            self.receipt_due(at).filter(|_| speaks),
-            self.seeks_session_at(own_until),
+            self.receipt_due(at, own),
+            self.seeks_session_at(own.until()),
         ];
         sessions
             .chain(drafts)
@@ -240,9 +234,22 @@ impl Link {
             .min()
     }
 
-    fn receipt_due(&self, at: At) -> Option<Timestamp> {
+    /// The sessions whose peer should hear from us, and since when, as far as a receipt can be signed.
+    fn receipts_due(
+        &self,
+        now: Timestamp,
+        own: &Identity,
+    ) -> impl Iterator<Item = (SessionId, Duration)> {
         let sessions = self.sessions.iter();
-        let due = sessions.filter_map(|session| self.pace.due_of(&session.window));
+        let due = sessions.filter_map(|session| {
+            let due = self.pace.due_of(&session.window)?;
+            Some((session.id, due))
+        });
+        due.filter(move |(id, _)| self.receipt_signer(*id, now, own).is_some())
+    }
+
+    fn receipt_due(&self, at: At, own: &Identity) -> Option<Timestamp> {
+        let due = self.receipts_due(at.now, own).map(|(_, due)| due);
         let wait = due.min()?.saturating_sub(at.elapsed);
         let due = at.now.saturating_add(wait);
         let room = self.budgets.bytes.tells_at();

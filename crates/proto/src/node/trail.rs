@@ -32,7 +32,11 @@ pub(super) struct Trail {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Step {
+    /// By the log, whose time never goes back: it says which call was first.
     at: Timestamp,
+    /// When it came, by the clock that nobody sets; unknown for one from before the start.
+    #[serde(skip)]
+    came: Option<Duration>,
     name: MessageId,
     conversation: Option<ConversationId>,
     /// The first call of the chain that it says it continues.
@@ -49,16 +53,10 @@ pub(super) struct Traced {
 }
 
 impl Trail {
-    /// Remembers a call that was accepted.
-    pub(super) fn note(&mut self, now: Timestamp, message: &Message) {
-        push(&mut self.came, Step::of(now, message));
-    }
-
-    /// Remembers a call of ours.
-    pub(super) fn note_own(&mut self, now: Timestamp, message: &Message) {
-        if message.headers.conversation_id.is_some() {
-            push(&mut self.went, Step::of(now, message));
-        }
+    /// The time of the last call in it.
+    pub(super) fn newest(&self) -> Option<Timestamp> {
+        let last = [self.came.back(), self.went.back()];
+        last.into_iter().flatten().map(|step| step.at).max()
     }
 
     fn named(&self, name: MessageId) -> Option<&Step> {
@@ -71,6 +69,7 @@ impl Step {
         let headers = &message.headers;
         Self {
             at,
+            came: None,
             name: headers.message_id,
             conversation: headers.conversation_id.clone(),
             chain: headers.in_reply_to,
@@ -92,6 +91,37 @@ fn push(steps: &mut VecDeque<Step>, step: Step) {
 }
 
 impl Node {
+    /// Remembers a call that was accepted.
+    pub(super) fn note_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
+        let (at, came) = (self.next_step(now), self.elapsed);
+        let step = Step::of(at, message);
+        push(&mut self.link_mut(peer).trail.came, Step { came, ..step });
+    }
+
+    /// Remembers a call of ours in a conversation.
+    pub(super) fn note_own_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
+        let at = self.next_step(now);
+        push(&mut self.link_mut(peer).trail.went, Step::of(at, message));
+    }
+
+    /// The time of a line, or the next moment after the call before: the log's time stands still while the
+    /// clock is behind it, and calls have an order all the same.
+    fn next_step(&mut self, now: Timestamp) -> Timestamp {
+        let next = self.stepped.saturating_add(Duration::from_nanos(1));
+        self.stepped = now.max(next);
+        self.stepped
+    }
+
+    /// How long ago a call came, whatever the clock was set to since. What came before the start is as old
+    /// as the log said then, and as we are.
+    fn age_of(&self, step: &Step, elapsed: Duration) -> Duration {
+        let (resumed, written) = self.resumed;
+        match step.came {
+            Some(came) => elapsed.saturating_sub(came),
+            None => elapsed.saturating_sub(resumed) + written.since(step.at),
+        }
+    }
+
     /// The conversation that a new call to `peer` belongs to, and its hops: one more than those of the
     /// call that it continues.
     ///
@@ -115,7 +145,7 @@ impl Node {
         }
         let (chain, hops) = conversation
             .as_ref()
-            .and_then(|conversation| Talk::of(self, conversation).goes_on(at.now, peer))
+            .and_then(|conversation| Talk::of(self, conversation).goes_on(at.elapsed, peer))
             .map_or((None, 1), |(chain, hops)| (Some(chain), hops));
         Ok(Traced {
             conversation,
@@ -138,6 +168,7 @@ impl Node {
 
 /// What is remembered of one conversation.
 struct Talk<'a> {
+    node: &'a Node,
     came: Vec<(&'a AgentId, &'a Step)>,
     went: Vec<&'a Step>,
 }
@@ -152,6 +183,7 @@ impl<'a> Talk<'a> {
         });
         let links = node.links.values();
         Self {
+            node,
             came: came.collect(),
             went: links
                 .flat_map(|link| link.trail.went.iter().filter(here))
@@ -165,9 +197,9 @@ impl<'a> Talk<'a> {
     /// its answer goes to; from whoever began to talk here; or of a chain that we began ourselves,
     /// which only those can name whom it went through. Of other calls the chain is passed on, so that
     /// whoever began it sees it come round.
-    fn goes_on(&self, now: Timestamp, peer: &AgentId) -> Option<(MessageId, u8)> {
+    fn goes_on(&self, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
         let lately = self.came.iter();
-        let lately = lately.filter(|(_, step)| now.since(step.at) < LOOP);
+        let lately = lately.filter(|(_, step)| self.node.age_of(step, elapsed) < LOOP);
         let beginner = self.beginner();
         let ours = self.went.iter().filter(|step| step.chain.is_none());
         let ours: BTreeSet<_> = ours.map(|step| step.name).collect();

@@ -296,6 +296,25 @@ fn people_who_take_turns_are_not_stopped() {
 }
 
 #[test]
+fn people_who_take_turns_are_not_stopped_after_a_clock_was_put_back() {
+    let mut net = three();
+    let said = |_: usize, _: Option<MessageId>| Content {
+        conversation_id: "holidays".parse().ok(),
+        ..content(1, None)
+    };
+    net.skew = vec![24 * 3_600_000; 3];
+    net.run_for(1_000);
+    assert_eq!(pass_on(&mut net, 90_000, 3, said), (3, None));
+    net.skew = vec![0; 3];
+    assert_eq!(pass_on(&mut net, 90_000, 60, said), (60, None));
+    // And a loop is still one.
+    let (sent, error) = pass_on(&mut net, 3_000, 100, said);
+    assert_eq!(error.map(|error| error.name()), Some("hops-exceeded"));
+    assert!(sent <= 8, "{sent}");
+    household::people::remembered(&net);
+}
+
+#[test]
 fn hops_are_counted_after_a_restart_too() {
     let mut net = three();
     let said = |_: usize, before: Option<MessageId>| Content {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
 use signet_proto::draft::Identity;
-use signet_proto::entry::{Direction, Entry};
+use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::envelope::Method;
-use signet_proto::ids::MessageId;
+use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
 use signet_proto::node::{Content, LocalError, Sending, State, WaitsFor};
 use signet_proto::policy::Policy;
 use signet_proto::receipt::Receipt;
@@ -378,4 +378,86 @@ fn a_handoff_waits_for_no_clock_in_an_error_that_names_it() {
     for time in [at(0), at(HOUR), at(DAY)] {
         assert!(text.contains(&time.now.to_string()), "{text}");
     }
+}
+
+#[test]
+fn a_clock_that_is_forty_days_ahead_for_a_moment_closes_no_open_request() {
+    let mut net = talking();
+    let asked = net.ask(0, 1);
+    net.run_for(3_000);
+    net.skew[0] = 40 * DAY;
+    let now = net.at(0);
+    net.agents[0].tick(now);
+    net.skew[0] = 0;
+    net.run_for(3_000);
+    net.reply(1, asked);
+    net.run_for(3_000);
+    assert_eq!(net.agents[0].refusals(), Vec::<&str>::new());
+    let state = net.agents[0].node.status(asked).unwrap().state;
+    assert_eq!(state, State::Answered);
+    remembered(&net);
+}
+
+#[test]
+fn a_request_that_nobody_answers_is_forgotten_by_the_log_as_by_the_node() {
+    let mut net = talking();
+    let asked = net.ask(0, 1);
+    net.run_for(3_000);
+    net.run_for(40 * DAY);
+    net.send(0, 1, word());
+    net.run_for(3_000);
+    net.reply(1, asked);
+    net.run_for(3_000);
+    assert_eq!(net.agents[0].refusals(), ["response-unsolicited"]);
+    remembered(&net);
+}
+
+/// What Bob says in a session that Alice never made.
+fn in_another_session(net: &Net, n: u64) -> std::sync::Arc<[u8]> {
+    call(net, Method::Notification, n, |_, stamp| {
+        stamp.session = Some(SessionId(Digest([9; 32])));
+    })
+}
+
+#[test]
+fn a_session_that_wrong_clocks_made_a_day_ahead_hides_no_other() {
+    let mut net = talking();
+    net.skew = vec![DAY, DAY];
+    forget(&mut net);
+    let name = net.send(0, 1, word());
+    net.run_for(3_000);
+    assert!(is_received(&net, 0, name));
+    net.skew = vec![0, 0];
+    net.run_for(5 * MINUTE);
+    let from = net.now;
+    let bytes = in_another_session(&net, 50);
+    let (reason, effects) = hear(&mut net, 0, &bytes);
+    assert_eq!(reason, Some("session-unknown"));
+    net.perform(0, effects);
+    assert_eq!(net.sent_since(from, Some(Method::Announce)), 1);
+}
+
+#[test]
+fn a_second_copy_rings_although_the_clock_was_a_day_ahead_at_the_start() {
+    let mut net = talking();
+    net.skew[0] = DAY;
+    net.restart(0);
+    net.skew[0] = 0;
+    net.run_for(2 * MINUTE);
+    // Bob has lost his sessions, and makes another.
+    net.agents[1].log.truncate(1);
+    net.restart(1);
+    let name = net.send(1, 0, word());
+    net.run_for(3_000);
+    assert!(is_received(&net, 1, name));
+    net.run_for(2 * MINUTE);
+    assert!(!net.agents[0].node.alarms().keys().any(is_copy));
+    let bytes = in_another_session(&net, 50);
+    let (reason, _) = hear(&mut net, 0, &bytes);
+    assert_eq!(reason, Some("session-unknown"));
+    assert!(net.agents[0].node.alarms().keys().any(is_copy));
+}
+
+fn is_copy((what, _): &(Alarm, AgentId)) -> bool {
+    *what == Alarm::SecondCopy
 }

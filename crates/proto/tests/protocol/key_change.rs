@@ -1,14 +1,17 @@
 //! A change of keys while people talk: nobody notices, except those who hold the old ones.
 
 use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
-use signet_proto::draft::Identity;
+use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Entry, TrustChange};
-use signet_proto::ids::Digest;
+use signet_proto::envelope::Method;
+use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::keys::SealSecret;
 use signet_proto::node::{Content, Effect, Sending, State};
 use signet_proto::policy::Policy;
+use signet_proto::receipt::Receipt;
 use zeroize::Zeroizing;
 
+use crate::household::forger::{hear, name};
 use crate::household::net::{Net, times_taken};
 use crate::household::{self, Agent, at, identity_with, key, published};
 
@@ -133,13 +136,13 @@ fn what_comes_in_a_session_of_the_old_key_is_receipted_by_the_old_key() {
 }
 
 #[test]
-fn without_the_old_key_the_receipt_is_let_go_and_no_timer_spins() {
+fn without_the_old_key_the_receipt_waits_for_the_new_one_and_no_timer_spins() {
     let mut net = talking();
     net.cut = Some((0, 1));
     let mut identity = renewed();
     identity.former.clear();
     adopt(&mut net, identity);
-    net.send(1, 0, tell());
+    let name = net.send(1, 0, tell());
     net.run_for(10_000);
     let now = net.at(0).now;
     assert!(
@@ -148,6 +151,153 @@ fn without_the_old_key_the_receipt_is_let_go_and_no_timer_spins() {
             .poll_timeout(net.at(0))
             .is_none_or(|due| due > now)
     );
+    assert_ne!(state(&net, name), Some(State::Received));
+    net.cut = None;
+    net.run_for(600_000);
+    assert_eq!(state(&net, name), Some(State::Received));
+    assert_eq!(times_taken(&net.agents[0], name), 1);
+}
+
+/// Alice's first certificate, which ends so many ms after the start.
+fn ending(ends: i64) -> Net {
+    let make = move || {
+        let identity = identity_with("agent-alice", "alice", 1, |request| {
+            request.not_after = at(ends).now;
+        });
+        (identity, Policy::default())
+    };
+    let (mut alice, mut bob) = (Agent::with(make), Agent::new("agent-bob", "bob"));
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.ask(0, 1);
+    net.run_for(10_000);
+    net
+}
+
+#[test]
+fn what_comes_after_the_end_of_a_session_is_receipted_by_the_key_that_came_later() {
+    let mut net = ending(60_000);
+    net.run_until(59_000);
+    net.cut = Some((1, 0));
+    let name = net.send(1, 0, tell());
+    net.run_until(61_000);
+    adopt(&mut net, renewed());
+    net.cut = None;
+    net.run_for(600_000);
+    assert_eq!(times_taken(&net.agents[0], name), 1);
+    assert_eq!(state(&net, name), Some(State::Received));
+    assert!(
+        net.agents[1].refusals().is_empty(),
+        "{:?}",
+        net.agents[1].refusals()
+    );
+}
+
+#[test]
+fn a_certificate_renewed_while_the_peer_was_away_reaches_it_when_it_is_back() {
+    let mut net = talking();
+    net.cut = Some((0, 1));
+    let mut identity = identity_with("agent-alice", "alice", 1, |request| {
+        request.serial = 2;
+    });
+    identity.former.clear();
+    adopt(&mut net, identity);
+    // Longer than any handshake stays half open.
+    net.run_for(3_600_000);
+    let serial = |net: &Net| {
+        let known = net.agents[1].node.trust();
+        let known = known.peer(&net.agents[0].id()).unwrap().newest().unwrap();
+        known.serial
+    };
+    assert_eq!(serial(&net), 1);
+    net.cut = None;
+    net.run_for(6 * 3_600_000);
+    assert_eq!(serial(&net), 2);
+    let before = net.sent_since(0, Some(Method::Announce));
+    net.run_for(12 * 3_600_000);
+    assert_eq!(net.sent_since(0, Some(Method::Announce)), before, "once");
+}
+
+#[test]
+fn a_certificate_renewed_while_its_agent_was_down_is_announced_at_the_connect() {
+    let changed = std::rc::Rc::new(std::cell::Cell::new(1));
+    let serial = std::rc::Rc::clone(&changed);
+    let make = move || {
+        let identity = identity_with("agent-alice", "alice", 1, |request| {
+            request.serial = serial.get();
+        });
+        (identity, Policy::default())
+    };
+    let (mut alice, mut bob) = (Agent::with(make), Agent::new("agent-bob", "bob"));
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.ask(0, 1);
+    net.run_for(10_000);
+    changed.set(2);
+    net.restart(0);
+    let now = net.at(0);
+    let outcome = net.agents[0].node.handle_connected(now);
+    let effects = net.agents[0].keep(now, outcome);
+    net.perform(0, effects);
+    net.run_for(10_000);
+    let known = net.agents[1].node.trust();
+    let known = known.peer(&net.agents[0].id()).unwrap().newest().unwrap();
+    assert_eq!(known.serial, 2);
+}
+
+/// A notification, or a receipt, of Bob's to Alice under one of his keys, in one of their sessions.
+fn forged(net: &Net, serial: u64, session: SessionId, method: Method) -> std::sync::Arc<[u8]> {
+    let by = identity_with("agent-bob", "bob", serial, |_| {});
+    let receipt = method == Method::Receipt;
+    let body = match receipt {
+        true => Receipt::default().to_value(),
+        false => serde_json::json!(1),
+    };
+    let name = name(net.agents[0].log.len() as u64);
+    let draft = Draft::call(method, net.agents[0].id(), name, body);
+    let stamp = Stamp {
+        now: net.at(0).now,
+        session: Some(session),
+        sequence: (!receipt).then_some(50),
+        audit_head: None,
+        version: Version::CURRENT,
+    };
+    std::sync::Arc::clone(draft.sign(&by, stamp).unwrap().bytes())
+}
+
+#[test]
+fn a_stolen_older_key_says_nothing_in_a_later_session_and_a_later_key_only_receipts_in_an_older() {
+    let mut net = talking();
+    let standing = |net: &Net| {
+        let bob = net.agents[1].id();
+        let standing = net.agents[0].node.standing(&bob, net.at(0).now);
+        standing.session.unwrap()
+    };
+    let older = standing(&net);
+    let mut next = identity_with("agent-bob", "bob", 2, |_| {});
+    let (agent, sealing) = (next.agent().clone(), next.keys.sealing_key);
+    let until = at(0).now.saturating_add(KEYS_LIFE);
+    next.keys = KeyStatement::sign(&agent, sealing, 2, until, &next.signing).unwrap();
+    let now = net.at(1);
+    let outcome = net.agents[1].node.adopt(now, next);
+    let effects = net.agents[1].keep(now, outcome);
+    net.perform(1, effects);
+    net.run_for(10_000);
+    let later = standing(&net);
+    assert_ne!(older, later);
+    for (serial, session, method, expected) in [
+        (1, later, Method::Receipt, Some("key-unknown")),
+        (1, later, Method::Notification, Some("key-unknown")),
+        (2, older, Method::Notification, Some("key-unknown")),
+        (2, older, Method::Receipt, None),
+        (1, older, Method::Receipt, None),
+    ] {
+        let bytes = forged(&net, serial, session, method);
+        let (reason, _) = hear(&mut net, 0, &bytes);
+        assert_eq!(reason, expected, "key {serial}, {method:?}");
+    }
 }
 
 #[test]

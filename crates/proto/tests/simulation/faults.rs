@@ -1,6 +1,6 @@
 //! What goes wrong, and how it is mended.
 
-use signet_proto::node::{Outgoing, State};
+use signet_proto::node::{Outgoing, State, WaitsFor};
 
 use crate::cast::NAMES;
 use crate::household::net::Dice;
@@ -244,14 +244,19 @@ impl World {
     }
 }
 
-/// What the network said of a message is not in the log.
+/// What the network said of a message is not in the log, nor what the clock says of our certificate.
 fn lasting(out: Outgoing) -> Outgoing {
     let state = match out.state {
         State::Published => State::Queued,
         state => state,
     };
+    let waits_for = out.waits_for.map(|waits_for| match waits_for {
+        WaitsFor::Clock => WaitsFor::Session,
+        known => known,
+    });
     Outgoing {
         state,
+        waits_for,
         stored: false,
         ..out
     }

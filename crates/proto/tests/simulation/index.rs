@@ -20,6 +20,8 @@ pub struct Index {
     pub numbers: BTreeMap<(SessionId, u64), Digest>,
     /// Our messages by name.
     pub names: BTreeMap<MessageId, Arc<Message>>,
+    /// Our messages that a line says were given up.
+    pub given_up: BTreeSet<MessageId>,
     /// What our agent took, or answered.
     pub done: BTreeSet<(AgentId, MessageId)>,
     /// Our requests that were answered.
@@ -121,6 +123,9 @@ impl Index {
             Did::Retried => {
                 self.tries.remove(&name);
                 self.shelved.remove(&name);
+            }
+            Did::Expired => {
+                self.given_up.insert(line.message_id);
             }
             Did::Dropped => {
                 self.shelved.remove(&name);

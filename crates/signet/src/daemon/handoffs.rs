@@ -133,6 +133,7 @@ pub(super) fn parse_handoff(call: SendHandoff, now: Timestamp) -> Result<Asked, 
     Ok(Asked {
         peer: named("peer", &call.peer)?,
         sending: Sending::Handoff(Box::new(handing)),
+        key: None,
         wait: parse_wait(call.wait)?,
         introduce: call.introduce,
         mailbox_after: None,

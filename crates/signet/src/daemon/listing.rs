@@ -3,7 +3,7 @@
 //! caller asks on from there.
 
 use serde_json::Value;
-use signet_api::{Draft, Message, Outgoing, Quarantined, Waiting};
+use signet_api::{Draft, Message, Outgoing, Quarantined, Said, Waiting};
 
 /// What an item of a listing takes in memory, in bytes, about.
 pub(super) trait Weigh {
@@ -34,6 +34,12 @@ impl Weigh for Message {
 }
 
 impl Weigh for Waiting {
+    fn weight(&self) -> usize {
+        self.message.weight()
+    }
+}
+
+impl Weigh for Said {
     fn weight(&self) -> usize {
         self.message.weight()
     }

@@ -69,6 +69,10 @@ impl Heart {
                 self.send(parsed, caller, reply).await;
             }
             Call::FollowInbox(_) => self.follow(caller, reply, notifier).await,
+            Call::Receive(call) => self.receive(&call, caller, reply, &notifier).await,
+            Call::OfferCapability(call) => self.offer(call, reply, &notifier).await,
+            Call::Subscribe(call) => self.subscribe(&call, caller, reply, notifier).await,
+            Call::ListHistory(call) => self.history(&call, caller, reply),
             Call::AdoptKeys(_) => self.adopt_staged(reply).await,
             Call::ListOutbox(call) => {
                 let listed = self.outbox(&call, &caller.reach);
@@ -83,6 +87,11 @@ impl Heart {
                 self.show::<ShowStatus>(status, reply).await;
             }
             Call::Reply(call) => self.serve(call, caller, reply).await,
+            Call::Respond(call) => self.serve(call, caller, reply).await,
+            Call::AcknowledgeLease(call) => self.serve(call, caller, reply).await,
+            Call::Fail(call) => self.serve(call, caller, reply).await,
+            Call::ExtendLease(call) => self.serve(call, caller, reply).await,
+            Call::Progress(call) => self.serve(call, caller, reply).await,
             Call::ListInbox(call) => self.serve(call, caller, reply).await,
             Call::Acknowledge(call) => self.serve(call, caller, reply).await,
             Call::StartTry(call) => self.serve(call, caller, reply).await,

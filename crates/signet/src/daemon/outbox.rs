@@ -3,7 +3,7 @@
 use signet_api::{ApiError, ListOutbox, Message, Outbox, Reason, Sent, ShowMessage};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outgoing, State, WaitsFor};
 
 use crate::render;
 
@@ -159,11 +159,4 @@ pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Optio
     let agents = node.held_by(peer);
     let agents = agents.into_iter().map(ToString::to_string);
     (waits_for == WaitsFor::Alarm).then(|| agents.collect())
-}
-
-/// A message that had to wait left a draft line.
-pub(super) fn waits_for_session(outcome: &Outcome) -> bool {
-    let is_draft =
-        |entry: &signet_proto::entry::Entry| matches!(entry, signet_proto::entry::Entry::Draft(..));
-    outcome.entries.iter().any(is_draft)
 }

@@ -93,12 +93,29 @@ impl Reach {
             Call::StartTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
             Call::FailTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
             Call::KeepMessage(call) => self.admit_named(node, Some(&call.from), &call.message_id),
+            Call::Respond(call) => call
+                .message
+                .iter()
+                .try_for_each(|name| self.admit_named(node, Some(&name.from), &name.message_id)),
+            Call::Progress(call) => {
+                let name = &call.message;
+                self.admit_named(node, Some(&name.from), &name.message_id)
+            }
+            Call::OfferCapability(call) => self.admit_tier(call.tier.unwrap_or(1)),
+            Call::Subscribe(call) => {
+                let mut named = call.message.iter();
+                named.try_for_each(|name| self.admit_own(node, name))
+            }
+            Call::ListHistory(call) => {
+                let mut named = call.peer.iter();
+                named.try_for_each(|peer| self.admit_peer(peer))
+            }
             Call::ShowMessage(call) => self.admit_own(node, &call.message_id),
             Call::AcceptTask(call) => self.admit_task(node, &call.task),
             Call::DeclineTask(call) => self.admit_task(node, &call.task),
             Call::ReportTask(call) => self.admit_task(node, &call.task),
             Call::ShowTask(call) => self.admit_task(node, &call.task),
-            // Lists show what is within the ceiling, and the rest is the person's alone.
+            // Lists show what is within the ceiling, leases are of nothing else, and the rest is the person's.
             _ => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signet_api::{ApiError, Kind, Reason, Send, Sent};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Content, Continues, Sending, State, WaitsFor};
+use signet_proto::node::{CallerKey, Content, Continues, Once, Outcome, Sending, State, WaitsFor};
 use tokio::sync::oneshot;
 
 use crate::control::{Caller, Reply};
@@ -15,7 +15,7 @@ use crate::render;
 use super::handoffs::task_of;
 use super::heart::{Heart, is_publish};
 use super::methods::value_of;
-use super::outbox::{Told, held_by, waits_for_session};
+use super::outbox::{Told, held_by};
 use super::reach::Reach;
 use super::serve::{maybe_named, named, parse_wait, refused};
 
@@ -23,6 +23,8 @@ use super::serve::{maybe_named, named, parse_wait, refused};
 pub(super) struct Asked {
     pub(super) peer: AgentId,
     pub(super) sending: Sending,
+    /// The caller's own, by which the same call again is the same message.
+    pub(super) key: Option<CallerKey>,
     pub(super) wait: Duration,
     /// The peer may be somebody whom nobody has introduced yet, whatever its id resembles.
     pub(super) introduce: bool,
@@ -48,9 +50,16 @@ pub(super) fn parse_send(call: Send) -> Result<Asked, ApiError> {
             Kind::Ping => Sending::Ping,
         },
         wait: parse_wait(call.wait)?,
+        key: call.key.as_deref().map(parse_key).transpose()?,
         introduce: call.introduce,
         mailbox_after: call.mailbox_after.map(parse_wait).transpose()?,
     })
+}
+
+/// The caller's own key for a message.
+fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
+    let key = text.parse::<CallerKey>();
+    key.map_err(|error| ApiError::invalid_params(error.to_string()))
 }
 
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {
@@ -72,18 +81,26 @@ impl Heart {
             self.refuse_mistyped(&asked)?;
             // An agent may take its time with a handoff; that it has arrived is enough.
             let for_answer = matches!(asked.sending, Sending::Request(_) | Sending::Ping);
-            let sent = self.node.handle_send(at, &asked.peer, asked.sending);
-            let (message_id, outcome) = sent.map_err(refused)?;
+            let peer = &asked.peer;
+            let sent = match &asked.key {
+                Some(key) => self.node.handle_send_once(at, peer, asked.sending, key),
+                None => self.node.handle_send(at, peer, asked.sending).map(first),
+            };
             let times = (asked.wait, asked.mailbox_after);
-            Ok((asked.peer, message_id, outcome, times, for_answer))
+            Ok((asked.peer, sent.map_err(refused)?, times, for_answer))
         });
-        let (peer, message_id, outcome, (wait, mailbox_after), for_answer) = match sent {
+        let (peer, once, (wait, mailbox_after), for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return self.refuse(reply, error).await,
         };
+        let Once {
+            message_id,
+            again,
+            outcome,
+        } = once;
         let waits_for = self.waits_for(message_id);
-        let leaves = outcome.effects.iter().any(is_publish) && !waits_for_session(&outcome);
-        let state = match leaves && self.nats.connected() {
+        let left = outcome.effects.iter().any(is_publish) && waits_for.is_none();
+        let state = match left && self.nats.connected() {
             true => State::Published,
             false => State::Queued,
         };
@@ -94,6 +111,10 @@ impl Heart {
             held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
         let name = message_id.to_string();
+        if again && let Some(end) = self.end_of(message_id, for_answer, &told, &caller.reach) {
+            let end = value_of::<Send>(&end);
+            return self.answer(reply, end, outcome, Some(&name)).await;
+        }
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
@@ -126,6 +147,27 @@ impl Heart {
         });
     }
 
+    /// What became of a message that an earlier call made: nothing as long as something may still follow
+    /// that its caller waits for.
+    fn end_of(
+        &self,
+        message_id: MessageId,
+        for_answer: bool,
+        told: &Told,
+        reach: &Reach,
+    ) -> Option<Sent> {
+        let out = self.node.status(message_id)?;
+        let items = self.node.inbox().after(0);
+        let mut answers = items.filter(|item| item.message.headers.in_reply_to == Some(message_id));
+        if let Some(answer) = answers.next().filter(|_| out.state == State::Answered) {
+            let (message, seen) = (&answer.message, reach.sees_message(&answer.message));
+            let shown = || render::item(message, self.node.opened(message).as_ref());
+            return Some(told.answered(seen.then(shown)));
+        }
+        let goes_on = !out.state.is_settled() || (for_answer && out.state == State::Received);
+        (!goes_on).then(|| told.since(&out.state))
+    }
+
     /// What a message that could not leave at once waits for.
     fn waits_for(&self, message_id: MessageId) -> Option<WaitsFor> {
         let mut drafts = self.node.drafts();
@@ -150,6 +192,15 @@ impl Heart {
             Some(near) => Err(mistyped(peer, near)),
             None => Ok(()),
         }
+    }
+}
+
+/// A message that no earlier call made.
+fn first((message_id, outcome): (MessageId, Outcome)) -> Once {
+    Once {
+        message_id,
+        again: false,
+        outcome,
     }
 }
 

@@ -21,6 +21,11 @@ impl Heart {
             principal: certificate.principal.to_string(),
             fingerprint: fingerprint(&certificate.root),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            versions: certificate
+                .versions
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             connected: self.nats.connected(),
             refusing: self.full.borrow().map(|since| Refusing {
                 reason: Reason::DiskFull,

@@ -7,8 +7,9 @@ use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::Headers;
-use crate::ids::{AgentId, MessageId};
+use crate::ids::{AgentId, MessageId, Version};
 use crate::node::link::{Approving, Waiting};
+use crate::node::outbound::OPEN_REQUESTS;
 use crate::node::{Lost, Node, OpenRequest, State};
 use crate::policy::PING;
 use crate::receipt::Receipt;
@@ -23,8 +24,12 @@ impl Node {
     ) -> Changed {
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
+        let method = message.form.method();
+        if method == Some(Method::Offer) {
+            self.apply_told_offer(&peer, message);
+        }
         let link = self.link_mut(&peer);
-        match message.form.method() {
+        match method {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
                     link.announced = Some(headers.timestamp);
@@ -43,15 +48,16 @@ impl Node {
             _ => {}
         }
         link.drop_draft(headers.message_id);
-        if message.form.method().is_some() {
-            link.trail.note_own(now, message);
-        }
+        let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
                 Arc::clone(message),
                 clock,
             );
+        }
+        if begins && headers.conversation_id.is_some() {
+            self.note_own_step(now, &peer, message);
         }
         self.note_request_or_answer(now, &message.form, headers);
         Changed::default()
@@ -69,13 +75,26 @@ impl Node {
                 peer: headers.recipient_id.clone(),
                 tier: headers.data_tier,
                 closes,
+                tells: headers.version >= Version::PROGRESS,
+                progress: None,
             };
-            self.open.insert(headers.message_id, open);
+            self.open_request(headers.message_id, open);
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
             let answer = (headers.message_id, *form == Form::Success);
             self.forget_request(now, &headers.recipient_id, request, answer);
         }
+    }
+
+    /// Waits for an answer. A full table forgets what closes first: no clock, which may be far ahead for a
+    /// moment, parts what the node remembers from what its log says.
+    fn open_request(&mut self, name: MessageId, open: OpenRequest) {
+        if self.open.len() >= OPEN_REQUESTS {
+            let ends = self.open.iter().min_by_key(|(_, open)| open.closes);
+            let first = ends.map(|(name, _)| *name);
+            first.and_then(|name| self.open.remove(&name));
+        }
+        self.open.insert(name, open);
     }
 
     /// A request of the peer's is answered, by the message of that name: with a result, or not.
@@ -136,6 +155,9 @@ impl Node {
         let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
+        if let Some(tag) = &line.client_key {
+            self.apply_key(now, line.message_id, tag);
+        }
         let message = stored.message();
         // What waits for its person may be refused: then the request still wants an answer.
         if let Some(request) = message.headers.in_reply_to

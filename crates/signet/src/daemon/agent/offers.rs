@@ -1,0 +1,59 @@
+//! `offer`: what a program can do, for as long as it is there.
+
+use signet_api::{ApiError, OfferCapability, Offered};
+use signet_proto::policy::{BodySchema, Capability};
+
+use crate::control::{Notifier, Reply};
+use crate::daemon::heart::Heart;
+use crate::daemon::methods::value_of;
+use crate::daemon::serve::{named, refused};
+
+/// The longest description, in characters.
+const DESCRIPTION: usize = 200;
+
+impl Heart {
+    /// Offers a capability to the peers until the client has gone.
+    pub(in crate::daemon) async fn offer(
+        &mut self,
+        asked: OfferCapability,
+        reply: Reply,
+        client: &Notifier,
+    ) {
+        let at = self.at();
+        let offered = capability(asked).and_then(|capability| {
+            let program = self.agents.watch(client);
+            let offered = Offered {
+                capability: capability.name.to_string(),
+                tier: capability.tier,
+            };
+            let outcome = self.node.handle_offer(at, program, capability);
+            Ok((offered, outcome.map_err(refused)?))
+        });
+        match offered {
+            Ok((offered, outcome)) => {
+                let answer = value_of::<OfferCapability>(&offered);
+                self.answer(reply, answer, outcome, None).await;
+            }
+            Err(error) => self.refuse(reply, error).await,
+        }
+    }
+}
+
+fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
+    let long = |text: &String| text.chars().count() > DESCRIPTION;
+    if asked.description.as_ref().is_some_and(long) {
+        return Err(ApiError::invalid_params(
+            "description has at most 200 characters",
+        ));
+    }
+    let schema = asked.schema.map(|schema| {
+        let compiled = BodySchema::compile(schema.to_string().as_bytes());
+        compiled.map_err(|fault| ApiError::invalid_params(format!("schema: {fault}")))
+    });
+    Ok(Capability {
+        name: named("capability", &asked.capability)?,
+        tier: asked.tier.unwrap_or(1),
+        description: asked.description,
+        schema: schema.transpose()?,
+    })
+}
