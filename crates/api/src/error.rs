@@ -279,6 +279,16 @@ reasons! {
     KeyReused "key-reused";
     /// The lease has ended, or never was.
     LeaseEnded "lease-ended";
+    /// The caller's key has not the form of one.
+    KeyUnfit "key-unfit";
+    /// Somebody holds it under a lease.
+    Leased "leased";
+    /// The capability may not be offered.
+    OfferRefused "offer-refused";
+    /// There is no session with that peer.
+    NoSession "no-session";
+    /// What a person has to approve first cannot be sent so.
+    ApprovalNeeded "approval-needed";
     /// The log cannot be read.
     HistoryUnreadable "history-unreadable";
     /// The place of the connection was needed for another client.
