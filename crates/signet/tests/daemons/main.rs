@@ -15,9 +15,6 @@ mod demo;
 mod faults;
 mod forgeries;
 mod handoff;
-mod hostile;
-#[path = "../house/mod.rs"]
-mod house;
 mod key_rotation;
 mod lifecycle;
 mod mailbox;
@@ -29,3 +26,5 @@ mod sealed;
 mod state;
 mod trust;
 mod wire_reasons;
+
+use signet_testkit as house;
