@@ -1,9 +1,13 @@
 //! Where our messages are: what the sockets say of them.
 
-use signet_api::{ApiError, ListOutbox, Message, Outbox, Reason, Sent, ShowMessage};
+use signet_api::{
+    ApiError, ListOutbox, Message, Outbox, ProgressState, Reason, Sent, ShowMessage, ToldProgress,
+};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outgoing, Progressed, State, WaitsFor};
+
+use signet_proto::progress::ProgressState as Word;
 
 use crate::render;
 
@@ -55,6 +59,9 @@ impl Heart {
     fn outgoing(&self, out: &Outgoing) -> signet_api::Outgoing {
         let held_by = |waits_for| held_by(&self.node, &out.peer, waits_for);
         let published = out.state == State::Published;
+        let received = out.state == State::Received;
+        let taken = self.node.is_taken(out.message_id);
+        let told = self.node.progress_of(out.message_id);
         signet_api::Outgoing {
             message_id: out.message_id.to_string(),
             peer: out.peer.to_string(),
@@ -69,6 +76,8 @@ impl Heart {
             session: out.place.map(|(session, _)| session.to_string()),
             sequence: out.place.map(|(_, number)| number),
             stored: published.then_some(out.stored),
+            taken: taken.filter(|_| received),
+            progress: told.map(progress),
         }
     }
 
@@ -83,6 +92,18 @@ impl Heart {
             (State::Queued, None) if !connected => Some(Connection),
             _ => None,
         }
+    }
+}
+
+/// What the peer's agent told last of a request of ours.
+fn progress(told: &Progressed) -> ToldProgress {
+    ToldProgress {
+        since: told.since.to_string(),
+        state: told.state.map(|state| match state {
+            Word::Working => ProgressState::Working,
+            Word::InputRequired => ProgressState::InputRequired,
+        }),
+        note: told.note.clone(),
     }
 }
 
