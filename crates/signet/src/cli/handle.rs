@@ -48,7 +48,9 @@ pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
         Some(socket) => (socket.clone(), None),
         None => {
             let home = Home::find(home)?;
-            let socket = Config::load(&home)?.control_socket;
+            let config = Config::load(&home)?;
+            let agent = config.agent_socket.map(|socket| socket.path);
+            let socket = agent.unwrap_or(config.control_socket);
             (socket, Some(home.path().to_owned()))
         }
     };
