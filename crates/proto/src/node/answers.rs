@@ -215,11 +215,12 @@ impl Node {
                 let stored = stored
                     .filter(|flight| at.now < flight.headers.expires_at)
                     .map(Arc::clone);
-                outcome
-                    .effects
-                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
+                if let Some(flight) = stored {
+                    self.answer_by(&peer, Signed::again(flight), outcome);
+                }
             }
             Some(Method::Trust) => {
+                link.unheard = true;
                 let newest = link.sessions.last().map(|session| session.id);
                 if let Some(id) = newest {
                     self.send_receipt(at, &peer, id, outcome);
@@ -229,6 +230,7 @@ impl Node {
             _ => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
+                    link.unheard = true;
                 }
             }
         }

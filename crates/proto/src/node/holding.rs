@@ -324,7 +324,7 @@ impl Node {
         self.apply(at.now, &entry);
         Outcome {
             entries: vec![entry],
-            effects: Vec::new(),
+            ..Outcome::default()
         }
     }
 }

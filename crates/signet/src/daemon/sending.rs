@@ -46,7 +46,7 @@ impl Heart {
         let waits_for = self.waits_for(message_id);
         let state = if outcome.effects.iter().any(is_publish)
             && !waits_for_session(&outcome)
-            && self.nats.connected()
+            && self.carriers.is_any_connected()
         {
             State::Published
         } else {

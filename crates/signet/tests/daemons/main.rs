@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod carriers;
 mod clock;
 mod conversation;
 mod demo;
