@@ -31,8 +31,9 @@ pub struct Failed(pub String);
 
 /// One way to other daemons.
 pub trait Carrier: Send + Sync {
-    /// Hands bytes to it. Success promises nothing; the second future says whether the carrier holds them
-    /// for the recipient, which only a receipt makes good.
+    /// Hands bytes to it: it queues them or says no, and does not wait for the other side. Success promises
+    /// nothing; the second future says whether the carrier holds them for the recipient, which only a receipt
+    /// makes good.
     fn publish(
         &self,
         address: String,
@@ -162,11 +163,12 @@ impl Carriers {
     /// Hands a parcel to its carrier.
     ///
     /// # Errors
-    /// When the carrier says no, or this daemon does not have it.
+    /// When the carrier says no, keeps the others waiting, or is none of this daemon's.
     pub async fn publish(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
         let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         let carrier = self.find(parcel.carrier())?;
-        carrier.publish(parcel.address().to_owned(), bytes).await
+        self.within_turn(carrier.publish(parcel.address().to_owned(), bytes))
+            .await
     }
 
     /// Tells a carrier what became of a message that it brought.
@@ -174,7 +176,7 @@ impl Carriers {
     /// # Errors
     /// As above.
     pub async fn settle(&self, by: &CarrierId, ticket: Ticket, ruled: Ruled) -> Result<(), Failed> {
-        self.find(by)?.settle(ticket, ruled).await
+        self.within_turn(self.find(by)?.settle(ticket, ruled)).await
     }
 
     /// Whether any is up.
@@ -218,11 +220,26 @@ impl Carriers {
         failed
     }
 
+    /// One carrier that is slower than its users makes them wait; of several none may make the others wait.
+    async fn within_turn<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        if self.0.len() < 2 {
+            return work.await;
+        }
+        let done = tokio::time::timeout(TURN, work).await;
+        done.unwrap_or_else(|_| Err(Failed("it keeps the other carriers waiting".to_owned())))
+    }
+
     fn find(&self, id: &CarrierId) -> Result<&dyn Carrier, Failed> {
         let carrier = self.0.get(id).map(Box::as_ref);
         carrier.ok_or_else(|| Failed(format!("this daemon has no carrier {id}")))
     }
 }
+
+/// How long one of several carriers may take for one message.
+const TURN: Duration = Duration::from_millis(250);
 
 impl fmt::Debug for Carriers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

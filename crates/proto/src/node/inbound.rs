@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::carrier::CarrierId;
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method, Unverified};
@@ -60,6 +61,9 @@ impl Node {
         outcome.entries.extend(ruled.entries);
         outcome.effects.extend(ruled.effects);
         outcome.ruled = ruled.ruled;
+        outcome.carrier = Some(&self.arrived_by)
+            .filter(|carrier| **carrier != CarrierId::NATS)
+            .cloned();
         outcome
     }
 

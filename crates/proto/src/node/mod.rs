@@ -207,6 +207,8 @@ pub struct Outcome {
     pub effects: Vec<Effect>,
     /// What was decided about the message that came in; `None` for every other input.
     pub ruled: Option<Ruled>,
+    /// What brought the message that came in, where it is not NATS: its line says so.
+    pub carrier: Option<CarrierId>,
 }
 
 /// What was decided about a message that came in. Whatever it is, its carrier may forget the message once the

@@ -1,13 +1,13 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signet_audit::Head;
 use signet_proto::carrier::CarrierId;
-use signet_proto::entry::Alarm;
+use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -328,10 +328,15 @@ fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group 
     let mut group = Group {
         now,
         entries: Vec::new(),
+        carried: BTreeMap::new(),
         deeds: before,
         snapshot: None,
     };
     for outcome in outcomes {
+        let came = |entry: &Entry| matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In);
+        let place = outcome.entries.iter().position(came);
+        let place = place.map(|place| group.entries.len() + place);
+        group.carried.extend(place.zip(outcome.carrier));
         group.entries.extend(outcome.entries);
         let effects = outcome.effects.into_iter().map(Deed::Effect);
         group.deeds.extend(effects);

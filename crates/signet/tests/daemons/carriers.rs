@@ -27,6 +27,8 @@ struct Hub {
     ruled: Arc<Mutex<Vec<Ruled>>>,
     /// It says that it holds what it was given, and brings nothing.
     swallows: bool,
+    /// It never comes back from what it was asked to send.
+    hangs: bool,
     /// How often it brings each message.
     times: usize,
 }
@@ -78,6 +80,9 @@ impl Carrier for InMemory {
         address: String,
         bytes: Bytes,
     ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>> {
+        if self.hub.hangs {
+            return std::future::pending().boxed();
+        }
         let times = if self.hub.swallows { 0 } else { self.hub.times };
         for _ in 0..times {
             let news = News::Message {
@@ -183,6 +188,14 @@ fn two_daemons_talk_by_a_carrier_in_memory_and_no_server() {
     assert!(said.starts_with("agent-bob of bob answers"), "{said}");
     alice.done(&["send", &bob.agent, "--notify", "{\"n\":1}", "--wait", "30"]);
     assert_eq!(bob.inbox().len(), 1);
+    let lines = bob.walk();
+    let carried = lines.iter().filter(|line| line["carrier"] == "memory");
+    assert!(carried.count() >= 4, "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["dir"] == "in" || line["carrier"].is_null())
+    );
     let ruled = hub.ruled.lock().unwrap().clone();
     assert!(ruled.len() >= 6, "{ruled:?}");
     assert!(
@@ -213,5 +226,28 @@ fn by_two_carriers_of_which_one_swallows_everything_and_one_doubles_it_a_message
     let ruled = doubling.ruled.lock().unwrap().clone();
     assert!(ruled.contains(&Ruled::Refused), "copies are told as such");
     assert!(swallowing.ruled.lock().unwrap().is_empty());
+    both.into_iter().for_each(Running::end);
+}
+
+#[test]
+fn a_carrier_that_hangs_on_every_message_keeps_no_other_waiting() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    let hanging = Hub {
+        hangs: true,
+        ..Hub::default()
+    };
+    let memory = Hub::bringing(1);
+    let hubs = [("hung", &hanging), ("memory", &memory)];
+    let both = [
+        start(&alice, &bob.agent, &hubs),
+        start(&bob, &alice.agent, &hubs),
+    ];
+    for n in 0..5 {
+        let body = n.to_string();
+        alice.cli(&["send", &bob.agent, "--notify", &body, "--wait", "0"]);
+    }
+    eventually("all arrive", || (bob.inbox().len() == 5).then_some(()));
     both.into_iter().for_each(Running::end);
 }
