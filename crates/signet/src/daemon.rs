@@ -6,6 +6,7 @@
 //!                     control socket ──┘◀─────────────────────────────────────┘
 //! ```
 
+mod agent;
 mod handoffs;
 mod heart;
 mod intake;
@@ -198,7 +199,7 @@ pub async fn run_over(
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        faults,
+        (faults, config.audit_dir.clone()),
     );
     heart.resume().await;
 

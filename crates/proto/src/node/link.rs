@@ -18,6 +18,7 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
+use super::offers::OfferPace;
 use super::outbound::after;
 use super::pace::Pace;
 use super::permission::Budgets;
@@ -46,6 +47,7 @@ pub(super) struct Link {
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
     pub(super) pace: Pace,
+    pub(super) offer_pace: OfferPace,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,

@@ -1,6 +1,7 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use crate::carrier::{Carriers, News};
@@ -19,6 +21,7 @@ use crate::control::{ApiError, RawCall, Reply};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
+use super::agent::Agents;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
 
@@ -49,6 +52,10 @@ pub(super) struct Heart {
     pub(super) log_fault: Option<String>,
     /// Which carriers are up.
     connected: BTreeSet<CarrierId>,
+    /// Where the log is, for those who read it.
+    pub(super) log_directory: PathBuf,
+    /// The agent's programs.
+    pub(super) agents: Agents,
     stopped: bool,
 }
 
@@ -61,7 +68,7 @@ impl Heart {
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
-        faults: mpsc::Receiver<String>,
+        (faults, log_directory): (mpsc::Receiver<String>, PathBuf),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -77,6 +84,8 @@ impl Heart {
             faults,
             log_fault: None,
             connected: BTreeSet::new(),
+            log_directory,
+            agents: Agents::new(),
             stopped: false,
         }
     }
@@ -104,6 +113,10 @@ impl Heart {
             let wake = self.sleep();
             // What the node would make of more, no line could hold: it stays where it is.
             let has_room = !self.is_refusing();
+            if has_room {
+                self.serve_consumers().await;
+            }
+            let wait_over = sleep_until(self.agents.next_end());
             tokio::select! {
                 () = &mut stop => break,
                 next = taken.recv(), if has_room => match next {
@@ -113,6 +126,8 @@ impl Heart {
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
                 Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
+                Some(gone) = self.agents.next_gone(), if has_room => self.end_program(gone).await,
+                () = wait_over, if has_room => {}
                 _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake, if has_room => self.tick().await,
@@ -321,6 +336,14 @@ impl Heart {
         // The next start has nothing to read but the state.
         self.since = u64::MAX;
         self.write(at.now, vec![outcome], Vec::new()).await;
+    }
+}
+
+/// For ever where there is nothing to wait for.
+async fn sleep_until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod agent_calls;
 mod carriers;
 mod clock;
 mod conversation;
@@ -15,9 +16,6 @@ mod demo;
 mod faults;
 mod forgeries;
 mod handoff;
-mod hostile;
-#[path = "../house/mod.rs"]
-mod house;
 mod key_rotation;
 mod lifecycle;
 mod mailbox;
@@ -29,3 +27,5 @@ mod sealed;
 mod state;
 mod trust;
 mod wire_reasons;
+
+use signet_testkit as house;
