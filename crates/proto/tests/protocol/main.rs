@@ -47,6 +47,7 @@ mod jsonrpc;
 mod key_change;
 mod lying_peer;
 mod mutants_trust;
+mod overtaken;
 mod policy;
 mod properties;
 mod pynacl;
