@@ -8,8 +8,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
-	@server=$$(scripts/nats-server) && cargo build --release --locked -p signet \
-		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/release/signet" demo
+	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \
+		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/demo/signet" demo
 
 test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketime and PyNaCl where missing)
 	@scripts/jq && { scripts/strace || true; } && { scripts/faketime || true; } \

@@ -1,12 +1,9 @@
 //! The calls of an agent that works off what came: leases, progress, offers, its own history.
-//!
-//! A call can be reached once it has a line in the table of [`Call`](crate::Call), and has one only when the
-//! daemon serves it. The types here are those of lines to come.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Message, Name};
+use crate::{Message, Name, State};
 
 /// Takes the next messages that wait, each under a lease: until it ends nobody else gets them.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,6 +66,38 @@ pub struct Respond {
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+}
+
+/// What was received under a lease is handled: it leaves the inbox, or stays for an answer of somebody else's.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AcknowledgeLease {
+    /// The lease under which it was received.
+    pub lease: String,
+    /// Whether it stays in the inbox, where nobody receives it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
+}
+
+/// The holder of a lease needs longer.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ExtendLease {
+    /// The lease.
+    pub lease: String,
+    /// Seconds that it lasts from now on.
+    pub seconds: f64,
+}
+
+/// When the lease ends now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Extended {
+    /// The time (RFC 3339).
+    pub lease_ends: String,
 }
 
 /// A message that was received could not be handled: the next one gets it, or the quarantine.
@@ -146,6 +175,20 @@ pub struct Subscribe {
     pub message: Option<String>,
 }
 
+/// From now on what moves comes as notifications: `conversation.message` and `message.progress`, each with a
+/// message, and `message.moved` with where a message of ours is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Subscribed {
+    /// Where the message is, where one was named that this agent sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Whether the peer's agent has taken it; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<bool>,
+}
+
 /// Offers a capability to the peers while this connection lasts.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -194,15 +237,44 @@ pub struct ListHistory {
     pub limit: Option<usize>,
 }
 
+/// A part of it.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct History {
+    /// The newest first. What travelled sealed is not among them.
+    pub messages: Vec<Said>,
+}
+
+/// A message that came or went.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Said {
+    /// The line of the log that tells of it.
+    pub line: u64,
+    /// `in` or `out`.
+    pub direction: String,
+    /// For whom it is.
+    pub to: String,
+    /// The message.
+    #[serde(flatten)]
+    pub message: Message,
+}
+
 quiet!(
     Receive,
     Received,
     Leased,
     Respond,
     Fail,
+    AcknowledgeLease,
+    ExtendLease,
     Progress,
     Part,
     Subscribe,
     OfferCapability,
-    ListHistory
+    ListHistory,
+    History,
+    Said
 );

@@ -7,15 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    AcceptTask, Acknowledge, Acknowledged, AddPeer, AdoptKeys, Adopted, Alarms, Answered, ApiError,
-    ApproveStranger, Bound, CheckPolicy, ClearAlarms, DecideDraft, Decided, DecidedTask,
-    DeclineTask, Drafts, DropDraft, DropMessage, Dropped, DroppedMessage, FailTry, Failed,
-    FollowInbox, Inbox, KeepMessage, Kept, ListAlarms, ListAside, ListDrafts, ListInbox,
-    ListOutbox, ListPeers, ListPending, ListQuarantine, ListTasks, ListTrust, Outbox, Outgoing,
-    Pausing, Peer, Pending, Policy, Quarantine, RefuseStranger, ReplaceRoot, Replied, Reply,
-    ReportTask, Retried, RetryMessage, Revoked, Send, SendHandoff, Sent, SetAside, ShowMessage,
-    ShowPause, ShowPeer, ShowPolicy, ShowStatus, ShowTask, ShownPeer, ShownTask, StartTry, Started,
-    Status, StrangerDecided, TakeRevocation, Tasks, TellPause, TrustedPeer, Withdraw, Withdrawn,
+    AcceptTask, Acknowledge, AcknowledgeLease, Acknowledged, AddPeer, AdoptKeys, Adopted, Alarms,
+    Answered, ApiError, ApproveStranger, Bound, CheckPolicy, ClearAlarms, DecideDraft, Decided,
+    DecidedTask, DeclineTask, Drafts, DropDraft, DropMessage, Dropped, DroppedMessage, ExtendLease,
+    Extended, Fail, FailTry, Failed, FollowInbox, History, Inbox, KeepMessage, Kept, ListAlarms,
+    ListAside, ListDrafts, ListHistory, ListInbox, ListOutbox, ListPeers, ListPending,
+    ListQuarantine, ListTasks, ListTrust, OfferCapability, Offered, Outbox, Outgoing, Pausing,
+    Peer, Pending, Policy, Progress, Progressed, Quarantine, Receive, Received, RefuseStranger,
+    ReplaceRoot, Replied, Reply, ReportTask, Respond, Retried, RetryMessage, Revoked, Send,
+    SendHandoff, Sent, SetAside, ShowMessage, ShowPause, ShowPeer, ShowPolicy, ShowStatus,
+    ShowTask, ShownPeer, ShownTask, StartTry, Started, Status, StrangerDecided, Subscribe,
+    Subscribed, TakeRevocation, Tasks, TellPause, TrustedPeer, Withdraw, Withdrawn,
 };
 
 /// The parameters of one call: what it is called, and what comes back.
@@ -151,6 +153,15 @@ macro_rules! calls {
 calls! {
     "send"              Send            -> Sent,              Agent  Changes;
     "reply"             Reply           -> Replied,           Agent  Changes;
+    "receive"           Receive         -> Received,          Agent  Changes;
+    "respond"           Respond         -> Replied,           Agent  Changes;
+    "acknowledge"       AcknowledgeLease -> Acknowledged,     Agent  Changes;
+    "fail"              Fail            -> Failed,            Agent  Changes;
+    "extend"            ExtendLease     -> Extended,          Agent  Changes;
+    "progress"          Progress        -> Progressed,        Agent  Changes;
+    "offer"             OfferCapability -> Offered,           Agent  Changes;
+    "subscribe"         Subscribe       -> Subscribed,        Agent  Shows;
+    "history"           ListHistory     -> History,           Agent  Shows;
     "inbox.list"        ListInbox       -> Inbox,             Agent  Shows;
     "inbox.follow"      FollowInbox     -> Inbox,             Agent  Shows;
     "inbox.acknowledge" Acknowledge     -> Acknowledged,      Agent  Changes;

@@ -26,7 +26,7 @@
 #[macro_use]
 mod quiet;
 
-pub mod agent;
+mod agent;
 mod call;
 pub mod client;
 mod draft;
@@ -44,6 +44,11 @@ mod status;
 mod task;
 mod trust;
 
+pub use agent::{
+    AcknowledgeLease, ExtendLease, Extended, Fail, History, Leased, ListHistory, OfferCapability,
+    Offered, Part, Progress, ProgressState, Progressed, Receive, Received, Respond, Said,
+    Subscribe, Subscribed,
+};
 pub use call::{Call, Effect, Method, Request, Role};
 pub use client::{Client, ClientError, Notification};
 pub use draft::{

@@ -38,6 +38,10 @@ pub struct Send {
     /// Seconds that the message may wait and live; 72 hours when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub life: Option<u64>,
+    /// The caller's own key: the same call again, with it, is the same message, for 30 days and also after a
+    /// restart. 1 to 128 of `A-Z a-z 0-9 . _ : -`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Seconds to wait for what becomes of it, 3,600 at most.
     #[serde(default)]
     pub wait: f64,
@@ -63,6 +67,7 @@ impl Send {
             continues: None,
             continues_from: None,
             life: None,
+            key: None,
             wait: 0.0,
             mailbox_after: None,
             introduce: false,

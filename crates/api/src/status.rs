@@ -23,6 +23,9 @@ pub struct Status {
     pub fingerprint: String,
     /// The release of the daemon.
     pub version: String,
+    /// The versions of the protocol that the agent's certificate lists.
+    #[serde(default)]
+    pub versions: Vec<String>,
     /// Whether it is connected to a server.
     pub connected: bool,
     /// Why and since when it refuses everything, while it does.

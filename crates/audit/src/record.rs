@@ -99,8 +99,12 @@ impl Line {
         let (frame, members) = Frame::parse(&raw)?;
         let mark = Mark::parse(&frame.kind, &members)?;
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
-        let reserved = Reserved::parse(&members)?;
+        let mut reserved = Reserved::parse(&members)?;
         let entry = Entry::parse(members)?;
+        // A draft's own: it is written with the draft's other members.
+        if matches!(entry, Some(Entry::Draft(_))) {
+            reserved.client_key = None;
+        }
         if entry.is_none() && mark.is_none() {
             return Err(RecordError::Kind);
         }

@@ -14,11 +14,13 @@ mod standing;
 mod verdict;
 mod version;
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
 use crate::envelope::{Claimed, Message, Method};
-use crate::ids::{AgentId, Digest, KeyId, MessageId};
+use crate::ids::{AgentId, Digest, IdError, KeyId, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::seal::Sealed;
@@ -33,6 +35,7 @@ pub use outcome::{Did, OutcomeLine};
 pub use standing::ApprovalLine;
 pub use version::LineVersion;
 
+const CLIENT_KEY: &str = "client-key";
 /// How much of unproven input is kept, in bytes.
 pub const RAW_KEPT: usize = 1024;
 
@@ -184,6 +187,28 @@ pub struct DraftLine {
     pub message: Value,
     /// What is sealed in it, for our own person.
     pub copy: Option<Sealed>,
+    /// The tag of its caller's key and content, when the caller gave one.
+    pub client_key: Option<ClientKey>,
+}
+
+/// What a line says of its caller's key: 16 bytes of the key's tag and 16 of the content's, spelt as the
+/// key-ids are that readers of version 2 expect there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientKey(pub Digest);
+
+impl FromStr for ClientKey {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let key: KeyId = text.parse()?;
+        Ok(Self(*key.digest()))
+    }
+}
+
+impl fmt::Display for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ed25519:{}", self.0)
+    }
 }
 
 impl DraftLine {
@@ -268,6 +293,9 @@ impl Entry {
                 }
                 line.value("message", &draft.message);
                 line.copy(draft.copy.as_ref());
+                if let Some(key) = draft.client_key.filter(|_| version >= LineVersion::V2) {
+                    line.text(CLIENT_KEY, &key.to_string());
+                }
             }
             Self::Outcome(outcome) => outcome.write(&mut line),
             Self::Handoff(handoff) => handoff.write(&mut line),
@@ -318,6 +346,10 @@ impl Entry {
                     false => None,
                 },
                 copy: members.copy()?,
+                client_key: match line.contains_key(CLIENT_KEY) {
+                    true => Some(members.parsed(CLIENT_KEY)?),
+                    false => None,
+                },
                 message: line.remove("message").ok_or(EntryError("message"))?,
             }),
             "outcome" => Self::Outcome(OutcomeLine::parse(members, &line)?),

@@ -306,7 +306,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn parse(value: &Value) -> Option<Self> {
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
         Some(Self {
             name: value.get("name")?.as_str()?.parse().ok()?,
             tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,

@@ -394,10 +394,20 @@ fn head(value: &Value) -> Result<Digest, Reason> {
 }
 
 impl Version {
-    /// The trust-layer version of this release.
+    /// 1.0.0: every release speaks it, and flights and orders, which stand outside sessions, are said in it.
     pub const CURRENT: Self = Self {
         major: 1,
         minor: 0,
         patch: 0,
     };
+
+    /// 1.1.0, which brought `agent.progress` and `agent.offer`.
+    pub const PROGRESS: Self = Self {
+        major: 1,
+        minor: 1,
+        patch: 0,
+    };
+
+    /// The versions that this release speaks, ascending: what a new certificate lists.
+    pub const SPOKEN: [Self; 2] = [Self::CURRENT, Self::PROGRESS];
 }

@@ -29,6 +29,8 @@ pub enum Purpose {
     Pause,
     /// A mandate of a handoff, signed by an agent's signing key.
     Handoff,
+    /// What nobody else can compute of a caller's key: never shown, only hashed.
+    ClientKey,
 }
 
 impl Purpose {
@@ -42,6 +44,7 @@ impl Purpose {
             Self::Approval => b"signet/1 approval\n",
             Self::Pause => b"signet/1 pause\n",
             Self::Handoff => b"signet/1 handoff\n",
+            Self::ClientKey => b"signet/1 client-key\n",
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod json;
 pub mod keys;
 pub mod node;
 pub mod policy;
+pub mod progress;
 pub mod receipt;
 pub mod reject;
 pub mod schema;

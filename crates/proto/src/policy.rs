@@ -12,6 +12,7 @@
 mod body;
 mod bounds;
 mod bucket;
+mod pattern;
 mod rules;
 mod table;
 
@@ -25,6 +26,7 @@ use crate::json::{Map, Value, canonical};
 
 pub use body::{BodySchema, Misfit, SCHEMA_BYTES, SchemaError};
 pub use bucket::Bucket;
+pub use pattern::{NamePattern, PatternError};
 pub(crate) use rules::concerns;
 pub use rules::{By, Finding, Terms, authorize, explain};
 pub use table::{TIERS, Table, Tier};
@@ -68,7 +70,7 @@ impl Capability {
         }
     }
 
-    fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("name".into(), self.name.as_str().into());
         members.insert("tier".into(), self.tier.into());
@@ -91,6 +93,8 @@ pub struct Policy {
     pub tier: u8,
     /// The data tiers at which a message of ours leaves only with our person's approval.
     pub approve: Vec<u8>,
+    /// The names that programs of our own may offer while they are connected.
+    pub offerable: Vec<NamePattern>,
     /// The capabilities that a pinned peer may ask for; `None` for every one that we offer.
     pub granted: Option<Vec<CapabilityName>>,
     /// Calls a minute that a pinned peer may send us; `None` for no limit.
@@ -141,6 +145,7 @@ impl Default for Policy {
             capabilities: Vec::new(),
             approve: Vec::new(),
             tier: HIGHEST_TIER,
+            offerable: Vec::new(),
             granted: None,
             messages_per_minute: None,
             conversation_per_minute: None,
@@ -165,6 +170,11 @@ impl Policy {
         known.find(|capability| capability.name == *name)
     }
 
+    /// Whether a program of our own may offer a capability of that name.
+    pub fn allows_offer(&self, name: &CapabilityName) -> bool {
+        self.offerable.iter().any(|pattern| pattern.matches(name))
+    }
+
     /// The capabilities as flights 3 and 4 carry them.
     pub fn offer(&self) -> Value {
         self.capabilities.iter().map(Capability::to_value).collect()
@@ -175,14 +185,7 @@ impl Policy {
     /// # Errors
     /// Says which limit is exceeded.
     pub fn fit_offer(&self) -> Result<(), OfferError> {
-        if self.capabilities.len() > MOST_CAPABILITIES {
-            return Err(OfferError::TooMany);
-        }
-        let offer = self.offer();
-        if canonical(&offer).len() > OFFER_BYTES || bounds::values(&offer) > OFFER_VALUES {
-            return Err(OfferError::TooLarge);
-        }
-        Ok(())
+        fits_together(self.capabilities.iter())
     }
 }
 
@@ -208,10 +211,10 @@ impl<'a> Allowance<'a> {
         }
     }
 
-    /// Whether `name` may be asked for, and where that is decided.
-    pub fn capability(&self, name: &CapabilityName) -> (bool, By) {
+    /// Whether `name` may be asked for, and where that is decided. `live` says that a program offers it.
+    pub fn capability(&self, name: &CapabilityName, live: bool) -> (bool, By) {
         let by = match self.rule.and_then(|rule| rule.capabilities.as_ref()) {
-            _ if self.policy.capability(name).is_none() => return (false, By::Offer),
+            _ if self.policy.capability(name).is_none() && !live => return (false, By::Offer),
             Some(_) => By::Peer,
             None => By::Grant,
         };
@@ -224,11 +227,27 @@ impl<'a> Allowance<'a> {
         own.or(self.policy.messages_per_minute)
     }
 
-    fn names(&self, name: &CapabilityName) -> bool {
+    /// Whether the peer may ask for `name`, once it is offered.
+    pub(crate) fn names(&self, name: &CapabilityName) -> bool {
         let own = self.rule.and_then(|rule| rule.capabilities.as_ref());
         let names = own.or(self.policy.granted.as_ref());
         names.is_none_or(|names| names.contains(name))
     }
+}
+
+/// Whether capabilities fit into one flight, or one offer.
+pub(crate) fn fits_together<'a>(
+    capabilities: impl Iterator<Item = &'a Capability>,
+) -> Result<(), OfferError> {
+    let offer: Vec<Value> = capabilities.map(Capability::to_value).collect();
+    if offer.len() > MOST_CAPABILITIES {
+        return Err(OfferError::TooMany);
+    }
+    let offer = Value::from(offer);
+    if canonical(&offer).len() > OFFER_BYTES || bounds::values(&offer) > OFFER_VALUES {
+        return Err(OfferError::TooLarge);
+    }
+    Ok(())
 }
 
 /// Whether a list of offers names a capability twice: which of the two would hold?

@@ -84,6 +84,7 @@ reasons! {
     SessionUnknown "session-unknown" -32070 "V10" "The recipient has no such session; it announces, and a new session follows.";
     SessionEnded "session-ended" -32071 "V10" "The session had ended at the message's timestamp; use its successor.";
     VersionMismatch "version-mismatch" -32072 "V10" "trust-layer-version is not the session's.";
+    VersionInsufficient "version-insufficient" -32601 "V10" "The method belongs to a later version than this session's; both certificates have to list that version, which a renewal adds.";
     SequenceBelowWindow "sequence-below-window" -32073 "V10" "The sequence number lies below the replay window.";
     SequenceReuse "sequence-reuse" -32074 "V10" "The sequence number was seen with another message: a restored backup, or a second copy of the agent.";
     MessageIdReuse "message-id-reuse" -32075 "V10" "The message-id was seen with another message; ids are used once.";
@@ -101,7 +102,7 @@ reasons! {
     SealRequired "seal-required" -32087 "V12" "Tiers 3 and 4 travel sealed, never in clear.";
     HopsExceeded "hops-exceeded" -32088 "V12" "The conversation went through more than 8 hops; it is a loop.";
     LayersInsufficient "layers-insufficient" -32094 "V12" "The data-tier asks for skill layers that the sender has not loaded; see `signet policy show`.";
-    BodyUnfit "body-unfit" -32602 "V12" "The body does not fit the capability's JSON Schema; the message names the place in the schema.";
+    BodyUnfit "body-unfit" -32602 "V12" "The body does not fit the JSON Schema of its capability or method; for a capability the message names the place in the schema.";
     BudgetExceeded "budget-exceeded" -32095 "V12" "More messages a minute than were granted; slow down, or ask the recipient's person for more.";
     Unsealable "unsealable" -32096 "V12" "The sealed box does not open with any key of the recipient; seal to the key of its newest key statement.";
     SealMismatch "seal-mismatch" -32097 "V12" "What is sealed inside was made for another message: it was forwarded or signed anew by somebody else.";
@@ -110,6 +111,7 @@ reasons! {
     MandateInvalid "mandate-invalid" -32098 "V12" "The handoff does not hold: its form, or a signature, holder, link, issuer or time in its chain of mandates is wrong.";
     AuthorityWidened "authority-widened" -32099 "V12" "A mandate allows more than the one before it; authority only ever narrows.";
     TaskUnknown "task-unknown" -32602 "V12" "The sender does not hold such a task of the recipient's, or it cannot go to that state.";
+    OfferInvalid "offer-invalid" -32602 "V12" "The offer names a capability twice or one that the handshake settled, or is more than 64 capabilities or 160 KiB.";
     InboxFull "inbox-full" -32089 "V12" "The recipient's inbox waits for its agent; send again later.";
     PeerRefused "peer-refused" -32090 "V11" "The peer refused the handshake; its person decides.";
     Declined "declined" -32091 "V12" "The recipient's agent declined the request; its message says why.";

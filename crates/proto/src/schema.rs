@@ -23,6 +23,8 @@ sources!(
     "verify",
     "capability",
     "trust",
+    "progress",
+    "offer",
     "receipt",
     "revoke",
     "pause",
@@ -69,6 +71,12 @@ pub(crate) fn fits_handoff(body: &Value) -> bool {
     schemas.is_some_and(|schemas| schemas.handoff.is_valid(body))
 }
 
+/// Whether the body of `agent.progress` fits (check V12: it may come sealed).
+pub(crate) fn fits_progress(body: &Value) -> bool {
+    let schemas = SCHEMAS.as_ref();
+    schemas.is_some_and(|schemas| schemas.progress.is_valid(body))
+}
+
 struct Schemas {
     /// Of a message, with any object for headers.
     shape: Validator,
@@ -78,6 +86,8 @@ struct Schemas {
     verify: Validator,
     capability: Validator,
     trust: Validator,
+    progress: Validator,
+    offer: Validator,
     receipt: Validator,
     revoke: Validator,
     pause: Validator,
@@ -91,6 +101,7 @@ impl Schemas {
             Some("agent.verify") => &self.verify,
             Some("agent.capability") => &self.capability,
             Some("agent.trust") => &self.trust,
+            Some("agent.offer") => &self.offer,
             Some("agent.receipt") => &self.receipt,
             Some("agent.revoke") => &self.revoke,
             Some("agent.pause" | "agent.resume") => &self.pause,
@@ -128,6 +139,8 @@ fn compile() -> Option<Schemas> {
         verify: validator("verify")?,
         capability: validator("capability")?,
         trust: validator("trust")?,
+        progress: validator("progress")?,
+        offer: validator("offer")?,
         receipt: validator("receipt")?,
         revoke: validator("revoke")?,
         pause: validator("pause")?,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Message;
 use crate::handshake::{Grant, Offer, Retry, Role};
-use crate::headers::Layers;
+use crate::headers::{CapabilityName, Layers};
 use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::time::Timestamp;
@@ -47,6 +47,12 @@ pub struct Session {
     pub peer_layers: Layers,
     /// The capabilities that the peer offers.
     pub offered: Vec<Offer>,
+    /// What the peer offers beside what its flight settled, for as long as its programs are there.
+    #[serde(default)]
+    pub(crate) beside: Beside,
+    /// The digest of what we told the peer that programs of ours offer; `None` when nothing.
+    #[serde(default)]
+    pub told_offer: Option<Digest>,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.
@@ -93,7 +99,44 @@ pub struct Session {
     pub asked: Option<Timestamp>,
 }
 
+/// What a peer's programs offer for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Beside {
+    /// The number of the message that said so.
+    sequence: u64,
+    names: Vec<CapabilityName>,
+}
+
 impl Session {
+    /// What the peer's flight of the handshake offered.
+    pub(crate) fn settled_offers(&self) -> impl Iterator<Item = &Offer> {
+        let settled = |offer: &&Offer| !self.beside.names.contains(&offer.name);
+        self.offered.iter().filter(settled)
+    }
+
+    /// Takes all that the peer offers beside that: the offer of the highest number counts.
+    pub(crate) fn take_offer(&mut self, sequence: u64, offers: Vec<Offer>) {
+        if sequence <= self.beside.sequence {
+            return;
+        }
+        let before = std::mem::take(&mut self.beside.names);
+        self.offered.retain(|offer| !before.contains(&offer.name));
+        let granted = &mut self.received.capabilities;
+        granted.retain(|name| !before.contains(name));
+        let names: Vec<_> = offers.iter().map(|offer| offer.name.clone()).collect();
+        granted.extend(names.iter().cloned());
+        self.offered.extend(offers);
+        self.beside = Beside { sequence, names };
+    }
+
+    /// What the peer accepts from us by its flight alone.
+    fn settled_grant(&self) -> Grant {
+        let mut grant = self.received.clone();
+        let beside = &self.beside.names;
+        grant.capabilities.retain(|name| !beside.contains(name));
+        grant
+    }
+
     /// All but what has rows of its own.
     pub(crate) fn bare(&self) -> Self {
         Self {
@@ -122,7 +165,7 @@ impl Session {
     /// Whether nothing that a person decides changed between this session and `other`.
     pub fn has_terms_of(&self, other: &Self) -> bool {
         let keys = self.peer_key == other.peer_key && self.own_key == other.own_key;
-        let grants = self.given == other.given && self.received == other.received;
+        let grants = self.given == other.given && self.settled_grant() == other.settled_grant();
         keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }
 

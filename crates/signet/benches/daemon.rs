@@ -13,8 +13,10 @@ mod common;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use common::{Daemon, Peer, Server, daemon, median, peer};
+use common::{Daemon, Peer, daemon, median, peer};
 use futures_util::StreamExt as _;
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
 
 /// Messages of one round: the sender's ledger holds 4,096.
 const MESSAGES: usize = 3_000;
@@ -36,7 +38,7 @@ struct Pair {
 
 fn main() {
     let dir = common::directory();
-    let server = Server::start(dir.path());
+    let server = Server::start_at(dir.path(), MAILBOXES);
     let runtime = common::runtime();
     let (mut core, _lock) = Pair::meet(&runtime, dir.path(), &server, ("alice", "bob"), false);
     let (mut mail, _lock) = Pair::meet(&runtime, dir.path(), &server, ("carol", "dave"), true);
@@ -49,7 +51,7 @@ fn main() {
         core.round(&runtime);
         units.push(f64::midpoint(before, common::verify_strict(sample.len())));
         mail.round(&runtime);
-        let (rate, cpu) = bare(server.url(), &sample);
+        let (rate, cpu) = bare(&server.url(), &sample);
         bare_rates.push(rate);
         bare_cpus.push(cpu);
     }
@@ -115,21 +117,24 @@ impl Pair {
         (from, to): (&str, &str),
         mailboxes: bool,
     ) -> (Self, signet::lock::HomeLock) {
-        let (from, home) = (daemon::init(dir, from), daemon::init(dir, to));
-        daemon::add(&home, &from);
-        daemon::add(&from, &home);
+        let (from, home) = (
+            daemon::init(dir, from, &server.url()),
+            daemon::init(dir, to, &server.url()),
+        );
+        home.knows(&from);
+        from.knows(&home);
         if mailboxes {
-            daemon::set_up(&from, server.url());
-            daemon::set_up(&home, server.url());
+            daemon::set_up(&from);
+            daemon::set_up(&home);
         }
-        let mut daemon = Daemon::start(home, server.url());
+        let mut daemon = Daemon::start(home);
         assert_eq!(
             daemon.call("status", &serde_json::json!({}))["mailbox"],
             mailboxes
         );
         let (memory, lock) = peer::open(&from);
         let to = to.parse().unwrap();
-        let url = server.url();
+        let url = &server.url();
         let mut sender = runtime.block_on(async {
             match mailboxes {
                 true => Peer::with_mailbox(memory.node, to, url).await,

@@ -9,18 +9,16 @@
 )]
 
 mod common;
-#[path = "../tests/house/mod.rs"]
-mod house;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use common::percentile;
-use house::bus::Sender;
-use house::flood::{announces, pour};
-use house::{Home, House};
 use serde_json::json;
+use signet_testkit::bus::Sender;
+use signet_testkit::flood::{announces, pour};
+use signet_testkit::{Home, House};
 
 const SECONDS: f64 = 30.0;
 /// Announces a second, at most.
@@ -47,7 +45,7 @@ fn main() {
 
     let inputs = announces(STRANGERS, &bob);
     let mut sender = Sender::new(&house);
-    let (before, cpu) = (bob.resident().0, cpu(&bob));
+    let (before, cpu) = (bob.resident().0, bob.cpu());
     let highest = AtomicU64::new(before);
     let (times, (sent, took)) = ask(&alice, &bob, || {
         watched(&bob, &highest, || {
@@ -56,7 +54,7 @@ fn main() {
             (sent, start.elapsed().as_secs_f64())
         })
     });
-    let cpu = self::cpu(&bob) - cpu;
+    let cpu = bob.cpu() - cpu;
     let accounts = bob.accounts();
     let after = bob.resident().0;
     let (highest, p99) = (highest.into_inner(), times.percentile(99));
@@ -179,14 +177,4 @@ fn watched<T>(home: &Home, highest: &AtomicU64, work: impl FnOnce() -> T) -> T {
         over.store(true, Ordering::Relaxed);
         done
     })
-}
-
-/// Nanoseconds on a processor, of all its threads.
-fn cpu(home: &Home) -> f64 {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", home.pid())).unwrap();
-    let spent = |task: std::io::Result<std::fs::DirEntry>| {
-        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<f64>().ok()
-    };
-    tasks.filter_map(spent).sum()
 }

@@ -13,12 +13,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Daemon, Peer, Server, daemon, median, peer};
+use common::{Daemon, Peer, daemon, median, peer};
 use signet::clock;
 use signet::lock::HomeLock;
 use signet::memory::Memory;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Judged, Outcome};
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
 
 /// Lines in the short and in the long log.
 const LINES: [u64; 2] = [1_000, 100_000];
@@ -29,7 +31,7 @@ const MOST: f64 = 1.10;
 
 fn main() {
     let dir = common::directory();
-    let server = Server::start(dir.path());
+    let server = Server::start_at(dir.path(), MAILBOXES);
     let runtime = common::runtime();
     let mut sides: Vec<_> = LINES
         .iter()
@@ -68,19 +70,22 @@ type Side = (Daemon, Peer, HomeLock);
 /// A daemon with a log of `lines`, and a peer in session with it.
 fn side(dir: &Path, server: &Server, lines: u64, runtime: &tokio::runtime::Runtime) -> Side {
     let (near, far) = (format!("near-{lines}"), format!("far-{lines}"));
-    let (home, other) = (daemon::init(dir, &near), daemon::init(dir, &far));
-    daemon::add(&home, &other);
-    daemon::add(&other, &home);
+    let (home, other) = (
+        daemon::init(dir, &near, &server.url()),
+        daemon::init(dir, &far, &server.url()),
+    );
+    home.knows(&other);
+    other.knows(&home);
     let (mut sender, lock) = peer::open(&other);
     {
         let (mut memory, _lock) = peer::open(&home);
         write_history(&mut memory, &mut sender, lines);
     }
-    let daemon = Daemon::start(home, server.url());
+    let daemon = Daemon::start(home);
     let mut sender = runtime.block_on(Peer::connect(
         sender.node,
         near.parse().unwrap(),
-        server.url(),
+        &server.url(),
     ));
     runtime.block_on(sender.settle());
     (daemon, sender, lock)

@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 
 use async_nats::Client;
 use bytes::Bytes;
-use common::{Daemon, Server, daemon, percentile};
+use common::{Daemon, daemon, percentile};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
 
 const REQUESTS: usize = 500;
 /// The longest that half of the requests may take, in milliseconds.
@@ -26,17 +28,14 @@ const MOST: f64 = 3.0;
 
 fn main() {
     let dir = common::directory();
-    let server = Server::start(dir.path());
+    let server = Server::start_at(dir.path(), MAILBOXES);
     let (alice, bob) = (
-        daemon::init(dir.path(), "alice"),
-        daemon::init(dir.path(), "bob"),
+        daemon::init(dir.path(), "alice", &server.url()),
+        daemon::init(dir.path(), "bob", &server.url()),
     );
-    daemon::add(&bob, &alice);
-    daemon::add(&alice, &bob);
-    let (mut bob, mut alice) = (
-        Daemon::start(bob, server.url()),
-        Daemon::start(alice, server.url()),
-    );
+    bob.knows(&alice);
+    alice.knows(&bob);
+    let (mut bob, mut alice) = (Daemon::start(bob), Daemon::start(alice));
     for _ in 0..20 {
         ping(&mut alice);
     }
@@ -58,7 +57,7 @@ fn main() {
     let log = alice.config.audit_dir.join("latency.bench");
     let appends = appends(&log, &line);
     remove_file(log).unwrap();
-    let hops = common::runtime().block_on(hops(server.url(), message));
+    let hops = common::runtime().block_on(hops(&server.url(), message));
     let signatures = 2.0 * common::sign(message) / 1e6;
     let verifications = 2.0 * common::verify_strict(message) / 1e6;
     println!(

@@ -7,6 +7,7 @@ mod demo;
 mod drafts;
 mod exit;
 mod failure;
+mod handle;
 mod handoff;
 mod help;
 mod inbox;
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
+        Command::Handle(args) => handle::run(&args, home),
         Command::Reply(args) => reply::run(args, home),
         Command::Outbox(args) => outbox::run(args, home),
         Command::Quarantine(args) => quarantine::run(args, home),
@@ -151,6 +153,8 @@ enum Command {
     Send(send::SendArgs),
     /// What arrived and waits
     Inbox(inbox::InboxArgs),
+    /// Let a command handle what comes, in a process of its own
+    Handle(handle::HandleArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
     /// Our messages that have neither a receipt nor an end yet, and where each is

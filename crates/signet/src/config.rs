@@ -283,6 +283,7 @@ const ROOT_KEYS: &[&str] = &[
     "grant",
     "peer",
     "capability",
+    "offer",
 ];
 /// No person writes a longer one.
 const CONFIG_BYTES: u64 = 16 * 1024 * 1024;
@@ -352,6 +353,10 @@ principal = "PRINCIPAL"
 # tier = 2
 # capabilities = ["calendar.free-busy"]
 # messages-per-minute = 30
+
+# What programs of this agent may offer while they are connected: names, or beginnings with a star.
+[offer]
+# allow = []
 
 # What this agent offers to its peers; as many as there are. The schema is a file beside this one, or
 # the JSON Schema itself: requests whose body does not fit are refused.

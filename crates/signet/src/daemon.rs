@@ -6,6 +6,7 @@
 //!                     control socket ──┘◀─────────────────────────────────────┘
 //! ```
 
+mod agent;
 mod handoffs;
 mod heart;
 mod intake;
@@ -169,7 +170,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        faults,
+        (faults, config.audit_dir.clone()),
     );
     heart.resume().await;
 

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use signet_proto::draft::Signed;
+use signet_proto::envelope::Message;
+use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Accepted, Effect, Notice, State};
@@ -21,6 +23,8 @@ use tracing::{debug, error, info, warn};
 use crate::control::{ApiError, Notifier, Reply};
 use crate::render;
 
+/// How many topics may be subscribed to at once; the oldest goes first.
+const SUBSCRIPTIONS: usize = 4_096;
 /// How often waiters whose caller has gone are swept out.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -39,6 +43,27 @@ pub enum Deed {
     Settle(Vec<(Handle, Settlement)>),
     /// A connection wants every message that arrives, from the next on.
     Follow(Notifier),
+    /// A connection wants to hear what moves of that.
+    Subscribe(Notifier, Topic),
+}
+
+/// What somebody wants to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// All that comes in a conversation.
+    Conversation(ConversationId),
+    /// What becomes of a message of ours.
+    Message(MessageId),
+}
+
+impl Topic {
+    fn is_of(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        match self {
+            Self::Conversation(name) => headers.conversation_id.as_ref() == Some(name),
+            Self::Message(id) => headers.in_reply_to == Some(*id),
+        }
+    }
 }
 
 impl Deed {
@@ -60,6 +85,7 @@ impl fmt::Debug for Deed {
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
             Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
             Self::Follow(_) => f.write_str("Follow(..)"),
+            Self::Subscribe(..) => f.write_str("Subscribe(..)"),
         }
     }
 }
@@ -126,6 +152,7 @@ pub struct Effects {
     view: watch::Sender<TrustView>,
     waiting: HashMap<MessageId, Waiter>,
     followers: Vec<Notifier>,
+    subscribers: Vec<(Notifier, Topic)>,
 }
 
 impl Effects {
@@ -144,6 +171,7 @@ impl Effects {
             view,
             waiting: HashMap::new(),
             followers: Vec::new(),
+            subscribers: Vec::new(),
         }
     }
 
@@ -167,6 +195,7 @@ impl Effects {
                 _ = sweep.tick() => {
                     self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
                     self.followers.retain(|follower| follower.closed().now_or_never().is_none());
+                    self.subscribers.retain(|(client, _)| client.closed().now_or_never().is_none());
                 }
             }
         }
@@ -209,6 +238,7 @@ impl Effects {
                 self.waiting.insert(message_id, waiter);
             }
             Deed::Follow(follower) => self.followers.push(follower),
+            Deed::Subscribe(client, topic) => self.subscribe(client, topic),
             Deed::Settle(settled) => self.settle_mail(settled).await,
         }
     }
@@ -218,6 +248,7 @@ impl Effects {
             Effect::Publish(signed) => self.publish(&signed).await,
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
+            Effect::Progress(accepted) => self.tell_of(&accepted, "message.progress"),
             Effect::Settle {
                 peer,
                 message_id,
@@ -266,7 +297,46 @@ impl Effects {
         }
     }
 
+    fn subscribe(&mut self, client: Notifier, topic: Topic) {
+        if self.subscribers.len() >= SUBSCRIPTIONS {
+            self.subscribers.remove(0);
+        }
+        self.subscribers.push((client, topic));
+    }
+
+    /// Whoever wants to hear of it is told; one that does not keep up is cut off.
+    fn tell_of(&mut self, accepted: &Accepted, what: &str) {
+        let message = accepted.message();
+        if self
+            .subscribers
+            .iter()
+            .any(|(_, topic)| topic.is_of(message))
+        {
+            let item = render::item(message, accepted.opened());
+            self.subscribers.retain(|(client, topic)| {
+                !topic.is_of(message) || client.notify(what, &item).is_ok()
+            });
+        }
+    }
+
+    /// Where a message of ours is now.
+    fn tell_moved(&mut self, peer: &AgentId, message_id: MessageId, state: &State) {
+        let topic = Topic::Message(message_id);
+        let mut moved = json!({
+            "message-id": message_id.to_string(),
+            "peer": peer.as_str(),
+            "state": state.as_str(),
+        });
+        if let (Some(why), Some(members)) = (state.why(), moved.as_object_mut()) {
+            members.insert("reason".into(), why.into());
+        }
+        self.subscribers.retain(|(client, wanted)| {
+            *wanted != topic || client.notify("message.moved", &moved).is_ok()
+        });
+    }
+
     fn deliver(&mut self, accepted: &Accepted) {
+        self.tell_of(accepted, "conversation.message");
         if self.followers.is_empty() {
             return;
         }
@@ -281,6 +351,7 @@ impl Effects {
         let waiter = request.and_then(|request| self.waiting.remove(&request));
         match waiter {
             Some(waiter) => {
+                self.tell_of(&accepted, "conversation.message");
                 if let Err(Fate::Answered(accepted)) = waiter.fate.send(Fate::Answered(accepted)) {
                     self.deliver(&accepted);
                 }
@@ -290,6 +361,7 @@ impl Effects {
     }
 
     fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+        self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }

@@ -12,6 +12,7 @@ pub mod control;
 pub mod daemon;
 pub mod demo;
 pub mod effects;
+mod handler;
 pub mod home;
 pub mod keystore;
 pub mod lock;

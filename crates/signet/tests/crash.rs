@@ -8,19 +8,19 @@
     missing_docs
 )]
 
-mod house;
-
 use std::collections::BTreeSet;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use house::bus::{Sender, Watch};
-use house::log::unfinished;
-use house::pen::{Pen, with};
-use house::traffic::{finish, nothing_without_a_line, receipts_hold, receipts_taken_hold, settle};
-use house::{Home, House};
 use serde_json::{Value, json};
+use signet_testkit::bus::{Sender, Watch};
+use signet_testkit::log::unfinished;
+use signet_testkit::pen::{Pen, with};
+use signet_testkit::traffic::{
+    finish, nothing_without_a_line, receipts_hold, receipts_taken_hold, settle,
+};
+use signet_testkit::{self as house, Dice, Home, House, StopAtEnd};
 
 /// So many with one pair of homes: logs grow, and each kill reads them whole.
 const KILLS: u64 = 50;
@@ -174,25 +174,5 @@ fn answer(home: &RwLock<Home>, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         finish(&home.read().unwrap());
         std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Ends the threads of the test also when it fails.
-struct StopAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ (mixed >> 27)) >> 16) % limit
     }
 }

@@ -172,7 +172,8 @@ impl Decisions {
     fn count_unasked(&mut self, message: &Message) {
         // What the daemon says by itself is not its person's to decide about.
         let is_agents = match message.form.method() {
-            Some(Method::Request | Method::Notification | Method::Handoff) | None => true,
+            Some(Method::Request | Method::Notification | Method::Handoff | Method::Progress)
+            | None => true,
             Some(_) => false,
         };
         let named = message.headers.capability.as_ref();

@@ -100,6 +100,7 @@ fn every_kind() -> Vec<Entry> {
             life: 60,
             message: serde_json::json!({"a": 1}),
             copy: None,
+            client_key: None,
         }),
         Entry::Outcome(OutcomeLine {
             peer: peer.clone(),

@@ -73,6 +73,7 @@ fn draft_line(number: u64, summary: &str, asks: bool) -> Entry {
         approve: asks.then(|| bob().root.public().id()),
         message: waiting(number, summary),
         copy: None,
+        client_key: None,
     })
 }
 

@@ -415,6 +415,7 @@ fn whatever_is_about_a_message_names_it_by_the_same_member() {
             approve: None,
             message,
             copy: None,
+            client_key: None,
         })
     };
     let outcome = Entry::Outcome(OutcomeLine {

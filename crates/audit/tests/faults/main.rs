@@ -5,13 +5,16 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    missing_docs
+    missing_docs,
+    unreachable_pub
 )]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod plan;
 mod scenario;
+#[path = "../../../testkit/src/shard.rs"]
+mod shard;
 
 use std::path::Path;
 
@@ -19,6 +22,7 @@ use common::*;
 use plan::{Dice, Fault, Plan};
 use rustix::io::Errno;
 use scenario::{Told, is_stopped, line, patiently, play, writer};
+use shard::Shard;
 use signet_audit::{LogError, verify};
 use signet_proto::entry::Entry;
 
@@ -269,10 +273,7 @@ fn a_reader_follows_into_the_fresh_copy() {
 /// is in its text.
 fn seeds() -> impl Iterator<Item = u64> {
     let seeds = std::env::var("SIGNET_SEEDS").map_or(300, |text| text.parse().unwrap());
-    let shard = std::env::var("SIGNET_SHARD").unwrap_or_else(|_| "1/1".to_owned());
-    let (number, of) = shard.split_once('/').unwrap();
-    let (number, of): (u64, u64) = (number.parse().unwrap(), of.parse().unwrap());
-    (0..seeds).filter(move |seed| seed % of == number - 1)
+    Shard::asked().of(0..seeds)
 }
 
 /// Thousands of fsyncs: in memory they cost nothing, and the plan knows what they mean.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::headers::MessageType;
+use crate::ids::Version;
 use crate::reject::{PeerReason, Reason};
 
 /// The methods of signet/1.
@@ -14,6 +15,10 @@ pub enum Method {
     Notification,
     /// `agent.handoff`
     Handoff,
+    /// `agent.progress`, from version 1.1.0 on
+    Progress,
+    /// `agent.offer`, from version 1.1.0 on
+    Offer,
     /// `agent.receipt`
     Receipt,
     /// `agent.revoke`
@@ -34,10 +39,12 @@ pub enum Method {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Request,
         Self::Notification,
         Self::Handoff,
+        Self::Progress,
+        Self::Offer,
         Self::Receipt,
         Self::Revoke,
         Self::Pause,
@@ -54,6 +61,8 @@ impl Method {
             Self::Request => "agent.request",
             Self::Notification => "agent.notification",
             Self::Handoff => "agent.handoff",
+            Self::Progress => "agent.progress",
+            Self::Offer => "agent.offer",
             Self::Receipt => "agent.receipt",
             Self::Revoke => "agent.revoke",
             Self::Pause => "agent.pause",
@@ -87,11 +96,22 @@ impl Method {
         matches!(self, Self::Request | Self::Handoff)
     }
 
+    /// The lowest version of a session in which it may be said.
+    pub const fn since(self) -> Version {
+        match self {
+            Self::Progress | Self::Offer => Version::PROGRESS,
+            _ => Version::CURRENT,
+        }
+    }
+
     /// What it is for.
     pub const fn class(self) -> Class {
         match self {
-            Self::Request | Self::Notification | Self::Handoff => Class::Application,
-            Self::Receipt
+            Self::Request | Self::Notification | Self::Handoff | Self::Progress => {
+                Class::Application
+            }
+            Self::Offer
+            | Self::Receipt
             | Self::Revoke
             | Self::Pause
             | Self::Resume
@@ -121,9 +141,9 @@ impl FromStr for Method {
 /// What a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Agents say it to each other: requests, answers, notifications, handoffs and reports of tasks.
+    /// Agents say it to each other: requests, answers, progress, notifications, handoffs and reports of tasks.
     Application,
-    /// The protocol needs it: flights of the handshake, receipts, and people's signed orders.
+    /// The protocol needs it: flights of the handshake, offers, receipts, and people's signed orders.
     Control,
 }
 
@@ -161,6 +181,15 @@ impl Form {
         match self {
             Self::Call(method) => Some(*method),
             Self::Success | Self::Failure { .. } => None,
+        }
+    }
+
+    /// Whether it belongs to a request of the recipient's: an answer, or progress on the way to one. It was
+    /// asked for, so that no grant speaks of it.
+    pub const fn belongs_to_request(&self) -> bool {
+        match self {
+            Self::Success | Self::Failure { .. } | Self::Call(Method::Progress) => true,
+            Self::Call(_) => false,
         }
     }
 

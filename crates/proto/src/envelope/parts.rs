@@ -72,6 +72,9 @@ impl<'a> Parts<'a> {
         let id = self.top.get("id");
         let expected = match form {
             Form::Call(method) if method.is_call() => Some(headers.message_id),
+            Form::Call(Method::Progress) if headers.in_reply_to.is_none() => {
+                return Err(Reason::HeaderMissing);
+            }
             Form::Call(_) => None,
             Form::Success | Form::Failure { .. } => {
                 Some(headers.in_reply_to.ok_or(Reason::HeaderMissing)?)

@@ -33,7 +33,7 @@ impl Node {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
-            Form::Call(Method::Revoke | Method::Pause | Method::Resume) => {}
+            Form::Call(Method::Offer | Method::Revoke | Method::Pause | Method::Resume) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if is_about_clocks(&message.form) {
@@ -61,6 +61,7 @@ impl Node {
             opened: opened.map(Arc::new),
         };
         outcome.effects.push(match message.form {
+            Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
         });

@@ -208,6 +208,7 @@ impl Node {
         self.tell(changed, outcome);
         if let Some(established) = established {
             self.welcome(&established, renewed, outcome);
+            self.mark_offers(at, &established.certificate.agent);
             self.suspect_copy_by_number(at, &established.certificate.agent, outcome);
         }
     }

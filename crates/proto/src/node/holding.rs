@@ -1,7 +1,7 @@
 //! What our own side may do with tasks: hand on, accept, decline, report, and keep within them.
 
 use crate::draft::{Draft, LIFE};
-use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
+use crate::entry::{ClientKey, Direction, Entry, HandoffLine, Offered, TaskChange};
 use crate::envelope::{Form, Method};
 use crate::handoff::{
     Chain, LONGEST_GOAL, LONGEST_NOTE, Link, MandateRequest, Offering, Overstep, Report, TaskId,
@@ -25,6 +25,7 @@ impl Node {
         at: At,
         peer: &AgentId,
         handing: Handing,
+        key: Option<ClientKey>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         if !self.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
@@ -74,7 +75,7 @@ impl Node {
             goal: in_clear(draft.data_tier, Some(offering.goal)),
         };
         let mut sent = Outcome::default();
-        self.dispatch(at, draft, &mut sent)?;
+        self.dispatch_keyed(at, draft, key, &mut sent)?;
         let change = TaskChange::Offered(Box::new(offered));
         let line = (Direction::Out, task, change);
         let mut outcome = self.write_task(at, peer, message_id, line);

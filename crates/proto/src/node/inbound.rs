@@ -230,6 +230,13 @@ impl Node {
         if headers.key_id != session.peer_key && !by_newest() {
             return Err(Reason::KeyUnknown.into());
         }
+        let method = message.form.method();
+        if method.is_some_and(|method| session.version < method.since()) {
+            return Err(Reason::VersionInsufficient.into());
+        }
+        if method == Some(Method::Offer) && is_tiered(message) {
+            return Err(Reason::HeaderInvalid.into());
+        }
         if receipt {
             admit_receipt(message, reused)?;
             return Ok(None);
@@ -244,11 +251,13 @@ impl Node {
         }
         self.rule_response(now, message)?;
         self.permit(now, link, session, message)?;
-        if !is_ping(message) && !self.inbox.has_room(message) {
+        Self::rule_live_offer(session, message)?;
+        if waits_for_agent(message) && !self.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
         let unsealed = self.open(message)?;
         let opened = unsealed.as_ref().map(|(opened, _)| opened);
+        Self::fit_progress(message, body_of(message, opened))?;
         self.fit_body(message, body_of(message, opened))?;
         Ok(unsealed)
     }
@@ -258,9 +267,10 @@ impl Node {
         Some(newest.signing_key.id())
     }
 
-    /// A response is taken only for an open request of ours, from the agent we asked, once.
+    /// A response is taken only for an open request of ours, from the agent we asked, once; progress
+    /// likewise, as often as it comes before that.
     fn rule_response(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
-        if message.form.method().is_some() {
+        if !message.form.belongs_to_request() {
             return Ok(());
         }
         let headers = &message.headers;
@@ -347,7 +357,13 @@ fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a V
     opened.map_or(message.body.as_ref(), |opened| opened.body.as_ref())
 }
 
-/// Flights, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
+/// Whether the message takes room in the inbox: not what the daemon itself answers or keeps.
+fn waits_for_agent(message: &Message) -> bool {
+    let own = [Some(Method::Progress), Some(Method::Offer)];
+    !is_ping(message) && !own.contains(&message.form.method())
+}
+
+/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
 pub(super) fn is_tiered(message: &Message) -> bool {
     message.headers.data_tier > HIGHEST_CLEAR_TIER
 }

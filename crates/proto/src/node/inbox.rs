@@ -129,7 +129,9 @@ impl Inbox {
                 }
             }
             Did::SetAside => self.shelve(now, name, line.reason.clone()),
-            Did::Kept => drop(self.tries.remove(&name)),
+            Did::Kept if self.names.contains_key(&name) => {
+                self.tries.insert(name, Tries::kept());
+            }
             Did::Retried => {
                 if let Some(shelved) = self.quarantine.take(&name) {
                     self.release(&shelved.message);

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
+use super::offers::OfferPace;
 use super::outbound::after;
 use super::pace::Pace;
 use super::permission::Budgets;
@@ -45,6 +46,7 @@ pub(super) struct Link {
     pub(super) silence: Duration,
     pub(super) receipted: Option<Timestamp>,
     pub(super) pace: Pace,
+    pub(super) offer_pace: OfferPace,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,

@@ -149,6 +149,8 @@ impl Node {
         }
         match &message.form {
             Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
+            Form::Call(Method::Progress) => self.apply_progress(message),
+            Form::Call(Method::Offer) => self.apply_live_offer(message),
             Form::Call(_) if is_ping(message) => {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
@@ -300,6 +302,8 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         peer_sealing: established.peer_sealing,
         peer_layers: established.peer_layers,
         offered: established.offered.clone(),
+        beside: Default::default(),
+        told_offer: None,
         version: established.version,
         began: established.began,
         ends: established.ends,

@@ -21,13 +21,17 @@ mod identity;
 mod inbound;
 mod inbox;
 mod judged;
+mod keyed;
+mod leases;
 mod link;
 mod memory;
 mod names;
+mod offers;
 mod outbound;
 mod outbox;
 mod pace;
 mod permission;
+mod progress;
 mod proof;
 mod quarantine;
 mod release;
@@ -72,9 +76,16 @@ pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
 pub use judged::Judged;
 use judged::Refusal;
+use keyed::Keys;
+pub use keyed::{CallerKey, Once};
+use leases::Leases;
+pub use leases::{HandedOut, LeaseId, Wanted};
 use link::Link;
+use offers::Offers;
+pub use offers::{OfferFault, Program};
 pub use outbox::Outgoing;
 pub use permission::Way;
+pub use progress::Progressed;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
@@ -124,6 +135,8 @@ pub enum Effect {
     Deliver(Accepted),
     /// A request of ours is answered.
     Answer(Accepted),
+    /// A peer tells how a request of ours is doing.
+    Progress(Accepted),
     /// A message of ours came to an end that is not an answer, or was taken.
     Settle {
         /// For whom it was.
@@ -222,6 +235,9 @@ pub struct Node {
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
+    offers: Offers,
+    keys: Keys,
+    leases: Leases,
     open: BTreeMap<MessageId, OpenRequest>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
@@ -247,6 +263,11 @@ struct OpenRequest {
     peer: AgentId,
     tier: u8,
     closes: Timestamp,
+    /// Whether it was sent in a session in which the peer can tell of progress.
+    #[serde(default)]
+    tells: bool,
+    #[serde(default)]
+    progress: Option<Progressed>,
 }
 
 impl Node {
@@ -265,6 +286,9 @@ impl Node {
             trust,
             links: BTreeMap::new(),
             inbox: Inbox::default(),
+            offers: Offers::default(),
+            keys: Keys::default(),
+            leases: Leases::default(),
             open: BTreeMap::new(),
             pings: BTreeMap::new(),
             tasks: Tasks::default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{Did, Entry, OutcomeLine, Tried, TrustChange};
+use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::keys::SealKey;
@@ -37,15 +37,16 @@ impl Node {
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let tried = Tried::to_send(&sending);
-        let sent = self.try_send(at, peer, sending);
+        let sent = self.try_send(at, peer, sending, None);
         self.note_attempt(at, (peer, tried), sent)
     }
 
-    fn try_send(
+    pub(super) fn try_send(
         &mut self,
         at: At,
         peer: &AgentId,
         sending: Sending,
+        key: Option<ClientKey>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
         self.may_write_to(peer)?;
@@ -57,7 +58,7 @@ impl Node {
         }
         let message_id = self.fresh_id(at.now);
         let (method, content) = match sending {
-            Sending::Handoff(handing) => return self.hand(at, peer, *handing),
+            Sending::Handoff(handing) => return self.hand(at, peer, *handing, key),
             Sending::Request(content) => (Method::Request, content),
             Sending::Notification(content) => (Method::Notification, content),
             Sending::Ping => (
@@ -80,7 +81,7 @@ impl Node {
         draft.life = content.life.unwrap_or(LIFE);
         self.keep_within_task(at.now, &mut draft)?;
         let mut outcome = Outcome::default();
-        self.dispatch(at, draft, &mut outcome)?;
+        self.dispatch_keyed(at, draft, key, &mut outcome)?;
         Ok((message_id, outcome))
     }
 
@@ -108,25 +109,7 @@ impl Node {
         answer: Result<Content, String>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
-        let waiting = self.inbox.named(request);
-        let mut waiting = waiting
-            .into_iter()
-            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
-            let none = self.inbox.named(request).is_empty();
-            return Err(if none {
-                LocalError::NotWaiting(request)
-            } else {
-                LocalError::Ambiguous(request)
-            });
-        };
-        if message.form != Form::Call(Method::Request) {
-            return Err(if message.form == Form::Call(Method::Handoff) {
-                LocalError::IsHandoff(request)
-            } else {
-                LocalError::NoRequest(request)
-            });
-        }
+        let message = self.waiting_request(from, request)?;
         let id = self.fresh_id(at.now);
         let draft = match answer {
             Ok(content) => {
@@ -140,6 +123,31 @@ impl Node {
         let mut outcome = Outcome::default();
         self.say_own(at, draft, &mut outcome)?;
         Ok((id, outcome))
+    }
+
+    /// The request of that name that waits in the inbox.
+    pub(super) fn waiting_request(
+        &self,
+        from: Option<&AgentId>,
+        request: MessageId,
+    ) -> Result<Arc<Message>, LocalError> {
+        let waiting = self.inbox.named(request);
+        let mut waiting = waiting
+            .into_iter()
+            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
+        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
+            let none = self.inbox.named(request).is_empty();
+            return Err(if none {
+                LocalError::NotWaiting(request)
+            } else {
+                LocalError::Ambiguous(request)
+            });
+        };
+        match message.form {
+            Form::Call(Method::Request) => Ok(message),
+            Form::Call(Method::Handoff) => Err(LocalError::IsHandoff(request)),
+            _ => Err(LocalError::NoRequest(request)),
+        }
     }
 
     /// Dispatches an answer or a report of our agent's own.
@@ -215,6 +223,18 @@ impl Node {
         draft: Draft,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
+        self.dispatch_keyed(at, draft, None, outcome)
+    }
+
+    /// The same for a message whose caller gave it a key. It is a draft first, whose line holds the key,
+    /// and leaves at once where it can.
+    pub(super) fn dispatch_keyed(
+        &mut self,
+        at: At,
+        draft: Draft,
+        key: Option<ClientKey>,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
         if draft.life.is_zero() || draft.life > LONGEST_LIFE {
             return Err(LocalError::Message(Reason::LifetimeTooLong));
         }
@@ -231,7 +251,8 @@ impl Node {
             }
         }
         let approve = self.approval_root(&draft)?;
-        match self.slot(at, &peer).filter(|_| approve.is_none()) {
+        let at_once = approve.is_none() && key.is_none();
+        match self.slot(at, &peer).filter(|_| at_once) {
             Some((stamp, to)) => {
                 let call = draft.form.method().is_some();
                 let (signed, copy) = draft
@@ -240,7 +261,12 @@ impl Node {
                 self.count_own(at.now, &peer, call);
                 self.write_sealed(at, signed, copy, outcome);
             }
-            None => self.write_draft(at, draft, approve, outcome)?,
+            None => {
+                self.write_draft(at, draft, approve, key, outcome)?;
+                if key.is_some() {
+                    self.release(at, &peer, outcome);
+                }
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::entry::Ruling;
 use crate::envelope::{Message, Method};
 use crate::headers::{CapabilityName, ConversationId, Layers};
-use crate::ids::AgentId;
+use crate::ids::{AgentId, Version};
 use crate::json::Value;
 use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, stricter};
 use crate::reject::Reason;
@@ -85,7 +85,8 @@ impl Node {
             Way::Receive => {
                 let layers = session.map_or(proven, |session| session.peer_layers.and(proven));
                 let given = session.map(|session| &session.given);
-                self.terms_in(peer, layers, given, capability)
+                let version = session.map_or(Version::CURRENT, |session| session.version);
+                self.terms_in(peer, layers, (given, version), capability)
             }
         };
         Some(explain(&terms, tier, capability).collect())
@@ -129,7 +130,12 @@ impl Node {
             return Err(Reason::BudgetExceeded);
         }
         let capability = headers.capability.as_ref();
-        let terms = self.terms_in(peer, headers.layers, Some(&session.given), capability);
+        let terms = self.terms_in(
+            peer,
+            headers.layers,
+            (Some(&session.given), session.version),
+            capability,
+        );
         authorize(message, &terms)
     }
 
@@ -140,7 +146,7 @@ impl Node {
             return Ok(());
         }
         let named = message.headers.capability.as_ref();
-        let capability = named.and_then(|name| self.policy.capability(name));
+        let capability = named.and_then(|name| self.own_capability(name));
         let schema = capability.and_then(|capability| capability.schema.as_ref());
         let misfit = schema.and_then(|schema| schema.misfit(body.unwrap_or(&Value::Null)));
         misfit.map_or(Ok(()), |misfit| {
@@ -304,16 +310,17 @@ impl Node {
         &'a self,
         peer: &AgentId,
         layers: Layers,
-        given: Option<&'a crate::handshake::Grant>,
+        (given, version): (Option<&'a crate::handshake::Grant>, Version),
         capability: Option<&CapabilityName>,
     ) -> Terms<'a> {
-        let offered = capability.and_then(|name| self.policy.capability(name));
+        let offered = capability.and_then(|name| self.own_capability(name));
         Terms {
             table: &self.policy.table,
             layers,
             session: given,
             allowance: Some(self.policy.allowance(peer)),
             takes: offered.map(|capability| capability.tier),
+            live: capability.is_some_and(|name| self.is_offered_live(name, version)),
         }
     }
 
@@ -335,6 +342,7 @@ impl Node {
             session: session.map(|session| &session.received),
             allowance: None,
             takes: offer.map(|offer| offer.tier),
+            live: false,
         }
     }
 }

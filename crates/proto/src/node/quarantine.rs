@@ -42,17 +42,42 @@ pub struct Shelved {
 pub(super) struct Tries {
     begun: u8,
     running: bool,
+    /// Whether it was handled, and stays for an answer of somebody else's: nobody receives it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
 }
 
 impl Tries {
     pub(super) fn begun(number: u8) -> Self {
-        let (begun, running) = (number, true);
-        Self { begun, running }
+        Self {
+            begun: number,
+            running: true,
+            kept: false,
+        }
     }
 
     pub(super) fn ended(number: u8) -> Self {
-        let (begun, running) = (number, false);
-        Self { begun, running }
+        Self {
+            begun: number,
+            ..Self::default()
+        }
+    }
+
+    /// Handled: its tries count anew.
+    pub(super) fn kept() -> Self {
+        Self {
+            kept: true,
+            ..Self::default()
+        }
+    }
+
+    /// The number of the last try.
+    pub(super) fn number(self) -> u8 {
+        self.begun
+    }
+
+    pub(super) fn are_over(self) -> bool {
+        self.kept
     }
 
     pub(super) fn are_spent(self) -> bool {
@@ -103,6 +128,9 @@ impl Node {
         message_id: MessageId,
     ) -> Result<(Option<u8>, Outcome), LocalError> {
         let tries = self.tries_of(peer, message_id)?;
+        if self.leases.holds(peer, message_id) {
+            return Err(LocalError::Leased(message_id));
+        }
         let mut outcome = Outcome::default();
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());

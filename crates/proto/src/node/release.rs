@@ -1,7 +1,7 @@
 //! How drafts leave, or end: when there is a session, room, and every consent.
 
 use crate::draft::{Draft, Stamp};
-use crate::entry::{Did, DraftLine, Entry, OutcomeLine};
+use crate::entry::{ClientKey, Did, DraftLine, Entry, OutcomeLine};
 use crate::envelope::{Form, Method};
 use crate::handoff::Offering;
 use crate::headers::MAX_SEQUENCE;
@@ -91,6 +91,7 @@ impl Node {
         at: At,
         draft: Draft,
         approve: Option<KeyId>,
+        client_key: Option<ClientKey>,
         outcome: &mut Outcome,
     ) -> Result<(), LocalError> {
         let peer = draft.recipient.clone();
@@ -112,6 +113,7 @@ impl Node {
             approve,
             message,
             copy,
+            client_key,
         });
         self.apply(at.now, &entry);
         outcome.entries.push(entry);

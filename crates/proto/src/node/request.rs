@@ -11,6 +11,8 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::BindError;
 
+use super::offers::OfferFault;
+
 /// What our agent wants to say. It does not print itself: an answer's tier is its request's.
 #[derive(Clone, Default)]
 pub struct Content {
@@ -197,6 +199,38 @@ pub enum LocalError {
         /// When it ends.
         to: Timestamp,
     },
+    /// A caller's key is not of its form.
+    #[error("a key has 1 to 128 of the characters A-Z a-z 0-9 . _ : -")]
+    KeyUnfit,
+    /// A caller's key stands for another content.
+    #[error("the key stands for {0}, which says something else; use a key once, for one message")]
+    KeyReused(MessageId),
+    /// No such lease is held.
+    #[error(
+        "the lease has ended, or never was: somebody else may have the message now; receive again"
+    )]
+    LeaseEnded,
+    /// Somebody holds the message.
+    #[error("{0} is handed out; wait until its lease ends")]
+    Leased(MessageId),
+    /// A program's offer may not be made.
+    #[error("{0} cannot be offered: {1}")]
+    OfferRefused(CapabilityName, OfferFault),
+    /// There is no session in which something could be told that is of no use later.
+    #[error(
+        "there is no session with {0} now, and progress does not wait for one; answer the request, or try again later"
+    )]
+    NoSession(AgentId),
+    /// The session's version is too low for it.
+    #[error(
+        "the session with {0} is of version 1.0.0, which knows no progress; both sides' certificates have to list 1.1.0, which a renewal adds"
+    )]
+    VersionInsufficient(AgentId),
+    /// Our person approves what leaves in that tier, and it is nothing that could wait for them.
+    #[error(
+        "what leaves in tier {0} waits for a person's approval, and progress cannot wait; answer the request"
+    )]
+    ApprovalNeeded(u8),
     /// `signet.task` is how daemons report.
     #[error("the capability signet.task is for reports; use `signet handoff report`")]
     ReservedForReports,
@@ -213,6 +247,8 @@ impl LocalError {
             | Self::OverBudget { .. }
             | Self::BeyondTask(..)
             | Self::HadItBefore(_)
+            | Self::ApprovalNeeded(_)
+            | Self::OfferRefused(..)
             | Self::ReservedForReports => true,
             Self::Message(reason) => matches!(reason, Reason::HopsExceeded),
             _ => false,
@@ -247,6 +283,14 @@ impl LocalError {
             Self::HadItBefore(_) | Self::HandoffUnfit(_) => Reason::MandateInvalid.name(),
             Self::TooManyTasks(_) => "too-many-tasks",
             Self::WrongClock { .. } => "wrong-clock",
+            Self::KeyUnfit => "key-unfit",
+            Self::KeyReused(_) => "key-reused",
+            Self::LeaseEnded => "lease-ended",
+            Self::Leased(_) => "leased",
+            Self::OfferRefused(..) => "offer-refused",
+            Self::NoSession(_) => "no-session",
+            Self::VersionInsufficient(_) => Reason::VersionInsufficient.name(),
+            Self::ApprovalNeeded(_) => "approval-needed",
             Self::ReservedForReports => "capability-reserved",
         }
     }

@@ -13,6 +13,7 @@ mod restore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
@@ -30,6 +31,7 @@ use crate::trust::TrustView;
 use super::decrees::Pausing;
 use super::fates::Fates;
 use super::inbox::{Inbox, Item};
+use super::keyed::Keys;
 use super::link::{Approving, Link};
 use super::names::Shared;
 use super::strangers::Strangers;
@@ -54,7 +56,7 @@ pub struct Row {
 }
 
 /// Every table.
-pub const TABLES: [&str; 21] = [
+pub const TABLES: [&str; 22] = [
     PASSING,
     NODE,
     PRINCIPALS,
@@ -76,6 +78,7 @@ pub const TABLES: [&str; 21] = [
     REQUESTS,
     PINGS,
     TASKS,
+    KEYED,
 ];
 
 const NODE: &str = "node";
@@ -102,6 +105,7 @@ const ASIDE: &str = "aside";
 const REQUESTS: &str = "requests";
 const PINGS: &str = "pings";
 const TASKS: &str = "handoffs";
+const KEYED: &str = "keyed";
 
 /// What a node remembers, cheap to take and to hand to another thread.
 #[derive(Clone, Debug)]
@@ -115,6 +119,7 @@ pub struct Snapshot {
     open: BTreeMap<MessageId, OpenRequest>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
+    keys: Keys,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
@@ -203,6 +208,7 @@ impl Node {
             open: self.open.clone(),
             pings: self.pings.clone(),
             tasks: self.tasks.clone(),
+            keys: self.keys.clone(),
             waiting_room: self.waiting_room.clone(),
             pausing: self.pausing.clone(),
             alarms: self.alarms.clone(),
@@ -313,6 +319,11 @@ impl Snapshot {
             PINGS => {
                 for ((peer, name), ping) in &self.pings {
                     rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
+                }
+            }
+            KEYED => {
+                for (key, keyed) in self.keys.iter() {
+                    rows.put(KEYED, &HEXLOWER.encode(key), keyed);
                 }
             }
             TASKS => {

@@ -29,6 +29,7 @@ impl Node {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
         self.write_attempts(at, &mut outcome);
+        self.look_at_leases(at, &mut outcome);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
@@ -37,6 +38,7 @@ impl Node {
             self.resend_messages(at, &peer, &mut outcome);
             self.end_drafts(at, &peer, &mut outcome);
             self.send_receipts(at, &peer, &mut outcome);
+            self.tell_offers(at, &peer, &mut outcome);
             self.seek_session(at, &peer, &mut outcome);
         }
         outcome
@@ -52,11 +54,18 @@ impl Node {
         let links = links.filter_map(|link| link.due(at, &self.identity)).min();
         let others = [
             self.strangers.due(),
+            self.leases_due(at),
             self.attempts.due(),
             self.decrees_due(at.now),
             self.may_sign_at(at.now),
         ];
-        links.into_iter().chain(others.into_iter().flatten()).min()
+        let offers = self.links.keys();
+        let offers = offers.filter_map(|peer| self.offer_due(at, peer)).min();
+        links
+            .into_iter()
+            .chain(offers)
+            .chain(others.into_iter().flatten())
+            .min()
     }
 
     /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
@@ -82,6 +91,9 @@ impl Node {
                 self.send_receipt(at, peer, id, &mut outcome);
             }
             self.end_lost_drafts(at, peer, &mut outcome);
+            // No program is connected yet: what was offered before is offered no more.
+            self.mark_offers(at, peer);
+            self.tell_offers(at, peer, &mut outcome);
             match unsent {
                 Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
                 Some(_) => self.send_trust(at, peer, &mut outcome),

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{
     Allowance, HIGHEST_CLEAR_TIER, MAX_HOPS, PING, TASK, Table, is_report, may_travel_in_clear,
 };
-use crate::envelope::{Form, Message};
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
 use crate::headers::{CapabilityName, Layers};
 use crate::reject::Reason;
@@ -138,6 +138,8 @@ pub struct Terms<'a> {
     pub allowance: Option<Allowance<'a>>,
     /// The highest tier that the capability takes, where it is known.
     pub takes: Option<u8>,
+    /// Whether a program of ours offers the capability now: no handshake knew of it.
+    pub live: bool,
 }
 
 /// What each rule says, in the order in which they are judged.
@@ -148,15 +150,17 @@ pub fn explain<'a>(
 ) -> impl Iterator<Item = Finding<'a>> + use<'a> {
     let needs = terms.table.layers(tier);
     let has = terms.layers;
+    let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
     // The daemons' own: a ping, and reports on tasks, whose sender must hold the task instead.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
-        let (granted, by) = (grant.capabilities.contains(name), By::Session);
+        let granted = live || grant.capabilities.contains(name);
+        let by = By::Session;
         Finding::Capability { name, granted, by }
     });
     let by_config = named.zip(terms.allowance).map(|(name, allowance)| {
-        let (granted, by) = allowance.capability(name);
+        let (granted, by) = allowance.capability(name, live);
         Finding::Capability { name, granted, by }
     });
     let of_capability = |(name, most)| Finding::CapabilityTier { name, tier, most };
@@ -189,8 +193,8 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     if message.sealed.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER {
         return Err(Reason::SealMismatch);
     }
-    // A response ends what it answers, and is taken once: it can be part of no loop.
-    if message.form.method().is_some() && headers.hops > MAX_HOPS {
+    // A response ends what it answers, and is taken once; nobody answers progress: no loop is made of them.
+    if !message.form.belongs_to_request() && headers.hops > MAX_HOPS {
         return Err(Reason::HopsExceeded);
     }
     let capability = headers.capability.as_ref();
@@ -202,12 +206,12 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     against.map_or(Ok(()), |finding| Err(finding.reason()))
 }
 
-/// A response was asked for: no grant speaks of it. Its content goes to a peer or comes from one all
-/// the same; a failure has none.
+/// A response was asked for, and so was progress: no grant speaks of it. Its content goes to a peer or
+/// comes from one all the same; a failure has none.
 pub(crate) fn concerns(finding: &Finding<'_>, form: &Form) -> bool {
     match form {
+        Form::Success | Form::Call(Method::Progress) => matches!(finding, Finding::Layers { .. }),
         Form::Call(_) => true,
-        Form::Success => matches!(finding, Finding::Layers { .. }),
         Form::Failure { .. } => false,
     }
 }

@@ -17,6 +17,29 @@ use super::{Agent, at, control, key, published};
 
 pub const DAY: i64 = 24 * 3_600_000;
 
+/// People whose agents know each other's certificates and have not met; their logs begin as every log does.
+pub fn acquainted(names: &[(&str, &str)]) -> Net {
+    let mut agents: Vec<_> = names
+        .iter()
+        .map(|(agent, person)| Agent::new(agent, person))
+        .collect();
+    let now = at(0);
+    for one in 0..agents.len() {
+        for other in (0..agents.len()).filter(|other| *other != one) {
+            let certificate = agents[other].certificate();
+            let outcome = agents[one].node.handle_bind(now, &certificate).unwrap();
+            agents[one].keep(now, outcome);
+        }
+        let own = agents[one].certificate();
+        agents[one].log.insert(0, (now.now, Entry::Genesis(own)));
+    }
+    let mut net = Net::new(agents, 1);
+    for who in 0..names.len() {
+        net.restart(who);
+    }
+    net
+}
+
 /// The flight 1 that somebody of that identity sends to `to`.
 pub fn announce(make: impl Fn() -> Identity + 'static, to: &Agent, ms: i64) -> Arc<[u8]> {
     let mut agent = Agent::with(move || (make(), Policy::default()));

@@ -11,8 +11,8 @@ use signet_proto::node::{Content, Notice, Sending, WaitsFor};
 
 use crate::household::liar::Liar;
 use crate::household::net::{Net, times_taken};
-use crate::household::people::{does, notices, remembered};
-use crate::household::{self, Agent, identity_with};
+use crate::household::people::{acquainted, does, notices, remembered};
+use crate::household::{self, identity_with};
 
 const MINUTE: i64 = 60_000;
 const ALICE: usize = 0;
@@ -25,25 +25,7 @@ fn strangers() -> Net {
 }
 
 fn of_people(others: [(&str, &str); 2]) -> Net {
-    let names = [("agent-alice", "alice"), others[0], others[1]];
-    let mut agents: Vec<_> = names
-        .map(|(agent, person)| Agent::new(agent, person))
-        .into();
-    let now = household::at(0);
-    for one in 0..agents.len() {
-        for other in (0..agents.len()).filter(|other| *other != one) {
-            let certificate = agents[other].certificate();
-            let outcome = agents[one].node.handle_bind(now, &certificate).unwrap();
-            agents[one].keep(now, outcome);
-        }
-        // As every log begins.
-        let own = agents[one].certificate();
-        agents[one].log.insert(0, (now.now, Entry::Genesis(own)));
-    }
-    let mut net = Net::new(agents, 1);
-    for who in 0..3 {
-        net.restart(who);
-    }
+    let mut net = acquainted(&[("agent-alice", "alice"), others[0], others[1]]);
     net.run_for(15 * MINUTE);
     net
 }

@@ -14,8 +14,8 @@ use signet_proto::receipt::{Exception, Receipt};
 
 use crate::household::liar::Liar;
 use crate::household::net::{Net, message_of};
-use crate::household::people::{does, notices};
-use crate::household::{self, Agent, identity, identity_with};
+use crate::household::people::{acquainted, does, notices};
+use crate::household::{self, identity, identity_with};
 
 const MINUTE: i64 = 60_000;
 const ALICE: usize = 0;
@@ -76,25 +76,10 @@ const ALL: [Lie; 20] = [
 
 /// Everybody knows everybody; Alice's person decides nothing.
 fn town() -> Net {
-    let mut agents: Vec<_> = NAMES
-        .map(|name| Agent::new(&format!("agent-{name}"), name))
-        .into();
-    let now = household::at(0);
-    for one in 0..agents.len() {
-        for other in (0..agents.len()).filter(|other| *other != one) {
-            let certificate = agents[other].certificate();
-            let outcome = agents[one].node.handle_bind(now, &certificate).unwrap();
-            agents[one].keep(now, outcome);
-        }
-        // As every log begins.
-        let own = agents[one].certificate();
-        agents[one].log.insert(0, (now.now, Entry::Genesis(own)));
-    }
-    let mut net = Net::new(agents, 1);
-    for who in 0..NAMES.len() {
-        net.restart(who);
-    }
-    net
+    let agents = NAMES.map(|name| format!("agent-{name}"));
+    let names = NAMES.iter().zip(&agents);
+    let names: Vec<_> = names.map(|(name, agent)| (agent.as_str(), *name)).collect();
+    acquainted(&names)
 }
 
 fn lie(net: &mut Net, liar: &mut Liar, lie: Lie) {

@@ -124,6 +124,7 @@ proptest! {
             life: draft.life.as_secs(),
             message: value,
             copy,
+            client_key: None,
         });
         let again = reread(&entry);
         prop_assert_eq!(&again, &entry);

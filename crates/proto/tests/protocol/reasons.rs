@@ -5,11 +5,13 @@
 //! files are written anew; without, they are only read. Bob's sealing secret is the SHA-256 of
 //! `sealingagent-bob`.
 
+mod accepted;
 mod boxes;
 mod early;
 mod faults;
 mod handoff;
 mod late;
+mod newer;
 mod people;
 mod sender;
 mod stages;
@@ -29,11 +31,7 @@ use crate::forge::{self, reason};
 use crate::household::{self, Agent, at};
 
 /// Reasons that no file can show, and why.
-const WITHOUT_VECTOR: [(Reason, &str); 7] = [
-    (
-        Reason::BodyUnfit,
-        "it takes a schema in the recipient's configuration: protocol/policy.rs has one",
-    ),
+const WITHOUT_VECTOR: [(Reason, &str); 6] = [
     (
         Reason::BudgetExceeded,
         "it takes more calls than a minute's: protocol/attacks_policy.rs makes them",

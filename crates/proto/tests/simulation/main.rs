@@ -64,6 +64,8 @@ mod pauses;
 mod restored;
 mod runs;
 mod sabotage;
+#[path = "../../../testkit/src/shard.rs"]
+mod shard;
 mod shelf;
 mod tale;
 mod trace;

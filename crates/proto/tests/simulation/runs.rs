@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::household::net::Dice;
 use crate::mood::Mood;
 use crate::sabotage::Sabotage;
+use crate::shard::Shard;
 use crate::world::{Event, World};
 
 /// How many seeds a plain `cargo test` runs.
@@ -73,19 +74,11 @@ fn every_seed_ends_well() {
     });
 }
 
-/// `SIGNET_SHARD=2/4` takes the second of every four seeds: the first one, and the step to the next.
-fn shard() -> (u64, u64) {
-    let Ok(shard) = std::env::var("SIGNET_SHARD") else {
-        return (0, 1);
-    };
-    let (number, of) = shard.split_once('/').unwrap();
-    (number.parse::<u64>().unwrap() - 1, of.parse().unwrap())
-}
-
 /// Runs seeds on every core, and shows all that failed, and how the first of them ended.
 fn all_end_well(seeds: u64, run: impl Fn(u64) -> Result<(u64, u64), String> + Sync) {
-    let (shard, of) = shard();
-    let (next, failures) = (AtomicU64::new(shard), Mutex::new(BTreeMap::new()));
+    let shard = Shard::asked();
+    let (first, of) = (shard.first as u64, shard.of as u64);
+    let (next, failures) = (AtomicU64::new(first), Mutex::new(BTreeMap::new()));
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let started = Instant::now();
     std::thread::scope(|scope| {
@@ -105,7 +98,7 @@ fn all_end_well(seeds: u64, run: impl Fn(u64) -> Result<(u64, u64), String> + Sy
     });
     println!(
         "{} seeds in {:.1?}",
-        seeds.saturating_sub(shard).div_ceil(of),
+        seeds.saturating_sub(first).div_ceil(of),
         started.elapsed()
     );
     let failures = failures.into_inner().unwrap();

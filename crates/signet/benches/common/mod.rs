@@ -1,4 +1,4 @@
-//! What the benches share: a NATS server, homes, daemons as real processes, and a peer in this process.
+//! What the benches share: daemons that are measured, and a peer in this process.
 #![allow(
     dead_code,
     unused_imports,
@@ -12,7 +12,6 @@
 
 pub mod daemon;
 pub mod peer;
-mod server;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -20,7 +19,6 @@ use std::time::Duration;
 pub use daemon::Daemon;
 #[allow(unused_imports)] // Each bench uses what it needs of this module.
 pub use peer::Peer;
-pub use server::Server;
 
 use ed25519_dalek::Signer as _;
 

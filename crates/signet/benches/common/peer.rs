@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde_json::json;
 use signet::config::Config;
-use signet::home::Home;
 use signet::lock::HomeLock;
 use signet::memory::Memory;
 use signet::{clock, render};
@@ -13,7 +12,10 @@ use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{At, Content, Effect, Judged, Node, Outcome, Sending};
 use signet_transport::{Arrival, Inbox, Mailbox, Nats, Settlement};
 
+use signet_testkit::Home;
+
 use super::Daemon;
+use super::daemon::place;
 
 /// How far the sender runs ahead of the log: far less than the daemon lets wait, so that
 /// core NATS drops nothing.
@@ -36,8 +38,9 @@ pub struct Round {
 
 /// The node of `home`, with its log, as a daemon opens them.
 pub fn open(home: &Home) -> (Memory, HomeLock) {
-    let lock = HomeLock::acquire(home).unwrap();
-    let memory = Memory::open(&lock, &Config::load(home).unwrap()).unwrap();
+    let home = place(home);
+    let lock = HomeLock::acquire(&home).unwrap();
+    let memory = Memory::open(&lock, &Config::load(&home).unwrap()).unwrap();
     (memory, lock)
 }
 
@@ -137,7 +140,7 @@ impl Peer {
         let messages = self.sign(count);
         daemon.accepted();
         let (mut sent, mut taken, mut gaps) = (0, 0, 0);
-        let (cpu, start) = (daemon.cpu(), Instant::now());
+        let (cpu, start) = (daemon.home.cpu(), Instant::now());
         while taken < count {
             while sent < count.min(taken + AHEAD) {
                 self.publish(messages[sent].clone()).await;
@@ -155,7 +158,7 @@ impl Peer {
         while !daemon.is_durable() {}
         let round = Round {
             elapsed: start.elapsed(),
-            cpu: (daemon.cpu() - cpu) / count as f64,
+            cpu: (daemon.home.cpu() - cpu) / count as f64,
             gaps,
         };
         self.settle().await;

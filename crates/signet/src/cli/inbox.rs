@@ -1,7 +1,6 @@
 //! `signet inbox`: what arrived and waits.
 
 mod each;
-mod handler;
 mod round;
 mod tries;
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use signet_audit::{hold_against_anchor, visible};
+use signet_proto::ids::Version;
 
 use super::ask::{ask, print_json, text};
 use super::{Failure, print};
@@ -89,6 +90,9 @@ fn page(status: &Value) -> String {
     if let Some(clock) = status.get("clock").filter(|value| value.is_object()) {
         let _ = writeln!(page, "  note   {}", clock_note(clock));
     }
+    if let Some(note) = versions_note(status) {
+        let _ = writeln!(page, "  note   {note}");
+    }
     for note in alarm_notes(status) {
         let _ = writeln!(page, "  note   {note}");
     }
@@ -132,6 +136,19 @@ fn page(status: &Value) -> String {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
     }
     page
+}
+
+/// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
+fn versions_note(status: &Value) -> Option<String> {
+    let newest = Version::SPOKEN.last()?.to_string();
+    let listed = status.get("versions")?.as_array()?;
+    let lists = listed.iter().any(|version| *version == newest.as_str());
+    (!lists).then(|| {
+        format!(
+            "the certificate does not list version {newest}: no progress, no offers of programs; \
+             signet key rotate signing"
+        )
+    })
 }
 
 /// The clock stands outside the dates of our certificate: either it is wrong, or the certificate has run

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use signet_proto::headers::CapabilityName;
 use signet_proto::ids::AgentId;
 use signet_proto::policy::{
-    BodySchema, Capability, HIGHEST_TIER, MOST_PER_MINUTE, PeerRule, Policy, SCHEMA_BYTES, TIERS,
-    Table,
+    BodySchema, Capability, HIGHEST_TIER, MOST_PER_MINUTE, NamePattern, PeerRule, Policy,
+    SCHEMA_BYTES, TIERS, Table,
 };
 
 use super::section::Section;
@@ -26,6 +26,7 @@ pub(super) fn policy(root: &Section<'_>, home: &Home) -> Result<Policy, ConfigEr
         messages_per_minute: per_minute(PER_MINUTE)?.or(Some(DEFAULT_PER_MINUTE)),
         conversation_per_minute: per_minute(OF_CONVERSATION)?.or(Some(DEFAULT_OF_CONVERSATION)),
         peers: peers(root, &capabilities)?,
+        offerable: offerable(&root.section("offer", &["allow"])?)?,
         approve: approved_tiers(&root.section("approve", &["tiers"])?)?,
         table: table(&root.section("tiers", TIER_KEYS)?)?,
         capabilities,
@@ -41,6 +42,14 @@ pub(super) fn policy(root: &Section<'_>, home: &Home) -> Result<Policy, ConfigEr
 fn approved_tiers(section: &Section<'_>) -> Result<Vec<u8>, ConfigError> {
     let tiers = section.smalls("tiers", 1..=HIGHEST_TIER)?;
     Ok(tiers.unwrap_or_else(|| vec![HIGHEST_TIER]))
+}
+
+/// The names that programs may offer: none, unless said otherwise.
+fn offerable(section: &Section<'_>) -> Result<Vec<NamePattern>, ConfigError> {
+    let texts = section.texts("allow")?.unwrap_or_default();
+    let pattern = |text: &String| text.parse::<NamePattern>();
+    let patterns: Result<_, _> = texts.iter().map(pattern).collect();
+    patterns.map_err(|fault| section.bad("allow", &fault.to_string()))
 }
 
 fn table(section: &Section<'_>) -> Result<Table, ConfigError> {

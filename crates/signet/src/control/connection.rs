@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -10,6 +11,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use signet_api::ApiError;
 use signet_proto::json::Value;
+use signet_proto::node::Program;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -44,6 +46,7 @@ impl fmt::Debug for RawCall {
 pub struct Notifier {
     queue: mpsc::Sender<String>,
     overflow: Arc<Notify>,
+    program: Program,
 }
 
 /// The client is gone, or was too slow and is being closed.
@@ -68,11 +71,19 @@ impl Notifier {
             })
     }
 
+    /// Whose connection it is.
+    pub const fn program(&self) -> Program {
+        self.program
+    }
+
     /// Resolves when the client is gone.
     pub async fn closed(&self) {
         self.queue.closed().await;
     }
 }
+
+/// How many connections there have been.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
 /// How much one client may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +123,11 @@ pub(super) async fn serve(
     stop: watch::Receiver<bool>,
     place: &Place,
 ) -> Result<(), Ended> {
+    let program = Program {
+        connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
+        // The system names the user of every connected socket.
+        user: stream.peer_cred()?.uid(),
+    };
     let (reader, writer) = stream.into_split();
     let (queue, notes) = mpsc::channel(limits.queue);
     place.tells_by(queue.downgrade());
@@ -119,6 +135,7 @@ pub(super) async fn serve(
     let notifier = Notifier {
         queue,
         overflow: Arc::clone(&overflow),
+        program,
     };
     let lines = Lines {
         reader,

@@ -28,6 +28,11 @@ impl Reply {
         self.otherwise = ApiError::outcome_unknown(message_id);
     }
 
+    /// Whether whoever called has gone: nobody would hear the answer.
+    pub fn is_closed(&self) -> bool {
+        self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
     /// The answer. Whoever called may have gone.
     pub fn send(mut self, result: Result<Value, ApiError>) {
         if let Some(answer) = self.answer.take() {

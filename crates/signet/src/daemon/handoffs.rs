@@ -169,6 +169,7 @@ pub(super) fn parse_handoff(params: Value, now: Timestamp) -> Result<Asked, ApiE
     Ok(Asked {
         peer: named("peer", &params.peer)?,
         sending: Sending::Handoff(Box::new(handing)),
+        key: None,
         wait: parse_wait(params.wait)?,
         introduce: params.introduce,
         mailbox_after: None,

@@ -1,5 +1,6 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
 use signet_transport::{Arrival, Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
@@ -17,6 +19,7 @@ use crate::control::{ApiError, RawCall, Reply};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
 
+use super::agent::Agents;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
 
@@ -45,6 +48,10 @@ pub(super) struct Heart {
     /// What is wrong with finished months of the log, as it is found.
     faults: mpsc::Receiver<String>,
     pub(super) log_fault: Option<String>,
+    /// Where the log is, for those who read it.
+    pub(super) log_directory: PathBuf,
+    /// The agent's programs.
+    pub(super) agents: Agents,
     connected: bool,
     stopped: bool,
 }
@@ -58,7 +65,7 @@ impl Heart {
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
-        faults: mpsc::Receiver<String>,
+        (faults, log_directory): (mpsc::Receiver<String>, PathBuf),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -73,6 +80,8 @@ impl Heart {
             rows,
             faults,
             log_fault: None,
+            log_directory,
+            agents: Agents::new(),
             connected: false,
             stopped: false,
         }
@@ -99,6 +108,10 @@ impl Heart {
             let wake = self.sleep();
             // What the node would make of more, no line could hold: it stays where it is.
             let has_room = !self.is_refusing();
+            if has_room {
+                self.serve_consumers().await;
+            }
+            let wait_over = sleep_until(self.agents.next_end());
             tokio::select! {
                 () = &mut stop => break,
                 next = taken.recv(), if has_room => match next {
@@ -108,6 +121,8 @@ impl Heart {
                 Some(call) = calls.recv() => self.call(call).await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
                 Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
+                Some(gone) = self.agents.next_gone(), if has_room => self.end_program(gone).await,
+                () = wait_over, if has_room => {}
                 _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake, if has_room => self.tick().await,
@@ -325,6 +340,14 @@ impl Heart {
         // The next start has nothing to read but the state.
         self.since = u64::MAX;
         self.write(at.now, vec![outcome], Vec::new()).await;
+    }
+}
+
+/// For ever where there is nothing to wait for.
+async fn sleep_until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
     }
 }
 

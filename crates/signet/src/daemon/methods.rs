@@ -47,6 +47,15 @@ impl Heart {
             "handoff.accept" | "handoff.decline" | "handoff.report" => {
                 return self.decide_task(&method, params, reply).await;
             }
+            "receive" => return self.receive(parse_given(params), reply, &notifier).await,
+            "respond" => return self.respond(parse(params), reply).await,
+            "acknowledge" => return self.acknowledge(parse(params), reply).await,
+            "fail" => return self.fail(parse(params), reply).await,
+            "extend" => return self.extend(parse(params), reply),
+            "progress" => return self.progress(parse(params), reply).await,
+            "offer" => return self.offer(parse(params), reply, &notifier).await,
+            "subscribe" => return self.subscribe(parse(params), reply, &notifier).await,
+            "history" => return self.history(parse_given(params), reply),
             "reply" => return self.reply(params, reply).await,
             "inbox.acknowledge" => return self.take_from_inbox(params, reply).await,
             "inbox.start" | "inbox.fail" | "inbox.keep" | "quarantine.retry"
@@ -250,6 +259,7 @@ impl Heart {
             "principal": certificate.principal.as_str(),
             "fingerprint": fingerprint(&certificate.root),
             "version": env!("CARGO_PKG_VERSION"),
+            "versions": certificate.versions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "pid": std::process::id(),
             "connected": self.nats.connected(),
             "refusing": self.full.borrow().map(|since| json!({

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use signet_api::Reason;
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Outcome, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outgoing, State, WaitsFor};
 
 use crate::control::ApiError;
 
@@ -180,11 +180,6 @@ pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Optio
     let agents = node.held_by(peer);
     let agents = agents.into_iter().map(AgentId::as_str);
     (waits_for == WaitsFor::Alarm).then(|| agents.collect())
-}
-
-/// A message that had to wait left a draft line.
-pub(super) fn waits_for_session(outcome: &Outcome) -> bool {
-    outcome.entries.iter().any(|entry| entry.kind() == "draft")
 }
 
 /// What a message waits for that nothing but the network keeps here.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use signet_proto::node::{Content, Continues, Sending, Way};
+use signet_proto::node::{CallerKey, Content, Continues, Sending, Way};
 
 use crate::control::ApiError;
 use crate::permission::Question;
@@ -27,6 +27,8 @@ pub(super) struct SendParams {
     pub(super) continues_from: Option<String>,
     /// Seconds that the message may wait and live.
     pub(super) life: Option<u64>,
+    /// The caller's own key.
+    pub(super) key: Option<String>,
     /// Seconds to wait for what becomes of it.
     #[serde(default)]
     pub(super) wait: f64,
@@ -148,10 +150,17 @@ pub(super) fn parse_send(params: Value) -> Result<Asked, ApiError> {
     Ok(Asked {
         peer: named("peer", &params.peer)?,
         sending,
+        key: params.key.map(|key| parse_key(&key)).transpose()?,
         wait: parse_wait(params.wait)?,
         introduce: params.introduce,
         mailbox_after: params.mailbox_after.map(parse_wait).transpose()?,
     })
+}
+
+/// The caller's own key for a message.
+pub(super) fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
+    let key = text.parse::<CallerKey>();
+    key.map_err(|error| ApiError::invalid_params(error.to_string()))
 }
 
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use signet_api::Reason;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Sending, State, WaitsFor};
+use signet_proto::node::{CallerKey, Once, Outcome, Sending, State, WaitsFor};
 use tokio::sync::oneshot;
 
 use crate::control::{ApiError, Reply};
@@ -13,12 +14,14 @@ use crate::render;
 
 use super::heart::{Heart, is_publish};
 use super::methods::refused;
-use super::outbox::{Told, held_by, waits_for_session};
+use super::outbox::{Told, held_by};
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct Asked {
     pub(super) peer: AgentId,
     pub(super) sending: Sending,
+    /// The caller's own, by which the same call again is the same message.
+    pub(super) key: Option<CallerKey>,
     pub(super) wait: Duration,
     /// The peer may be somebody whom nobody has introduced yet, whatever its id resembles.
     pub(super) introduce: bool,
@@ -34,23 +37,28 @@ impl Heart {
             self.refuse_mistyped(&asked)?;
             // An agent may take its time with a handoff; that it has arrived is enough.
             let for_answer = matches!(asked.sending, Sending::Request(_) | Sending::Ping);
-            let sent = self.node.handle_send(at, &asked.peer, asked.sending);
-            let (message_id, outcome) = sent.map_err(refused)?;
+            let peer = &asked.peer;
+            let sent = match &asked.key {
+                Some(key) => self.node.handle_send_once(at, peer, asked.sending, key),
+                None => self.node.handle_send(at, peer, asked.sending).map(first),
+            };
             let times = (asked.wait, asked.mailbox_after);
-            Ok((asked.peer, message_id, outcome, times, for_answer))
+            Ok((asked.peer, sent.map_err(refused)?, times, for_answer))
         });
-        let (peer, message_id, outcome, (wait, mailbox_after), for_answer) = match sent {
+        let (peer, once, (wait, mailbox_after), for_answer) = match sent {
             Ok(sent) => sent,
             Err(error) => return self.refuse(reply, error).await,
         };
+        let Once {
+            message_id,
+            again,
+            outcome,
+        } = once;
         let waits_for = self.waits_for(message_id);
-        let state = if outcome.effects.iter().any(is_publish)
-            && !waits_for_session(&outcome)
-            && self.nats.connected()
-        {
-            State::Published
-        } else {
-            State::Queued
+        let left = outcome.effects.iter().any(is_publish) && waits_for.is_none();
+        let state = match left && self.nats.connected() {
+            true => State::Published,
+            false => State::Queued,
         };
         let task = self.task_of(message_id);
         let told = Told {
@@ -59,6 +67,11 @@ impl Heart {
             waits_for,
             held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
+        if again && let Some(end) = self.end_of(message_id, for_answer, &told) {
+            return self
+                .write(at.now, Vec::new(), vec![Deed::Answer(reply, end)])
+                .await;
+        }
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
@@ -99,6 +112,20 @@ impl Heart {
         });
     }
 
+    /// What became of a message that an earlier call made: nothing as long as something may still follow
+    /// that its caller waits for.
+    fn end_of(&self, message_id: MessageId, for_answer: bool, told: &Told) -> Option<Value> {
+        let out = self.node.status(message_id)?;
+        let items = self.node.inbox().after(0);
+        let mut answers = items.filter(|item| item.message.headers.in_reply_to == Some(message_id));
+        if let Some(answer) = answers.next().filter(|_| out.state == State::Answered) {
+            let opened = self.node.opened(&answer.message);
+            return Some(told.answered(render::item(&answer.message, opened.as_ref())));
+        }
+        let goes_on = !out.state.is_settled() || (for_answer && out.state == State::Received);
+        (!goes_on).then(|| told.since(&out.state))
+    }
+
     /// What a message that could not leave at once waits for.
     fn waits_for(&self, message_id: MessageId) -> Option<WaitsFor> {
         let mut drafts = self.node.drafts();
@@ -123,6 +150,15 @@ impl Heart {
             Some(near) => Err(mistyped(peer, near)),
             None => Ok(()),
         }
+    }
+}
+
+/// A message that no earlier call made.
+fn first((message_id, outcome): (MessageId, Outcome)) -> Once {
+    Once {
+        message_id,
+        again: false,
+        outcome,
     }
 }
 

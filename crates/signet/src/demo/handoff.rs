@@ -190,12 +190,13 @@ fn sign(
     };
     let line = thief.wait_line("the thief has a session", is_ours)?;
     let session: SessionId = parsed(header(&line, "session").unwrap_or_default())?;
+    let version: Version = parsed(header(&line, "trust-layer-version").unwrap_or_default())?;
     let stamp = Stamp {
         now: clock::now(),
         session: Some(session),
         sequence: Some(AHEAD),
         audit_head: None,
-        version: Version::CURRENT,
+        version,
     };
     let missed = |reason| DemoError::Missed(format!("the thief signs a message: {reason}"));
     let signed = draft.sign(identity, stamp).map_err(missed)?;

@@ -1,12 +1,13 @@
 //! What a root key signs: certificates of the agent, and of the person's own keys.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use signet_proto::certificate::{
     Certificate, CertificateError, CertificateRequest, ControlCertificate, ControlRequest,
     next_serial,
 };
-use signet_proto::ids::{Digest, PrincipalId};
+use signet_proto::ids::{Digest, PrincipalId, Version};
 use signet_proto::keys::{SealKey, SigningKey, VerifyKey};
 use signet_proto::time::Timestamp;
 
@@ -23,13 +24,20 @@ pub(super) fn certificate_after(
         principal: old.principal.clone(),
         signing_key,
         layers: old.layers,
-        versions: old.versions.clone(),
+        versions: versions_after(old),
         serial: next_serial(Some(old.serial), now),
         not_before: begins(now),
         not_after: ends(now),
         next_root,
     };
     request.sign(root)
+}
+
+/// What this release speaks, and what the old certificate lists beside it: a newer release may have made it.
+pub(super) fn versions_after(old: &Certificate) -> Vec<Version> {
+    let listed = old.versions.iter().copied();
+    let all: BTreeSet<_> = listed.chain(Version::SPOKEN).collect();
+    all.into_iter().collect()
 }
 
 /// The person's own keys, as a control certificate names them.

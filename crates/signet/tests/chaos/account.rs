@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use signet_proto::time::Timestamp;
 
-use super::house::Home;
-use super::house::log::{header, messages};
+use signet_testkit::Home;
+use signet_testkit::log::{header, messages};
 
 /// A peer that fell silent is tried again after five minutes, and once more after ten.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(16 * 60);

@@ -14,8 +14,6 @@
 
 mod account;
 mod clock;
-#[path = "../house/mod.rs"]
-mod house;
 mod proxy;
 mod room;
 
@@ -27,12 +25,12 @@ use std::time::{Duration, Instant};
 
 use account::{Sent, account};
 use clock::Clock;
-use house::traffic::finish;
-use house::{Home, House};
 use proxy::Proxy;
 use room::Room;
 use rustix::process::Signal;
 use serde_json::json;
+use signet_testkit::traffic::finish;
+use signet_testkit::{self as house, Dice, Home, House, StopAtEnd};
 
 /// How far a clock jumps, in seconds.
 const JUMPS: [i64; 6] = [3, 30, 100, 3_600, 86_400, 4 * 86_400];
@@ -306,25 +304,5 @@ fn answer(side: &Side, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         finish(&side.read());
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Ends the threads of the test also when it fails.
-struct StopAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ (mixed >> 27)) >> 16) % limit
     }
 }

@@ -94,6 +94,7 @@ fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
         approve: None,
         message,
         copy,
+        client_key: None,
     });
     let stamp = Stamp {
         now,

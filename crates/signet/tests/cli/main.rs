@@ -15,8 +15,8 @@ mod cli_key;
 mod cli_policy;
 mod exit_codes;
 mod hints;
-#[path = "../house/mod.rs"]
-mod house;
 mod questions;
 mod show;
 mod terminal;
+
+use signet_testkit as house;

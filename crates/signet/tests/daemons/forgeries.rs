@@ -196,6 +196,7 @@ fn a_draft_behind_a_crash_that_the_agent_would_sign() {
         approve: None,
         message: value,
         copy: None,
+        client_key: None,
     });
     victim.append(&[draft]);
     let memory = starts_without_it(&victim);

@@ -164,7 +164,7 @@ fn all_arrive_once(from: &Home, to: &Home, sent: &[String]) {
     eventually("everything is receipted", || {
         (from.standing(&to.agent, "unconfirmed") == 0).then_some(())
     });
-    let (log, inbox) = (to.walk_stable(), to.inbox());
+    let (log, inbox) = (between_two_writes(to), to.inbox());
     for id in sent {
         assert_eq!(count(&log, id), 1, "{id}, after {:?}", start.elapsed());
         let listed = inbox
@@ -175,10 +175,8 @@ fn all_arrive_once(from: &Home, to: &Home, sent: &[String]) {
     }
 }
 
-impl Home {
-    /// The log between two writes.
-    fn walk_stable(&self) -> Vec<Value> {
-        std::thread::sleep(Duration::from_millis(100));
-        self.log()
-    }
+/// The log between two writes.
+fn between_two_writes(home: &Home) -> Vec<Value> {
+    std::thread::sleep(Duration::from_millis(100));
+    home.log()
 }

@@ -8,15 +8,13 @@
     unreachable_pub
 )]
 
+mod agent_calls;
 mod clock;
 mod conversation;
 mod demo;
 mod faults;
 mod forgeries;
 mod handoff;
-mod hostile;
-#[path = "../house/mod.rs"]
-mod house;
 mod key_rotation;
 mod lifecycle;
 mod mailbox;
@@ -28,3 +26,5 @@ mod sealed;
 mod state;
 mod trust;
 mod wire_reasons;
+
+use signet_testkit as house;

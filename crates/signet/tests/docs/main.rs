@@ -10,8 +10,6 @@
 )]
 
 mod defaults;
-#[path = "../house/mod.rs"]
-mod house;
 mod masks;
 mod shell;
 mod transcript;
@@ -20,8 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use house::server::Server;
 use shell::Shell;
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
 use transcript::{Run, Step, steps};
 
 const README: &str = "README.md";
@@ -35,7 +34,7 @@ fn text(page: &str) -> String {
 }
 
 fn perform(page: &str) -> usize {
-    let server = Server::with_jetstream();
+    let server = Server::start(MAILBOXES);
     let place = tempfile::tempdir().unwrap();
     let mut run = Run::new(Shell::new(place.path(), &server.url()));
     let page = text(page);

@@ -13,16 +13,15 @@
     missing_docs
 )]
 
-#[path = "../house/mod.rs"]
-mod house;
 mod scene;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use house::Home;
-use house::strace::{Tracing, is_usable};
 use scene::Scene;
+use signet_testkit::Home;
+use signet_testkit::shard::Shard;
+use signet_testkit::strace::{Tracing, is_usable};
 
 /// How many points the short form takes of each list.
 const SAMPLE: usize = 12;
@@ -124,10 +123,7 @@ fn play(what: &str, all: Vec<(String, String)>, files: fn(&Home) -> Vec<PathBuf>
 }
 
 fn shard(all: &[(String, String)]) -> Vec<(String, String)> {
-    let shard = std::env::var("SIGNET_SHARD").unwrap_or_else(|_| "1/1".to_owned());
-    let (number, of) = shard.split_once('/').unwrap();
-    let (number, of): (usize, usize) = (number.parse().unwrap(), of.parse().unwrap());
-    all.iter().skip(number - 1).step_by(of).cloned().collect()
+    Shard::asked().of(all.iter().cloned()).collect()
 }
 
 /// Spread over the list, so that every kind of call is among them.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::house::bus::Watch;
-use super::house::strace::Tracing;
-use super::house::traffic::{finish, nothing_without_a_line, receipts_hold, settle};
-use super::house::{Home, House};
+use signet_testkit::bus::Watch;
+use signet_testkit::strace::Tracing;
+use signet_testkit::traffic::{finish, nothing_without_a_line, receipts_hold, settle};
+use signet_testkit::{Home, House};
 
 pub(crate) struct Scene {
     house: House,

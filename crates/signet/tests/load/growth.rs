@@ -6,7 +6,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{self, Daemon, Peer, Server, daemon, peer};
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
+
+use crate::common::{self, Daemon, Peer, daemon, peer};
 
 /// Messages, unless the environment says otherwise.
 const MESSAGES: usize = 30_000;
@@ -33,35 +36,35 @@ fn after_very_many_messages_a_daemon_holds_little_more_than_after_a_restart() {
     let messages = std::env::var("SIGNET_MESSAGES");
     let messages = messages.map_or(MESSAGES, |text| text.parse().unwrap());
     let dir = common::directory();
-    let server = Server::start(dir.path());
+    let server = Server::start_at(dir.path(), MAILBOXES);
     let runtime = common::runtime();
     let (from, home) = (
-        daemon::init(dir.path(), "alice"),
-        daemon::init(dir.path(), "bob"),
+        daemon::init(dir.path(), "alice", &server.url()),
+        daemon::init(dir.path(), "bob", &server.url()),
     );
-    daemon::add(&home, &from);
-    daemon::add(&from, &home);
+    home.knows(&from);
+    from.knows(&home);
     let (memory, _lock) = peer::open(&from);
-    let mut bob = Daemon::start(home, server.url());
-    let new = bob.memory();
+    let mut bob = Daemon::start(home);
+    let new = bob.home.anonymous();
     let to = "bob".parse().unwrap();
-    let mut alice = runtime.block_on(Peer::connect(memory.node, to, server.url()));
+    let mut alice = runtime.block_on(Peer::connect(memory.node, to, &server.url()));
     runtime.block_on(alice.meet());
     let (mut sent, mut highest) = (0, 0);
     while sent < messages {
         runtime.block_on(alice.round(&mut bob, ROUND));
         bob.empty_inbox();
         sent += ROUND;
-        highest = highest.max(bob.memory());
+        highest = highest.max(bob.home.anonymous());
         if sent.is_multiple_of(messages.div_ceil(10).next_multiple_of(ROUND)) {
-            println!("{sent:>8} messages: {} KiB", bob.memory());
+            println!("{sent:>8} messages: {} KiB", bob.home.anonymous());
         }
     }
     // What is on its way to the disk.
     std::thread::sleep(Duration::from_secs(3));
-    let grown = bob.memory();
-    let bob = bob.restart(server.url());
-    let anew = bob.memory();
+    let grown = bob.home.anonymous();
+    let bob = bob.restart();
+    let anew = bob.home.anonymous();
     println!("new {new} KiB, highest {highest} KiB, grown {grown} KiB, started again {anew} KiB");
     let working = if messages < NAMES as usize {
         WORKING
@@ -73,7 +76,7 @@ fn after_very_many_messages_a_daemon_holds_little_more_than_after_a_restart() {
         grown as f64 <= most + f64::from(working),
         "{ratio:.2} times what a restart needs"
     );
-    let state = ["state.db", "state.db-wal"].map(|name| room(&bob.home.join(name)));
+    let state = ["state.db", "state.db-wal"].map(|name| room(&bob.home.dir.join(name)));
     let log = std::fs::read_dir(&bob.config.audit_dir).unwrap();
     let log: u64 = log.map(|file| room(&file.unwrap().path())).sum();
     println!("log {} KiB, state {state:?} bytes", log / 1024);

@@ -12,11 +12,12 @@
 mod common;
 mod flood;
 mod growth;
-#[path = "../house/mod.rs"]
-mod house;
+mod hostile;
 mod junk_in_front;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use signet_testkit as house;
 
 /// Held by a test as long as it runs. One that failed leaves the next its turn.
 fn turn() -> MutexGuard<'static, ()> {

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
 use signet_transport::{
     Arrival, Config, Done, Error, Handle, Inbox, Mailbox, Nats, Place, Report, Settlement, Storage,
     set_up,
 };
 use tokio::time::timeout;
 
-use crate::server::Server;
-
 const ALPHA: &str = "agent.alpha.inbox";
-const JETSTREAM: &str = "jetstream { store_dir: \"js\" }";
 
 #[tokio::test]
 async fn what_came_while_nobody_listened_waits_and_comes_in_order_with_its_handle() {
@@ -163,7 +162,7 @@ async fn a_server_without_jetstream_serves_as_core_nats_and_says_so() {
 
 #[tokio::test]
 async fn a_mailbox_that_is_made_later_is_found() {
-    let server = Server::start(JETSTREAM);
+    let server = Server::start(MAILBOXES);
     let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
     wait_for(&mut inbox, |arrival| {
         matches!(arrival, Arrival::NoMailbox { .. })
@@ -211,7 +210,7 @@ async fn a_consumer_that_vanished_while_disconnected_is_noticed() {
     let (alpha, mut inbox) = up(config(&server, "alpha")).await;
     server.kill();
     wait_for(&mut inbox, |arrival| *arrival == Arrival::Disconnected).await;
-    server.forget("js");
+    server.lose_store();
     server.restart();
     wait_for(&mut inbox, |arrival| {
         matches!(arrival, Arrival::NoMailbox { .. })
@@ -402,7 +401,7 @@ async fn a_confirmation_written_into_an_inbox_is_mail_and_no_confirmation() {
 
 #[tokio::test]
 async fn setting_up_twice_changes_nothing_and_another_agent_adds_its_inbox() {
-    let server = Server::start(JETSTREAM);
+    let server = Server::start(MAILBOXES);
     let first = set_up_all(&server, &["alpha"]).await;
     assert!(
         first.made.iter().all(|made| made.done == Done::Created),
@@ -439,7 +438,7 @@ fn config(server: &Server, agent: &str) -> Config {
 
 /// A server on which these agents have mailboxes.
 async fn house(agents: &[&str]) -> Server {
-    let server = Server::start(JETSTREAM);
+    let server = Server::start(MAILBOXES);
     set_up_all(&server, agents).await;
     server
 }

@@ -9,4 +9,3 @@
 
 mod mailbox;
 mod nats;
-mod server;

@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use signet_testkit::Server;
 use signet_transport::{Arrival, Config, Error, Inbox, Nats};
 use tokio::time::timeout;
-
-use crate::server::Server;
 
 const ALPHA: &str = "agent.alpha.inbox";
 const BETA: &str = "agent.beta.inbox";
@@ -200,14 +199,14 @@ async fn publishing_while_disconnected_is_refused_at_once() {
 async fn a_server_that_hangs_is_noticed_and_left() {
     let server = Server::start("");
     let (alpha, mut inbox) = up(config(&server, "alpha")).await;
-    server.signal("STOP");
+    server.hang();
     let hung = timeout(Duration::from_secs(20), inbox.receive()).await;
     assert_eq!(hung, Ok(Some(Arrival::Disconnected)));
     assert_eq!(
         alpha.publish(BETA.into(), Bytes::new()).await.map(drop),
         Err(Error::Disconnected)
     );
-    server.signal("CONT");
+    server.go_on();
     connected(&mut inbox).await;
 }
 

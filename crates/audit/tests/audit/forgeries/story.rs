@@ -201,6 +201,7 @@ fn decide(pair: &mut Pair) {
         approve: Some(bob().root.public().id()),
         message: waiting_draft(),
         copy: None,
+        client_key: None,
     };
     pair.alice.write(april(20), &Entry::Draft(draft));
     pair.alice.write(april(21), &approval(&alice().root, 80));

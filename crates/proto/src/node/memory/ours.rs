@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::Headers;
-use crate::ids::{AgentId, MessageId};
+use crate::ids::{AgentId, MessageId, Version};
 use crate::node::link::{Approving, Waiting};
 use crate::node::outbound::OPEN_REQUESTS;
 use crate::node::{Lost, Node, OpenRequest, State};
@@ -24,8 +24,12 @@ impl Node {
     ) -> Changed {
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
+        let method = message.form.method();
+        if method == Some(Method::Offer) {
+            self.apply_told_offer(&peer, message);
+        }
         let link = self.link_mut(&peer);
-        match message.form.method() {
+        match method {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
                     link.announced = Some(headers.timestamp);
@@ -44,6 +48,7 @@ impl Node {
             _ => {}
         }
         link.drop_draft(headers.message_id);
+        let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
@@ -51,7 +56,7 @@ impl Node {
                 clock,
             );
         }
-        if message.form.method().is_some() && headers.conversation_id.is_some() {
+        if begins && headers.conversation_id.is_some() {
             self.note_own_step(now, &peer, message);
         }
         self.note_request_or_answer(now, &message.form, headers);
@@ -70,6 +75,8 @@ impl Node {
                 peer: headers.recipient_id.clone(),
                 tier: headers.data_tier,
                 closes,
+                tells: headers.version >= Version::PROGRESS,
+                progress: None,
             };
             self.open_request(headers.message_id, open);
         }
@@ -151,6 +158,9 @@ impl Node {
         let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
+        if let Some(tag) = &line.client_key {
+            self.apply_key(now, line.message_id, tag);
+        }
         let message = stored.message();
         // What waits for its person may be refused: then the request still wants an answer.
         if let Some(request) = message.headers.in_reply_to

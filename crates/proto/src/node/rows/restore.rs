@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
+use crate::node::keyed::Keyed;
 use crate::node::link::Waiting;
 use crate::node::names::Name;
 use crate::node::quarantine::{Shelved, Tries};
@@ -68,6 +69,11 @@ impl Node {
         }
         for (_, task) in tables.take::<Task>(TASKS)? {
             node.tasks.put_back(task);
+        }
+        for (key, keyed) in tables.take::<Keyed>(KEYED)? {
+            let tag = HEXLOWER.decode(key.as_bytes()).ok();
+            let tag = tag.and_then(|tag| tag.try_into().ok());
+            node.keys.put(tag.ok_or_else(|| fault(KEYED, &key))?, keyed);
         }
         match tables.0.into_iter().find(|(_, rows)| !rows.is_empty()) {
             Some((table, rows)) => {

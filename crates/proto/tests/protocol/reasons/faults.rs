@@ -37,11 +37,7 @@ pub struct Faults<'a> {
 
 /// Every fault, in the order of the checks.
 pub fn all(world: &World) -> Vec<Fault> {
-    let mut faults = Faults {
-        world,
-        alice: identity("agent-alice", "alice"),
-        all: Vec::new(),
-    };
+    let mut faults = Faults::of(world);
     faults.in_text();
     faults.in_headers();
     faults.in_sender();
@@ -53,9 +49,21 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_allowance();
     faults.in_boxes();
     faults.in_handoff();
+    faults.in_newer_version();
     faults.in_decrees();
     faults.of_two_checks();
     faults.all
+}
+
+impl<'a> Faults<'a> {
+    /// None yet.
+    pub fn of(world: &'a World) -> Self {
+        Self {
+            world,
+            alice: identity("agent-alice", "alice"),
+            all: Vec::new(),
+        }
+    }
 }
 
 impl Faults<'_> {

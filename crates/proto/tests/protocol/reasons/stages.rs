@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry};
-use signet_proto::ids::{MessageId, SessionId};
+use signet_proto::ids::{MessageId, SessionId, Version};
 use signet_proto::node::{Content, Outcome, Sending};
 use signet_proto::policy::Policy;
 use signet_proto::time::Timestamp;
@@ -24,6 +24,9 @@ pub struct World {
     pub public_session: SessionId,
     /// Where Bob takes every tier.
     pub private_session: SessionId,
+    /// The session of version 1.1.0, and Bob's open request of tier 2 in it.
+    pub newer_session: SessionId,
+    pub newer_asked: MessageId,
     /// Alice's first request in the session, as it came.
     pub heard: Vec<u8>,
     /// Bob's open request to Alice, of tier 2.
@@ -36,6 +39,8 @@ pub struct World {
 
 pub fn build() -> World {
     let (bob, session, asked) = in_conversation(Policy::default());
+    let newer = conversation_in(Policy::default(), &Version::SPOKEN);
+    let (newer, newer_session, newer_asked) = newer;
     let up_to = |tier| Policy {
         tier,
         ..Policy::default()
@@ -93,6 +98,7 @@ pub fn build() -> World {
         ("far-ahead", far),
         ("public-only", public.log),
         ("private", private.log),
+        ("newer", newer.log),
         ("half-open", half_open),
         ("announced", announced),
         (
@@ -105,6 +111,8 @@ pub fn build() -> World {
         session,
         public_session,
         private_session,
+        newer_session,
+        newer_asked,
         heard,
         asked,
         announce,
@@ -146,8 +154,20 @@ fn content(tier: u8) -> Content {
 
 /// Alice asked Bob something, then Bob asked Alice; neither answered.
 fn in_conversation(policy: Policy) -> (Agent, SessionId, MessageId) {
-    let mut alice = Agent::new("agent-alice", "alice");
-    let mut bob = Agent::with(move || (identity("agent-bob", "bob"), policy.clone()));
+    conversation_in(policy, &[Version::CURRENT])
+}
+
+/// The same between two who speak these versions.
+fn conversation_in(policy: Policy, versions: &[Version]) -> (Agent, SessionId, MessageId) {
+    let versions = versions.to_vec();
+    let speaking = move |agent: &str, principal: &str| {
+        identity_with(agent, principal, 1, |request| {
+            request.versions = versions.clone();
+        })
+    };
+    let alices = speaking.clone();
+    let mut alice = Agent::with(move || (alices("agent-alice", "alice"), Policy::default()));
+    let mut bob = Agent::with(move || (speaking("agent-bob", "bob"), policy.clone()));
     alice.knows(&bob);
     bob.knows(&alice);
     let (_, outcome) = alice

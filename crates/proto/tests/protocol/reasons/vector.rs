@@ -88,7 +88,7 @@ fn read(path: &Path) -> Vector {
     }
 }
 
-fn read_log(name: &str) -> Log {
+pub fn read_log(name: &str) -> Log {
     let path = folder().join("logs").join(format!("{name}.jsonl"));
     let text = fs::read_to_string(path).unwrap();
     let line = |line: &str| {
@@ -111,6 +111,10 @@ pub fn names_of(effects: &[Effect]) -> Vec<String> {
                 Form::Failure { reason, .. } => reason,
             };
             format!("publish {what} to {}", signed.recipient())
+        }
+        Effect::Progress(accepted) => {
+            let about = accepted.message().headers.in_reply_to.unwrap();
+            format!("progress on {about}")
         }
         Effect::Notice(notice) => match notice.as_ref() {
             Notice::Clock { peer, .. } => format!("tell the person of the clock of {peer}"),

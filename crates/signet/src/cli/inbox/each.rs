@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::InboxArgs;
-use super::handler::Handler;
 use super::round::Round;
 use super::tries::Tries;
 use crate::cli::ask::connect;
 use crate::cli::{Exit, Failure};
+use crate::handler::Handler;
 use crate::home::Home;
 
 pub(super) fn run(args: &InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(super) fn run(args: &InboxArgs, home: Option<PathBuf>) -> Result<(), Failure
     let _only = lock(&place)?;
     let handler = Handler {
         command: args.command.clone(),
-        home: std::path::absolute(place.path()).map_err(no_room)?,
+        home: Some(std::path::absolute(place.path()).map_err(no_room)?),
         timeout: seconds("--timeout", args.timeout)?,
     };
     let pause = seconds("--retry-after", args.retry_after)?;

@@ -9,10 +9,10 @@ use signet_audit::visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::handler::Handler;
 use super::tries::{Name, Start, Tries, is_refused, name_of};
 use crate::cli::ask::{connect, safe_json, text};
 use crate::cli::{Exit, Failure};
+use crate::handler::Handler;
 
 /// How many messages that arrive may wait here; the rest waits in the inbox.
 const QUEUE: usize = 16;

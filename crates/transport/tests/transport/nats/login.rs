@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair as TlsKey};
+use signet_testkit::Server;
 use signet_transport::{Arrival, Config, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
-use crate::server::Server;
 use super::{ALPHA, config, connected, message, next, silent, up};
 
 #[tokio::test]

@@ -1,20 +1,8 @@
 //! A house whose server keeps the mail.
 
-use tempfile::TempDir;
-
-use super::server::Server;
-use super::{Home, House};
+use crate::{Home, House, eventually};
 
 impl House {
-    /// JetStream for anybody who comes; [`House::set_up`] makes the mailboxes.
-    pub fn with_jetstream() -> Self {
-        Self {
-            server: Server::with_jetstream(),
-            dir: TempDir::new().unwrap(),
-            mailboxes: true,
-        }
-    }
-
     /// Alice and Bob, who know each other, have mailboxes and run.
     pub fn alice_and_bob_with_mailboxes(&self) -> (Home, Home) {
         let (mut alice, mut bob) = (self.home("alice"), self.home("bob"));
@@ -67,7 +55,7 @@ impl House {
 impl Home {
     /// Until it reads its mailbox, or no longer does.
     pub fn has_mailbox(&self, expected: bool) {
-        super::eventually(&format!("{} has a mailbox: {expected}", self.agent), || {
+        eventually(&format!("{} has a mailbox: {expected}", self.agent), || {
             let status = self.call("status", &serde_json::json!({})).ok()?;
             (status["mailbox"] == expected).then_some(())
         });

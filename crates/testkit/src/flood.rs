@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::bus::Sender;
-use super::pen::{Pen, seed};
-use super::{Home, eventually};
+use crate::bus::Sender;
+use crate::pen::{Pen, seed};
+use crate::{Home, eventually};
 
 /// The longest pause that is made up for: beyond it the rate would be exceeded.
 const MADE_UP: Duration = Duration::from_millis(10);

@@ -1,13 +1,11 @@
 //! An agent's real key in hostile hands: messages built member by member, canonicalised and signed,
 //! and a handshake played by hand.
 
-use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use data_encoding::BASE64;
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
-use signet::config::Config;
-use signet::keystore::Keys;
 use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
@@ -16,25 +14,32 @@ use signet_proto::keys::{Purpose, SealKey, SigningKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
 
-use super::Home;
-use super::bus::{Sender, Watch, sender};
+use crate::Home;
+use crate::bus::{Sender, Watch, sender};
 
 pub const DAY: i64 = 24 * 3_600_000;
 
+/// What the clock says.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp::from_millis(since.unwrap().as_millis().try_into().unwrap())
+}
+
 /// Now, moved by so many milliseconds.
 pub fn time(ms: i64) -> String {
-    Timestamp::from_millis(signet::clock::now().as_millis() + ms).to_string()
+    Timestamp::from_millis(now().as_millis() + ms).to_string()
 }
 
 fn random<const N: usize>() -> [u8; N] {
-    signet::random::bytes::<32>().unwrap()[..N]
-        .try_into()
-        .unwrap()
+    let mut bytes = [0; N];
+    let got = getrandom(&mut bytes[..], GetRandomFlags::empty()).unwrap();
+    assert_eq!(got, N);
+    bytes
 }
 
 /// A name that nobody has used.
 pub fn fresh_id() -> String {
-    let now = u64::try_from(signet::clock::now().as_millis()).unwrap();
+    let now = u64::try_from(now().as_millis()).unwrap();
     MessageId::from_parts(now, random()).to_string()
 }
 
@@ -47,6 +52,12 @@ pub fn key(home: &Home, name: &str) -> SigningKey {
         .collect();
     let der = BASE64.decode(inner.as_bytes()).unwrap();
     seed(der[der.len() - 32..].try_into().unwrap())
+}
+
+/// What a home keeps beside its keys.
+fn kept(home: &Home, name: &str) -> Value {
+    let file = home.dir.join("keys").join(name);
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 pub fn seed(bytes: [u8; 32]) -> SigningKey {
@@ -65,15 +76,12 @@ pub struct Pen {
 impl Pen {
     /// The keys of a home.
     pub fn of(home: &Home) -> Self {
-        let place = signet::home::Home::at(Path::new(&home.dir));
-        let config = Config::load(&place).unwrap();
-        let keys = Keys::open(&place, &config.agent).unwrap();
         Self {
             agent: home.agent.clone(),
             principal: home.principal.clone(),
-            signing: keys.signing,
-            certificate: keys.certificate.to_value().clone(),
-            statement: keys.statement.to_value().clone(),
+            signing: key(home, "signing"),
+            certificate: kept(home, "certificate.json"),
+            statement: kept(home, "keys.json"),
         }
     }
 
@@ -84,7 +92,7 @@ impl Pen {
         root: &SigningKey,
         change: impl FnOnce(&mut CertificateRequest),
     ) -> Self {
-        let now = signet::clock::now();
+        let now = now();
         let signing = seed(random());
         let mut request = CertificateRequest {
             agent: agent.parse().unwrap(),
@@ -112,7 +120,7 @@ impl Pen {
 
     /// Makes another key statement, which lives so long.
     pub fn state(&mut self, life: Duration) {
-        let end = signet::clock::now().saturating_add(life);
+        let end = now().saturating_add(life);
         let agent = Certificate::parse(&self.certificate).unwrap().agent;
         let statement =
             KeyStatement::sign(&agent, SealKey::of_secret(&[7; 32]), 1, end, &self.signing)

@@ -6,6 +6,7 @@ use data_encoding::BASE64;
 use serde_json::{Value, json};
 
 use crate::house::bus::{Sender, Watch, sender};
+use crate::house::flood::Accounts;
 use crate::house::pen::{Pen, seed};
 use crate::house::{Home, House, eventually};
 
@@ -55,6 +56,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn malformed_input_is_a_line_each_and_no_word_to_anybody() {
+    let _turn = crate::turn();
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
@@ -122,6 +124,7 @@ fn sender_of(message: &Value) -> String {
 
 #[test]
 fn memory_stays_small_while_200_000_pieces_of_garbage_arrive_at_full_speed() {
+    let _turn = crate::turn();
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();
     alice.ping(&bob);
@@ -160,7 +163,7 @@ fn memory_stays_small_while_200_000_pieces_of_garbage_arrive_at_full_speed() {
     );
     alice.ping(&bob);
     let (now, highest) = bob.resident();
-    let told = bob.done_counting(GARBAGE);
+    let told = done_counting(&bob, GARBAGE);
     println!(
         "memory {} KiB before, {now} KiB after, {highest} KiB at most; {pings} pings answered meanwhile; {told}",
         quiet.0
@@ -171,6 +174,7 @@ fn memory_stays_small_while_200_000_pieces_of_garbage_arrive_at_full_speed() {
 
 #[test]
 fn flood_lines_and_lines_add_up_to_what_came() {
+    let _turn = crate::turn();
     let house = House::new();
     let (alice, mut bob) = house.alice_and_bob();
     let mut sender = Sender::new(&house);
@@ -208,35 +212,21 @@ fn flood_lines_and_lines_add_up_to_what_came() {
     );
 }
 
-impl Home {
-    /// How the log accounts for `sent` pieces of garbage: a line, a count, or a gap that says some were
-    /// dropped before they were read.
-    fn done_counting(&self, sent: usize) -> String {
-        // The last flood line comes up to a second after the last of the flood was read.
-        let (lines, counted, gaps) = eventually("every input is accounted for", || {
-            let (lines, counted, gaps) = self.account();
-            let known = lines + counted;
-            assert!(known <= sent, "{known} is more than came");
-            (known == sent || gaps > 0).then_some((lines, counted, gaps))
-        });
-        let known = lines + counted;
-        format!(
-            "{lines} lines, {counted} counted, {gaps} gap lines for the other {}",
-            sent - known
-        )
-    }
-
-    /// Lines of single inputs, inputs that were only counted, and gap lines.
-    fn account(&self) -> (usize, usize, usize) {
-        let log = self.log();
-        let raw = |line: &&Value| line["verdict"] == "rejected" && line.get("raw").is_some();
-        let floods = log.iter().filter(|line| line["kind"] == "flood");
-        let counted: u64 = floods.map(|line| line["count"].as_u64().unwrap()).sum();
-        let gaps = log.iter().filter(|line| line["kind"] == "gap").count();
-        (
-            log.iter().filter(raw).count(),
-            usize::try_from(counted).unwrap(),
-            gaps,
-        )
-    }
+/// How the log accounts for `sent` pieces of garbage: a line, a count, or a gap that says some were dropped before they
+/// were read.
+fn done_counting(home: &Home, sent: usize) -> String {
+    // The last flood line comes up to a second after the last of the flood was read.
+    let (known, accounts) = eventually("every input is accounted for", || {
+        let accounts = Accounts::of(&home.log());
+        let known = usize::try_from(accounts.arrived()).unwrap();
+        assert!(known <= sent, "{known} is more than came");
+        (known == sent || accounts.gaps > 0).then_some((known, accounts))
+    });
+    format!(
+        "{} lines, {} counted, {} gap lines for the other {}",
+        accounts.lines,
+        accounts.counted,
+        accounts.gaps,
+        sent - known
+    )
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{House, eventually};
+use crate::{House, eventually};
 
 /// A subject and what was sent to it.
 pub type Sent = (String, Vec<u8>);

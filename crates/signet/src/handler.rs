@@ -12,17 +12,18 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 /// The most that a command may answer: no message holds more.
-pub(super) const LARGEST: u64 = 240 * 1024;
+pub(crate) const LARGEST: u64 = 240 * 1024;
 
 /// A command that handles messages.
 #[derive(Debug)]
-pub(super) struct Handler {
+pub(crate) struct Handler {
     /// The program and its arguments, as the person wrote them.
-    pub(super) command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
     /// The agent's home: the command's own calls of `signet` find it in SIGNET_HOME.
-    pub(super) home: PathBuf,
+    /// None where the handler may not read it.
+    pub(crate) home: Option<PathBuf>,
     /// How long one try may take.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Handler {
@@ -33,7 +34,7 @@ impl Handler {
     ///
     /// # Errors
     /// When the command could not be started: that is no fault of the message.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         input: &[u8],
         answers: bool,
@@ -50,7 +51,10 @@ impl Handler {
     fn spawn(&self, answers: bool) -> io::Result<Child> {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().ok_or(io::ErrorKind::InvalidInput)?);
-        command.args(words).env("SIGNET_HOME", &self.home);
+        command.args(words);
+        if let Some(home) = &self.home {
+            command.env("SIGNET_HOME", home);
+        }
         command.process_group(0).stdin(Stdio::piped());
         command.stdout(match answers {
             true => Stdio::piped(),
@@ -117,7 +121,7 @@ mod tests {
         let command = ["/bin/sh", "-c", script].map(OsString::from).to_vec();
         let handler = Handler {
             command,
-            home: "/nowhere".into(),
+            home: Some("/nowhere".into()),
             timeout,
         };
         let runtime = tokio::runtime::Builder::new_current_thread();

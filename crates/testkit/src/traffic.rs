@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::bus::{Watch, sender};
-use super::log::{envelope, header, is_ping, messages, unfinished};
-use super::{Home, eventually};
+use crate::bus::{Watch, sender};
+use crate::log::{envelope, header, is_ping, messages, unfinished};
+use crate::{Home, eventually};
 
 /// Answers what wants an answer, declines every seventh, and takes the rest.
 pub fn finish(home: &Home) {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use signet_proto::ids::Digest;
 
-use super::bus::Sender;
-use super::{Home, eventually};
+use crate::bus::Sender;
+use crate::{Home, eventually};
 
 impl Home {
     /// The raw bytes of the log, month by month, without what fallocate or a torn write left.

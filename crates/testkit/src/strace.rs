@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Home;
+use crate::Home;
+use crate::pen::now;
 
 /// Whether strace can be had and may trace here; if not, says why.
 pub fn is_usable() -> bool {
@@ -76,7 +77,7 @@ impl Home {
     /// The files of the log: those that there are, and those that a start or a rollover may make.
     pub fn log_files(&self) -> Vec<PathBuf> {
         let dir = self.dir.join("audit").join(&self.agent);
-        let month = signet::clock::now().month();
+        let month = now().month();
         let names = [
             format!("inter-agent-{month}.jsonl"),
             "inter-agent.rewriting".to_owned(),

@@ -1,0 +1,401 @@
+//! Who has which message: handed out under a lease, to nobody else until it ends.
+//!
+//! ```text
+//! waits ── receive: `started`, durable ──▶ leased ── respond | acknowledge ──▶ gone
+//!   ▲                                        │
+//!   └── fail | the lease ends: `failed` ◀────┘      the fifth time: the quarantine
+//! ```
+//!
+//! Leases are memory of the running daemon, on the clock that nobody sets. That somebody began is a line
+//! of the log, written before the message is handed out; so a start hands it out again, as another try
+//! under the same name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::envelope::{Form, Message, Method};
+use crate::headers::CapabilityName;
+use crate::ids::{AgentId, Digest, IdError, MessageId};
+use crate::progress::Progress;
+use crate::seal::Opened;
+use crate::time::Timestamp;
+
+use super::quarantine::TRIES;
+use super::request::{Content, LocalError};
+use super::{At, Node, Outcome};
+
+/// Whoever asked hears by itself that somebody has the request, when it is not answered within this time.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+/// The shortest lease: time to say that one has it.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// The longest; whoever needs more extends it.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// How long a message that failed is left alone, the first time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How many messages may be handed out at once.
+const MOST: usize = 4_096;
+/// Why a try ended whose lease ran out.
+const LEASE_ENDED: &str = "lease-ended";
+/// Why a try ended whose holder went away.
+const HOLDER_GONE: &str = "holder-gone";
+
+/// What names a lease: random, so that only its holder knows it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseId(Digest);
+
+impl FromStr for LeaseId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whoever reads it could answer in the holder's place.
+impl fmt::Debug for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LeaseId(..)")
+    }
+}
+
+/// What a consumer asks for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Only calls that ask for one of these; everything that waits when `None`.
+    pub capabilities: Option<BTreeSet<CapabilityName>>,
+    /// The highest data tier that it may be handed.
+    pub tier: u8,
+    /// How long it may take; kept between 100 ms and a day.
+    pub lease: Duration,
+    /// Its connection: what it holds is free again when that ends.
+    pub connection: u64,
+}
+
+impl Wanted {
+    fn takes(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        let asks = |names: &BTreeSet<CapabilityName>| {
+            let named = headers.capability.as_ref();
+            message.form.method().is_some() && named.is_some_and(|name| names.contains(name))
+        };
+        headers.data_tier <= self.tier && self.capabilities.as_ref().is_none_or(asks)
+    }
+}
+
+/// A message that is handed out.
+#[derive(Debug)]
+pub struct HandedOut {
+    /// What names the lease.
+    pub lease: LeaseId,
+    /// When it ends.
+    pub ends: Timestamp,
+    /// The number of the try, from 1. The message's sender and message-id are the same with every try.
+    pub tries: u8,
+    /// The message.
+    pub message: Arc<Message>,
+    /// What was sealed in it.
+    pub opened: Option<Opened>,
+}
+
+/// The leases.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    held: BTreeMap<LeaseId, Lease>,
+    messages: BTreeMap<(AgentId, MessageId), LeaseId>,
+    /// What failed, and when it may be tried again.
+    later: BTreeMap<(AgentId, MessageId), Duration>,
+    /// Rises when something may be handed out again.
+    freed: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Lease {
+    name: (AgentId, MessageId),
+    connection: u64,
+    until: Duration,
+    /// When whoever asked is told that somebody has it; `None` once it was, or where nobody asked.
+    tell: Option<Duration>,
+}
+
+impl Leases {
+    pub(super) fn holds(&self, peer: &AgentId, message_id: MessageId) -> bool {
+        self.messages.contains_key(&(peer.clone(), message_id))
+    }
+
+    fn is_held_back(&self, peer: &AgentId, message_id: MessageId) -> bool {
+        self.later.contains_key(&(peer.clone(), message_id))
+    }
+
+    fn put(&mut self, id: LeaseId, lease: Lease) {
+        self.messages.insert(lease.name.clone(), id);
+        self.held.insert(id, lease);
+    }
+
+    fn end(&mut self, id: LeaseId) -> Option<Lease> {
+        let lease = self.held.remove(&id)?;
+        self.messages.remove(&lease.name);
+        self.freed += 1;
+        Some(lease)
+    }
+
+    fn due(&self) -> Option<Duration> {
+        let leases = self.held.values();
+        let leases =
+            leases.map(|lease| lease.tell.map_or(lease.until, |tell| tell.min(lease.until)));
+        leases.chain(self.later.values().copied()).min()
+    }
+}
+
+impl Node {
+    /// Hands the oldest message that waits and is wanted to a consumer, under a lease. `None` when there
+    /// is none, while our person pauses their agents, and when too many are handed out.
+    pub fn handle_receive(&mut self, at: At, wanted: &Wanted) -> (Option<HandedOut>, Outcome) {
+        let mut outcome = Outcome::default();
+        while let Some(message) = self.next_for(wanted) {
+            let headers = &message.headers;
+            let name = (headers.agent_id.clone(), headers.message_id);
+            // It waits, so that it can be started.
+            let Ok((tries, started)) = self.handle_start(at, &name.0, name.1) else {
+                break;
+            };
+            outcome.entries.extend(started.entries);
+            outcome.effects.extend(started.effects);
+            // Its tries are used up: it went to the quarantine, and the next one is looked for.
+            let Some(tries) = tries else { continue };
+            let lease = wanted.lease.clamp(SHORTEST, LONGEST);
+            let asked = message.form == Form::Call(Method::Request);
+            let id = LeaseId(self.nonce());
+            self.leases.put(
+                id,
+                Lease {
+                    name,
+                    connection: wanted.connection,
+                    until: at.elapsed.saturating_add(lease),
+                    tell: asked.then(|| at.elapsed.saturating_add(TELL_AFTER)),
+                },
+            );
+            let handed = HandedOut {
+                lease: id,
+                ends: at.now.saturating_add(lease),
+                tries,
+                opened: self.opened(&message),
+                message,
+            };
+            return (Some(handed), outcome);
+        }
+        (None, outcome)
+    }
+
+    /// Changes whenever something may be handed out that was not there before: a waiting consumer asks
+    /// again then.
+    pub fn supply(&self) -> (u64, u64, bool) {
+        let paused = self.pausing.is_paused();
+        (self.inbox.arrivals(), self.leases.freed, paused)
+    }
+
+    /// Answers the request that a lease names, with a body or a text that declines it.
+    ///
+    /// # Errors
+    /// When the lease has ended, what it names is no request, or the answer is at fault: then it is kept.
+    pub fn handle_lease_reply(
+        &mut self,
+        at: At,
+        lease: LeaseId,
+        answer: Result<Content, String>,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let (peer, request) = self.leased(at, lease)?;
+        let replied = self.handle_reply(at, Some(&peer), request, answer)?;
+        self.leases.end(lease);
+        Ok(replied)
+    }
+
+    /// The holder of a lease could not handle the message. Says whether it went to the quarantine; if not,
+    /// the next one gets it after a pause that doubles with each try.
+    ///
+    /// # Errors
+    /// When the lease has ended.
+    pub fn handle_lease_fail(
+        &mut self,
+        at: At,
+        lease: LeaseId,
+        reason: &str,
+    ) -> Result<(bool, Outcome), LocalError> {
+        let (peer, message_id) = self.leased(at, lease)?;
+        let tries = self.inbox.tries(&peer, message_id).number();
+        self.leases.end(lease);
+        let failed = self.handle_fail(at, &peer, message_id, reason)?;
+        let (set_aside, _) = &failed;
+        if !set_aside {
+            let pause = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
+            let later = at.elapsed.saturating_add(pause);
+            self.leases.later.insert((peer, message_id), later);
+        }
+        Ok(failed)
+    }
+
+    /// The holder of a lease has handled the message: it leaves the inbox.
+    ///
+    /// # Errors
+    /// When the lease has ended.
+    pub fn handle_lease_acknowledge(
+        &mut self,
+        at: At,
+        lease: LeaseId,
+    ) -> Result<Outcome, LocalError> {
+        let name = self.leased(at, lease)?;
+        let taken = self.handle_acknowledge(at, &[name])?;
+        self.leases.end(lease);
+        Ok(taken)
+    }
+
+    /// The holder of a lease has handled the message, which stays in the inbox for an answer of somebody
+    /// else's: nobody receives it again.
+    ///
+    /// # Errors
+    /// When the lease has ended.
+    pub fn handle_lease_keep(&mut self, at: At, lease: LeaseId) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = self.leased(at, lease)?;
+        let kept = self.handle_keep(at, &peer, message_id)?;
+        self.leases.end(lease);
+        Ok(kept)
+    }
+
+    /// The holder of a lease needs longer. Says when it ends now.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn handle_lease_extend(
+        &mut self,
+        at: At,
+        lease: LeaseId,
+        by: Duration,
+    ) -> Result<Timestamp, LocalError> {
+        self.leased(at, lease)?;
+        let by = by.clamp(SHORTEST, LONGEST);
+        if let Some(held) = self.leases.held.get_mut(&lease) {
+            held.until = at.elapsed.saturating_add(by);
+        }
+        Ok(at.now.saturating_add(by))
+    }
+
+    /// A consumer has gone: what it held goes to the next.
+    pub fn handle_consumer_gone(&mut self, at: At, connection: u64) -> Outcome {
+        let held = self.leases.held.iter();
+        let theirs = held.filter(|(_, lease)| lease.connection == connection);
+        let theirs: Vec<_> = theirs.map(|(id, _)| *id).collect();
+        let mut outcome = Outcome::default();
+        for id in theirs {
+            self.end_lease(at, id, HOLDER_GONE, &mut outcome);
+        }
+        outcome
+    }
+
+    /// The message that a lease names.
+    ///
+    /// # Errors
+    /// When the lease has ended, or the message is gone: its sender is trusted no more, or a person took it.
+    pub fn leased(&self, at: At, lease: LeaseId) -> Result<(AgentId, MessageId), LocalError> {
+        let held = self.leases.held.get(&lease);
+        let held = held.filter(|held| at.elapsed < held.until);
+        let (peer, message_id) = held.map(|held| &held.name).ok_or(LocalError::LeaseEnded)?;
+        match self.inbox.find(peer, *message_id) {
+            Some(_) => Ok((peer.clone(), *message_id)),
+            None => Err(LocalError::LeaseEnded),
+        }
+    }
+
+    /// What of leases is due: who asked hears that somebody has it, and what ran out goes to the next.
+    pub(super) fn look_at_leases(&mut self, at: At, outcome: &mut Outcome) {
+        let held = self.leases.held.iter();
+        let over = held.filter(|(_, lease)| lease.until <= at.elapsed);
+        let over: Vec<_> = over.map(|(id, _)| *id).collect();
+        for id in over {
+            self.end_lease(at, id, LEASE_ENDED, outcome);
+        }
+        let waiting = self.leases.later.len();
+        self.leases.later.retain(|_, later| *later > at.elapsed);
+        self.leases.freed += (waiting - self.leases.later.len()) as u64;
+        let held = self.leases.held.values_mut();
+        let due = held.filter(|lease| lease.tell.is_some_and(|tell| tell <= at.elapsed));
+        let due: Vec<_> = due
+            .map(|lease| {
+                lease.tell = None;
+                lease.name.clone()
+            })
+            .collect();
+        for (peer, request) in due {
+            self.tell_working(at, &peer, request, outcome);
+        }
+    }
+
+    /// When [`Node::look_at_leases`] has something to do.
+    pub(super) fn leases_due(&self, at: At) -> Option<Timestamp> {
+        let due = self.leases.due()?;
+        Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
+    }
+
+    /// The holder said itself how the request is doing.
+    pub(super) fn note_told(&mut self, peer: &AgentId, request: MessageId) {
+        let id = self.leases.messages.get(&(peer.clone(), request));
+        if let Some(lease) = id.and_then(|id| self.leases.held.get_mut(id)) {
+            lease.tell = None;
+        }
+    }
+
+    fn next_for(&self, wanted: &Wanted) -> Option<Arc<Message>> {
+        if self.pausing.is_paused() || self.leases.held.len() >= MOST {
+            return None;
+        }
+        let waiting = self.inbox.after(0).map(|item| item.message);
+        let mut free = waiting.filter(|message| {
+            let headers = &message.headers;
+            wanted.takes(message)
+                && !self
+                    .inbox
+                    .tries(&headers.agent_id, headers.message_id)
+                    .are_over()
+                && !self.leases.holds(&headers.agent_id, headers.message_id)
+                && !self
+                    .leases
+                    .is_held_back(&headers.agent_id, headers.message_id)
+                && !self.is_answered_by_draft(&headers.agent_id, headers.message_id)
+        });
+        free.next()
+    }
+
+    /// Whether our answer waits for our person: who refuses it leaves the request to be answered anew.
+    fn is_answered_by_draft(&self, peer: &AgentId, request: MessageId) -> bool {
+        let drafts = self.link(peer).map(|link| &link.drafts);
+        let mut drafts = drafts.into_iter().flatten().map(|waiting| &waiting.draft);
+        drafts.any(|draft| draft.form.method().is_none() && draft.in_reply_to == Some(request))
+    }
+
+    fn end_lease(&mut self, at: At, id: LeaseId, why: &str, outcome: &mut Outcome) {
+        let Some(lease) = self.leases.end(id) else {
+            return;
+        };
+        let (peer, message_id) = lease.name;
+        // What is gone from the inbox has no try to end.
+        if let Ok((_, failed)) = self.handle_fail(at, &peer, message_id, why) {
+            outcome.entries.extend(failed.entries);
+            outcome.effects.extend(failed.effects);
+        }
+    }
+
+    /// What cannot be told is no fault: the answer will come all the same.
+    fn tell_working(&mut self, at: At, peer: &AgentId, id: MessageId, outcome: &mut Outcome) {
+        if let Ok((_, told)) = self.handle_progress(at, Some(peer), id, &Progress::working()) {
+            outcome.entries.extend(told.entries);
+            outcome.effects.extend(told.effects);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Capabilities that programs offer for a while: ours, which peers are told of within a second, and what
+//! peers tell us of theirs (`agent.offer`).
+//!
+//! An offer says all that is offered beside what the flight of the session's handshake settled, so that
+//! the newest alone counts, whatever came before it or is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::draft::Draft;
+use crate::envelope::{Message, Method};
+use crate::handshake::Offer;
+use crate::headers::CapabilityName;
+use crate::ids::{AgentId, Digest, SessionId, Version};
+use crate::json::{Map, Value, canonical};
+use crate::policy::{
+    Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES, fits_together, names_twice,
+};
+use crate::reject::Reason;
+use crate::session::Session;
+use crate::time::Timestamp;
+
+use super::request::LocalError;
+use super::{At, Node, Outcome};
+
+/// A peer is told of changes so often at most.
+const EACH: Duration = Duration::from_secs(1);
+
+/// Who offers: a connection, of a program that runs under a user id. Several of one user id may offer the
+/// same name and share the work; it ends with the last of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Rises with every connection; it offers nothing any more when it ends.
+    pub connection: u64,
+    /// The user id.
+    pub user: u32,
+}
+
+/// What programs offer now. Not lasting: a start knows of no connection.
+#[derive(Debug, Default)]
+pub(super) struct Offers(BTreeMap<CapabilityName, Offered>);
+
+#[derive(Debug)]
+struct Offered {
+    capability: Capability,
+    user: u32,
+    connections: BTreeSet<u64>,
+}
+
+impl Offers {
+    pub(super) fn capability(&self, name: &CapabilityName) -> Option<&Capability> {
+        self.0.get(name).map(|offered| &offered.capability)
+    }
+
+    fn capabilities(&self) -> impl Iterator<Item = &Capability> {
+        self.0.values().map(|offered| &offered.capability)
+    }
+}
+
+/// When a peer is to hear what is offered, by the clock that nobody sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OfferPace {
+    due: Option<Duration>,
+    told: Option<Duration>,
+}
+
+impl OfferPace {
+    fn mark(&mut self, now: Duration) {
+        let next = self.told.map_or(now, |told| now.max(told + EACH));
+        self.due = Some(self.due.map_or(next, |due| due.min(next)));
+    }
+}
+
+impl Node {
+    /// A program offers a capability for as long as it is connected. Offering it again changes it.
+    ///
+    /// # Errors
+    /// When our person allows no such offer, has settled the name in the configuration, another program
+    /// offers it, its tier is above 2, or there are too many.
+    pub fn handle_offer(
+        &mut self,
+        at: At,
+        program: Program,
+        capability: Capability,
+    ) -> Result<Outcome, LocalError> {
+        let refused = |why| LocalError::OfferRefused(capability.name.clone(), why);
+        if self.policy.capability(&capability.name).is_some() {
+            return Err(refused(OfferFault::Configured));
+        }
+        if !self.policy.allows_offer(&capability.name) {
+            return Err(refused(OfferFault::NotAllowed));
+        }
+        if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
+            return Err(refused(OfferFault::Tier));
+        }
+        let held = self.offers.0.get(&capability.name);
+        if held.is_some_and(|held| held.user != program.user) {
+            return Err(refused(OfferFault::Held));
+        }
+        let others = self.offers.capabilities();
+        let others = others.filter(|other| other.name != capability.name);
+        let all = self.policy.capabilities.iter().chain(others);
+        if fits_together(all.chain([&capability])).is_err() {
+            return Err(refused(OfferFault::TooMuch));
+        }
+        let mut connections = held.map_or_else(BTreeSet::new, |held| held.connections.clone());
+        connections.insert(program.connection);
+        let name = capability.name.clone();
+        let offered = Offered {
+            capability,
+            user: program.user,
+            connections,
+        };
+        self.offers.0.insert(name, offered);
+        Ok(self.tell_changed_offers(at))
+    }
+
+    /// A program takes back one of its offers, or all of them, as when its connection ends.
+    pub fn handle_offer_end(
+        &mut self,
+        at: At,
+        connection: u64,
+        name: Option<&CapabilityName>,
+    ) -> Outcome {
+        let before = self.offers.0.len();
+        self.offers.0.retain(|offered, held| {
+            if name.is_none_or(|name| name == offered) {
+                held.connections.remove(&connection);
+            }
+            !held.connections.is_empty()
+        });
+        match self.offers.0.len() == before {
+            true => Outcome::default(),
+            false => self.tell_changed_offers(at),
+        }
+    }
+
+    /// What programs offer now.
+    pub fn offers(&self) -> impl Iterator<Item = &Capability> {
+        self.offers.capabilities()
+    }
+
+    /// A capability of ours, configured or offered by a program: the configured one goes first.
+    pub(super) fn own_capability(&self, name: &CapabilityName) -> Option<&Capability> {
+        let configured = self.policy.capability(name);
+        configured.or_else(|| self.offers.capability(name))
+    }
+
+    /// Whether a program offers it, and the peer was or will be told so in a session of that version.
+    pub(super) fn is_offered_live(&self, name: &CapabilityName, version: Version) -> bool {
+        version >= Version::PROGRESS
+            && self.policy.capability(name).is_none()
+            && self.offers.capability(name).is_some()
+    }
+
+    fn tell_changed_offers(&mut self, at: At) -> Outcome {
+        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        let mut outcome = Outcome::default();
+        for peer in peers {
+            self.mark_offers(at, &peer);
+            self.tell_offers(at, &peer, &mut outcome);
+        }
+        outcome
+    }
+
+    /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
+    pub(super) fn mark_offers(&mut self, at: At, peer: &AgentId) {
+        self.link_mut(peer).offer_pace.mark(at.elapsed);
+    }
+
+    /// Tells the peer what is offered now, if it is due and not what was told.
+    pub(super) fn tell_offers(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        if self.offer_due(at, peer).is_none_or(|due| due > at.now) {
+            return;
+        }
+        let Some((stamp, to)) = self.slot(at, peer) else {
+            return;
+        };
+        let body = self.offer_for(peer);
+        let session = self.link(peer).and_then(|link| link.sendable(at.now));
+        if session.is_none_or(|session| session.told_offer == digest_of(&body)) {
+            self.link_mut(peer).offer_pace.due = None;
+            return;
+        }
+        let id = self.fresh_id(at.now);
+        let draft = Draft::call(Method::Offer, peer.clone(), id, body);
+        if let Ok((signed, copy)) = draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
+            self.count_own(at.now, peer, true);
+            self.write_sealed(at, signed, copy, outcome);
+        }
+        let pace = &mut self.link_mut(peer).offer_pace;
+        (pace.due, pace.told) = (None, Some(at.elapsed));
+    }
+
+    /// When the peer is told of offers, if something is to be told and there is a session for it.
+    pub(super) fn offer_due(&self, at: At, peer: &AgentId) -> Option<Timestamp> {
+        let link = self.link(peer)?;
+        let due = link.offer_pace.due?;
+        let (stamp, _) = self.slot(at, peer)?;
+        if stamp.version < Version::PROGRESS {
+            return None;
+        }
+        let paced = at.now.saturating_add(due.saturating_sub(at.elapsed));
+        let room = self.leaves_at(at.now, peer, true);
+        Some(room.map_or(paced, |room| room.max(paced)))
+    }
+
+    fn offer_for(&self, peer: &AgentId) -> Value {
+        let allowance = self.policy.allowance(peer);
+        let offered = self.offers.capabilities();
+        let offered = offered.filter(|capability| allowance.names(&capability.name));
+        let mut body = Map::new();
+        body.insert(
+            "capabilities".into(),
+            offered.map(Capability::to_value).collect(),
+        );
+        Value::Object(body)
+    }
+
+    /// Whether an offer may be taken (check V12).
+    pub(super) fn rule_live_offer(session: &Session, message: &Message) -> Result<(), Reason> {
+        if message.form.method() != Some(Method::Offer) {
+            return Ok(());
+        }
+        let body = message.body.as_ref().ok_or(Reason::OfferInvalid)?;
+        let offers = parse(body).ok_or(Reason::OfferInvalid)?;
+        let settled = |offer: &Offer| {
+            session
+                .settled_offers()
+                .any(|known| known.name == offer.name)
+        };
+        let all = offers.len() + session.settled_offers().count();
+        let long = canonical(body).len() > OFFER_BYTES;
+        match names_twice(&offers) || offers.iter().any(settled) || all > MOST_CAPABILITIES || long
+        {
+            true => Err(Reason::OfferInvalid),
+            false => Ok(()),
+        }
+    }
+
+    /// What an accepted offer changes: in the newest session alone, and only if none that was numbered
+    /// higher came before it.
+    pub(super) fn apply_live_offer(&mut self, message: &Arc<Message>) {
+        let headers = &message.headers;
+        let link = self.link_mut(&headers.agent_id);
+        let newest = link.sessions.last_mut();
+        let newest = newest.filter(|session| Some(session.id) == headers.session);
+        let offers = message.body.as_ref().and_then(parse);
+        if let (Some(session), Some(offers), Some(number)) = (newest, offers, headers.sequence) {
+            session.take_offer(number, offers);
+        }
+    }
+
+    /// What we told a peer last, as the line of it says.
+    pub(super) fn apply_told_offer(&mut self, peer: &AgentId, message: &Message) {
+        let session = message.headers.session;
+        let digest = message.body.as_ref().and_then(digest_of);
+        let session = session.and_then(|id: SessionId| self.link_mut(peer).session_mut(id));
+        if let Some(session) = session {
+            session.told_offer = digest;
+        }
+    }
+}
+
+/// Why a program's offer is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfferFault {
+    /// The configuration has a capability of that name.
+    #[error("the configuration settles it; remove its [[capability]] first, or offer another name")]
+    Configured,
+    /// No pattern allows it.
+    #[error("`[offer] allow` names it not; add it there, or offer a name that is allowed")]
+    NotAllowed,
+    /// Its tier is not 1 or 2.
+    #[error("what a program offers takes tier 1 or 2; a higher tier needs a [[capability]]")]
+    Tier,
+    /// A program of another user id offers it.
+    #[error("a program of another user id offers it already; end that one first")]
+    Held,
+    /// All together are too many, or too long.
+    #[error(
+        "all offers together are over 64, 160 KiB or 8,000 values; offer fewer, or shorter schemas"
+    )]
+    TooMuch,
+}
+
+fn parse(body: &Value) -> Option<Vec<Offer>> {
+    let list = body.get("capabilities")?.as_array()?;
+    list.iter().map(Offer::parse).collect()
+}
+
+/// Of an empty offer none: a session begins with nothing told.
+fn digest_of(body: &Value) -> Option<Digest> {
+    let list = body.get("capabilities")?.as_array()?;
+    (!list.is_empty()).then(|| Digest::of(&[&canonical(body)]))
+}
+
+/// How long an offer may be.
+const OFFER_BYTES: usize = 160 * 1024;

@@ -1,0 +1,135 @@
+//! Progress on requests, both ways: what our agent tells whoever asked, and what becomes of what a peer
+//! tells us. It settles nothing: a request stays open until it is answered.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::draft::Draft;
+use crate::entry::Tried;
+use crate::envelope::{Form, Message, Method};
+use crate::ids::{AgentId, MessageId, Version};
+use crate::json::Value;
+use crate::policy::HIGHEST_CLEAR_TIER;
+use crate::progress::{Progress, ProgressState};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+use super::request::LocalError;
+use super::{At, Node, Outcome};
+
+/// The newest that a peer told of a request of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progressed {
+    /// When the peer signed it.
+    pub since: Timestamp,
+    /// The message that told it.
+    pub message_id: MessageId,
+    /// How the request is doing; `None` where that came sealed.
+    pub state: Option<ProgressState>,
+    /// For people; `None` where there is none, or it came sealed.
+    pub note: Option<String>,
+}
+
+impl Node {
+    /// Tells whoever asked how their request is doing. `from` is needed where two peers used the same
+    /// message-id.
+    ///
+    /// # Errors
+    /// When no such request waits in the inbox, there is no session of version 1.1.0 with its sender now,
+    /// our person would have to approve it first, or it does not fit.
+    pub fn handle_progress(
+        &mut self,
+        at: At,
+        from: Option<&AgentId>,
+        request: MessageId,
+        progress: &Progress,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        self.may_speak()?;
+        let request = self.waiting_request(from, request)?;
+        let body = progress.to_value();
+        Progress::parse(&body).map_err(LocalError::Message)?;
+        let id = self.fresh_id(at.now);
+        let draft = Draft::answer(Form::Call(Method::Progress), &request, id, Some(body));
+        let mut outcome = Outcome::default();
+        let tried = Tried::of(&draft);
+        let peer = draft.recipient.clone();
+        let told = self.tell_progress(at, draft, &mut outcome);
+        self.note_attempt(at, (&peer, tried), told)?;
+        self.note_told(&peer, request.headers.message_id);
+        Ok((id, outcome))
+    }
+
+    /// Signs and sends. What cannot leave now is of no use later, and does not wait.
+    fn tell_progress(
+        &mut self,
+        at: At,
+        draft: Draft,
+        outcome: &mut Outcome,
+    ) -> Result<(), LocalError> {
+        let peer = draft.recipient.clone();
+        let (stamp, to) = self
+            .slot(at, &peer)
+            .ok_or_else(|| LocalError::NoSession(peer.clone()))?;
+        if stamp.version < Version::PROGRESS {
+            return Err(LocalError::VersionInsufficient(peer));
+        }
+        self.permit_sending(at, &draft)?;
+        if self.approval_root(&draft)?.is_some() {
+            return Err(LocalError::ApprovalNeeded(draft.data_tier));
+        }
+        let (signed, copy) = draft
+            .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
+            .map_err(LocalError::Message)?;
+        self.count_own(at.now, &peer, true);
+        self.write_sealed(at, signed, copy, outcome);
+        Ok(())
+    }
+
+    /// The newest that the peer told of a request of ours that is open.
+    pub fn progress_of(&self, request: MessageId) -> Option<&Progressed> {
+        self.open.get(&request)?.progress.as_ref()
+    }
+
+    /// Whether the peer's agent has taken an open request of ours; `None` where the peer cannot tell
+    /// because it was sent in a session of version 1.0.0.
+    pub fn is_taken(&self, request: MessageId) -> Option<bool> {
+        let open = self.open.get(&request)?;
+        let tells = open.progress.is_some() || open.tells;
+        tells.then_some(open.progress.is_some())
+    }
+
+    /// Whether the body of progress fits, opened where it came sealed (the last step of check V12).
+    pub(super) fn fit_progress(message: &Message, body: Option<&Value>) -> Result<(), Reason> {
+        if message.form != Form::Call(Method::Progress) {
+            return Ok(());
+        }
+        let body = body.ok_or(Reason::BodyUnfit)?;
+        Progress::parse(body).map(|_| ())
+    }
+
+    /// What an accepted line of progress changes. Nothing of what came sealed stands outside its box.
+    pub(super) fn apply_progress(&mut self, message: &Arc<Message>) {
+        let headers = &message.headers;
+        let open = headers.in_reply_to.and_then(|id| self.open.get_mut(&id));
+        let Some(open) = open else { return };
+        let known = open.progress.as_ref();
+        // It may have overtaken what was signed before it.
+        if known.is_some_and(|known| known.since > headers.timestamp) {
+            return;
+        }
+        let clear = headers.data_tier <= HIGHEST_CLEAR_TIER;
+        let body = message.body.as_ref().filter(|_| clear);
+        let told = body.and_then(|body| Progress::parse(body).ok());
+        let (state, note) = match told {
+            Some(told) => (Some(told.state), told.note),
+            None => (None, None),
+        };
+        open.progress = Some(Progressed {
+            since: headers.timestamp,
+            message_id: headers.message_id,
+            state,
+            note,
+        });
+    }
+}

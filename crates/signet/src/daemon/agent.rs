@@ -1,0 +1,79 @@
+//! The calls of an agent that works off what came: it receives under a lease, answers, tells how it goes,
+//! offers what it can do while it is there, and follows what moves.
+
+mod history;
+mod offers;
+mod receive;
+mod subscribe;
+mod words;
+
+use std::collections::BTreeSet;
+
+use signet_proto::node::Program;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::control::Notifier;
+
+use super::heart::Heart;
+use receive::WaitingConsumer;
+
+/// Who of the agent's programs is there, and what they wait for.
+pub(super) struct Agents {
+    waiting: Vec<WaitingConsumer>,
+    /// What the node could hand out when it was last asked.
+    supply: (u64, u64, bool),
+    /// The connections whose end is awaited.
+    watched: BTreeSet<u64>,
+    gone: mpsc::UnboundedSender<u64>,
+    ended: mpsc::UnboundedReceiver<u64>,
+}
+
+impl Agents {
+    pub(super) fn new() -> Self {
+        let (gone, ended) = mpsc::unbounded_channel();
+        Self {
+            waiting: Vec::new(),
+            supply: Default::default(),
+            watched: BTreeSet::new(),
+            gone,
+            ended,
+        }
+    }
+
+    /// A connection whose leases and offers are to end has gone.
+    pub(super) async fn next_gone(&mut self) -> Option<u64> {
+        self.ended.recv().await
+    }
+
+    /// When the wait of the first of those who wait is over.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.waiting.iter().map(|waiting| waiting.until).min()
+    }
+
+    /// Hears when the client has gone: it holds a lease, or offers something.
+    fn watch(&mut self, client: &Notifier) -> Program {
+        let program = client.program();
+        if self.watched.insert(program.connection) {
+            let (client, gone) = (client.clone(), self.gone.clone());
+            // While this holds its queue, its place counts as that of one who listens.
+            tokio::spawn(async move {
+                client.closed().await;
+                // The daemon may have stopped meanwhile.
+                let _ = gone.send(program.connection);
+            });
+        }
+        program
+    }
+}
+
+impl Heart {
+    /// A program has gone: what it held goes to the next, and what it offered is offered no more.
+    pub(super) async fn end_program(&mut self, connection: u64) {
+        self.agents.watched.remove(&connection);
+        let at = self.at();
+        let held = self.node.handle_consumer_gone(at, connection);
+        let offered = self.node.handle_offer_end(at, connection, None);
+        self.write(at.now, vec![held, offered], Vec::new()).await;
+    }
+}

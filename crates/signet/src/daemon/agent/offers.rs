@@ -1,0 +1,60 @@
+//! `offer`: what a program can do, for as long as it is there.
+
+use serde_json::{Value, json};
+use signet_api::OfferCapability;
+use signet_proto::node::Outcome;
+use signet_proto::policy::{BodySchema, Capability};
+
+use crate::control::{ApiError, Notifier, Reply};
+use crate::daemon::heart::Heart;
+use crate::daemon::methods::refused;
+use crate::daemon::params::named;
+use crate::effects::Deed;
+
+/// The longest description, in characters.
+const DESCRIPTION: usize = 200;
+
+impl Heart {
+    /// Offers a capability to the peers until the client has gone.
+    pub(in crate::daemon) async fn offer(
+        &mut self,
+        asked: Result<OfferCapability, ApiError>,
+        reply: Reply,
+        client: &Notifier,
+    ) {
+        let at = self.at();
+        let offered = asked.and_then(capability).and_then(|capability| {
+            let program = self.agents.watch(client);
+            let shown: Value =
+                json!({"capability": capability.name.as_str(), "tier": capability.tier});
+            let outcome = self.node.handle_offer(at, program, capability);
+            Ok::<(Value, Outcome), ApiError>((shown, outcome.map_err(refused)?))
+        });
+        match offered {
+            Ok((shown, outcome)) => {
+                let answer = vec![Deed::Answer(reply, shown)];
+                self.write(at.now, vec![outcome], answer).await;
+            }
+            Err(error) => self.refuse(reply, error).await,
+        }
+    }
+}
+
+fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
+    let long = |text: &String| text.chars().count() > DESCRIPTION;
+    if asked.description.as_ref().is_some_and(long) {
+        return Err(ApiError::invalid_params(
+            "description has at most 200 characters",
+        ));
+    }
+    let schema = asked.schema.map(|schema| {
+        let compiled = BodySchema::compile(schema.to_string().as_bytes());
+        compiled.map_err(|fault| ApiError::invalid_params(format!("schema: {fault}")))
+    });
+    Ok(Capability {
+        name: named("capability", &asked.capability)?,
+        tier: asked.tier.unwrap_or(1),
+        description: asked.description,
+        schema: schema.transpose()?,
+    })
+}

@@ -1,0 +1,374 @@
+//! What a program of the agent relies on: it receives under a lease, answers once whatever is killed
+//! meanwhile, offers what it can do while it is there, and hears what moves.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use signet::control::{Client, ClientError};
+
+use crate::house::{Home, House, eventually};
+
+/// How often something is killed between receive and answer: the whole number takes long.
+fn kills() -> usize {
+    let asked = std::env::var("SIGNET_KILLS").ok();
+    asked.and_then(|kills| kills.parse().ok()).unwrap_or(10)
+}
+
+fn receive(client: &mut Client, wait: f64) -> Option<Value> {
+    let asked = json!({"wait": wait, "lease": 30.0});
+    let received = client.raw("receive", &asked).unwrap();
+    received["messages"].as_array()?.first().cloned()
+}
+
+fn respond(client: &mut Client, leased: &Value, body: &Value) -> Result<Value, ClientError> {
+    client.raw("respond", &json!({"lease": leased["lease"], "body": body}))
+}
+
+/// `send` with a key; what the caller hears.
+fn send(home: &Home, peer: &Home, key: &str, body: &Value, wait: f64) -> Value {
+    let asked = json!({
+        "peer": peer.agent, "kind": "request", "body": body, "key": key, "wait": wait,
+    });
+    home.call("send", &asked).unwrap()
+}
+
+fn reason_of(error: &ClientError) -> String {
+    match error {
+        ClientError::Refused(refused) => refused.reason().unwrap().to_string(),
+        other => panic!("{other}"),
+    }
+}
+
+/// How many lines of a log tell of a message, by what `which` says of them.
+fn count(home: &Home, which: impl Fn(&Value) -> bool) -> usize {
+    let log = home.log();
+    log.iter().filter(|line| which(line)).count()
+}
+
+#[test]
+fn whoever_waits_receives_what_comes_and_nobody_else_gets_it() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let mut first = bob.client().unwrap();
+    let waiting = std::thread::spawn(move || {
+        let leased = receive(&mut first, 30.0);
+        (first, leased, Instant::now())
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    let asked = Instant::now();
+    let sent = send(&alice, &bob, "k", &json!("milk?"), 0.0);
+    let (mut first, leased, woke) = waiting.join().unwrap();
+    let leased = leased.unwrap();
+    assert_eq!(leased["message-id"], sent["message-id"]);
+    assert_eq!(leased["body"], "milk?");
+    assert!(woke - asked < Duration::from_secs(10));
+    let mut second = bob.client().unwrap();
+    assert_eq!(receive(&mut second, 0.0), None);
+    respond(&mut first, &leased, &json!("yes")).unwrap();
+    let answered = send(&alice, &bob, "k", &json!("milk?"), 30.0);
+    assert_eq!(answered["state"], "answered", "{answered}");
+    assert_eq!(answered["answer"]["body"], "yes");
+    let late = respond(&mut first, &leased, &json!("no")).unwrap_err();
+    assert_eq!(reason_of(&late), "lease-ended");
+}
+
+#[test]
+fn a_consumer_that_goes_leaves_its_message_to_the_next() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    send(&alice, &bob, "k", &json!(1), 0.0);
+    let mut gone = bob.client().unwrap();
+    let leased = receive(&mut gone, 30.0).unwrap();
+    assert_eq!(leased["tries"], 1);
+    let mut next = bob.client().unwrap();
+    assert_eq!(receive(&mut next, 0.0), None);
+    drop(gone);
+    let again = receive(&mut next, 30.0).unwrap();
+    assert_eq!(
+        (&again["key"], &again["tries"]),
+        (&leased["key"], &json!(2))
+    );
+    respond(&mut next, &again, &json!("done")).unwrap();
+}
+
+#[test]
+fn kills_of_daemon_agent_and_both_answer_each_request_once() {
+    let house = House::new();
+    let (mut alice, mut bob) = house.alice_and_bob();
+    let mut asked = BTreeMap::new();
+    for number in 0..kills() {
+        let key = format!("order-{number}");
+        let body = json!({ "order": number });
+        let sent = send(&alice, &bob, &key, &body, 0.0);
+        let mut agent = bob.client().unwrap();
+        let leased = receive(&mut agent, 60.0).unwrap();
+        assert_eq!(leased["body"], body);
+        match number % 4 {
+            0 => bob.kill(),
+            1 => drop(agent),
+            2 => {
+                drop(agent);
+                bob.kill();
+            }
+            _ => alice.kill(),
+        }
+        if number % 4 == 3 {
+            alice.start();
+            let agent = &mut bob.client().unwrap();
+            // The one that holds it is still there, or has gone with its connection.
+            let again = receive(agent, 60.0).unwrap_or(leased.clone());
+            assert_eq!(again["key"], leased["key"]);
+            respond(agent, &again, &json!({ "done": number })).unwrap();
+        } else {
+            if number % 4 != 1 {
+                bob.start();
+            }
+            let mut agent = bob.client().unwrap();
+            let again = receive(&mut agent, 60.0).unwrap();
+            assert_eq!(
+                again["key"], leased["key"],
+                "the same message under the same key"
+            );
+            respond(&mut agent, &again, &json!({ "done": number })).unwrap();
+            assert_eq!(receive(&mut agent, 0.0), None, "and no other");
+        }
+        // The caller lost its connection and calls again.
+        let answered = send(&alice, &bob, &key, &body, 60.0);
+        assert_eq!(answered["message-id"], sent["message-id"], "{answered}");
+        assert_eq!(answered["state"], "answered", "{answered}");
+        asked.insert(sent["message-id"].as_str().unwrap().to_owned(), number);
+    }
+    bob.stop();
+    alice.stop();
+    for (id, number) in asked {
+        let taken = |line: &Value| line["verdict"] == "accepted" && line["id"] == *id;
+        assert_eq!(count(&bob, taken), 1, "request {number} came once");
+        let sent = |line: &Value| line["verdict"] == "sent" && line["id"] == *id;
+        assert_eq!(count(&alice, sent), 1, "request {number} was sent once");
+        let answers = |line: &Value| {
+            line["verdict"] == "accepted"
+                && line["in-reply-to"] == *id
+                && line["type"] == "response"
+        };
+        assert_eq!(
+            count(&alice, answers),
+            1,
+            "request {number} was answered once"
+        );
+    }
+    for home in [&alice, &bob] {
+        let log = home.dir.join("audit").join(&home.agent);
+        let proven = home.done(&["audit", "verify", log.to_str().unwrap()]);
+        assert!(proven.starts_with("OK"), "{proven}");
+    }
+}
+
+#[test]
+fn a_key_with_other_words_is_refused() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let first = send(&alice, &bob, "k", &json!("milk"), 0.0);
+    let other = json!({"peer": bob.agent, "kind": "request", "body": "cheese", "key": "k"});
+    let refused = alice.call("send", &other).unwrap_err();
+    assert_eq!(reason_of(&refused), "key-reused");
+    assert!(
+        refused
+            .to_string()
+            .contains(first["message-id"].as_str().unwrap())
+    );
+}
+
+#[test]
+fn progress_is_told_to_whoever_follows_the_request() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let sent = send(&alice, &bob, "k", &json!("long work"), 0.0);
+    let mut agent = bob.client().unwrap();
+    let leased = receive(&mut agent, 30.0).unwrap();
+    let mut follower = alice.client().unwrap();
+    let followed = json!({"message": sent["message-id"]});
+    eventually("the request is received", || {
+        let subscribed = alice.call("subscribe", &followed).unwrap();
+        (subscribed["state"] == "received").then_some(())
+    });
+    follower.raw("subscribe", &followed).unwrap();
+    let name = json!({"from": leased["from"], "message-id": leased["message-id"]});
+    let part = json!({"index": 0, "last": false, "body": ["Tue"]});
+    let told = json!({"message": name, "state": "working", "note": "half", "part": part});
+    agent.raw("progress", &told).unwrap();
+    respond(&mut agent, &leased, &json!("all")).unwrap();
+    let mut heard = follower.notifications().map(Result::unwrap);
+    let progress = heard
+        .find(|told| told.method == "message.progress")
+        .unwrap();
+    assert_eq!(progress.params["body"]["note"], "half");
+    assert_eq!(progress.params["in-reply-to"], sent["message-id"]);
+    let answer = heard
+        .find(|told| told.method == "conversation.message")
+        .unwrap();
+    assert_eq!(answer.params["body"], "all");
+}
+
+#[test]
+fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure("# allow = []", "allow = [\"lamp.*\"]");
+    alice.start();
+    bob.start();
+    alice.ping(&bob);
+    let offered = |alice: &Home| {
+        let shown = alice.standing("agent-bob", "capabilities");
+        let names = shown.as_array().unwrap().iter();
+        names.map(|one| one["name"].clone()).collect::<Vec<_>>()
+    };
+    let mut program = bob.client().unwrap();
+    let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
+    program.raw("offer", &lamp).unwrap();
+    let begun = Instant::now();
+    eventually("alice hears of the lamp", || {
+        (offered(&alice) == ["lamp.switch"]).then_some(())
+    });
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let ask = |body: Value| {
+        let asked = json!({
+            "peer": bob.agent, "kind": "request", "capability": "lamp.switch", "body": body,
+        });
+        alice.call("send", &asked)
+    };
+    ask(json!({"on": true})).unwrap();
+    let wants = json!({"wait": 30.0, "capabilities": ["lamp.switch"]});
+    let received = program.raw("receive", &wants).unwrap();
+    assert_eq!(received["messages"][0]["body"], json!({"on": true}));
+    let other = program.raw("offer", &json!({"capability": "door.open"}));
+    assert_eq!(reason_of(&other.unwrap_err()), "offer-refused");
+    drop(program);
+    eventually("the lamp is gone", || {
+        offered(&alice).is_empty().then_some(())
+    });
+    assert_eq!(
+        reason_of(&ask(json!({"on": true})).unwrap_err()),
+        "capability-not-granted"
+    );
+}
+
+#[test]
+fn history_is_what_was_said_and_nothing_that_was_sealed() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    for (tier, body) in [(1, "first"), (3, "the diagnosis"), (2, "second")] {
+        let asked = json!({
+            "peer": bob.agent, "kind": "notification", "body": body, "data-tier": tier,
+            "conversation-id": "dinner", "wait": 30.0,
+        });
+        assert_eq!(alice.call("send", &asked).unwrap()["state"], "received");
+    }
+    for home in [&alice, &bob] {
+        let told = home
+            .call("history", &json!({"conversation": "dinner"}))
+            .unwrap();
+        let messages = told["messages"].as_array().unwrap();
+        let bodies: Vec<_> = messages.iter().map(|one| one["body"].clone()).collect();
+        assert_eq!(bodies, ["second", "first"], "the newest first");
+        assert!(!told.to_string().contains("diagnosis"));
+        let before = json!({"conversation": "dinner", "before": messages[0]["line"]});
+        let told = home.call("history", &before).unwrap();
+        assert_eq!(told["messages"].as_array().unwrap().len(), 1);
+    }
+}
+
+/// `signet handle` of a home, with a shell script.
+fn handle(home: &Home, options: &[&str], script: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_signet"));
+    command.arg("handle").args(options);
+    command.args(["--", "/bin/sh", "-c", script]);
+    command.env_clear().env("PATH", "/usr/bin:/bin");
+    command.env("SIGNET_HOME", &home.dir);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Kills it when the test is over, however it ends.
+struct Handling(Child);
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn handlers_that_hang_crash_babble_flood_or_answer_twice_cost_one_message_each() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let script = r#"input=$(cat)
+        case $input in
+          *hang*) sleep 60;;
+          *crash*) kill -SEGV $$;;
+          *garbage*) echo 'not json';;
+          *flood*) head -c 10485760 /dev/zero | tr '\0' 'x';;
+          *twice*) echo 1; echo 2;;
+          *) echo '"well"';;
+        esac"#;
+    let faults = [
+        ("hang", "timed out"),
+        ("crash", "signal 11"),
+        ("garbage", "its answer is not JSON"),
+        ("flood", "its answer is over 240 KiB"),
+        ("twice", "its answer is not JSON"),
+    ];
+    for (fault, _) in faults {
+        send(&alice, &bob, fault, &json!(fault), 0.0);
+    }
+    let _handling = Handling(handle(&bob, &["--parallel", "8", "--timeout", "1"], script));
+    let good = send(&alice, &bob, "good", &json!("good"), 60.0);
+    assert_eq!(good["answer"]["body"], "well", "{good}");
+    let listed = eventually("all five are set aside", || {
+        let listed = bob.call("quarantine.list", &json!({})).unwrap();
+        (listed["waiting"] == faults.len()).then_some(listed)
+    });
+    for (fault, why) in faults {
+        let messages = listed["messages"].as_array().unwrap();
+        let shelved = messages.iter().find(|one| one["body"] == fault).unwrap();
+        assert_eq!(shelved["failed"], why, "{fault}");
+    }
+    let good = send(&alice, &bob, "another", &json!("good"), 60.0);
+    assert_eq!(
+        good["state"], "answered",
+        "the daemon and the handlers go on: {good}"
+    );
+    assert_eq!(bob.call("status", &json!({})).unwrap()["inbox"], 0);
+}
+
+#[test]
+fn a_handler_that_is_killed_leaves_its_message_to_the_next() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let mut first = Handling(handle(
+        &bob,
+        &["--parallel", "1"],
+        "cat > /dev/null; sleep 60",
+    ));
+    let sent = send(&alice, &bob, "k", &json!("slow"), 0.0);
+    eventually("it begins", || {
+        let begun = |line: &Value| line["what"] == "started" && line["id"] == sent["message-id"];
+        (count(&bob, begun) == 1).then_some(())
+    });
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    let _second = Handling(handle(&bob, &["--parallel", "1"], "cat"));
+    let answered = send(&alice, &bob, "k", &json!("slow"), 60.0);
+    assert_eq!(answered["state"], "answered", "{answered}");
+    assert_eq!(answered["answer"]["body"]["tries"], 2);
+    let key = answered["answer"]["body"]["key"].as_str().unwrap();
+    assert!(key.starts_with("agent-alice/"), "{key}");
+    assert!(
+        answered["answer"]["body"].get("lease").is_none(),
+        "that is the holder's alone"
+    );
+}

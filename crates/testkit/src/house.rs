@@ -1,0 +1,99 @@
+//! A household of real processes: a NATS server of its own, and a place for homes.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::home::Home;
+use crate::server::{MAILBOXES, Server};
+
+/// A server and a directory for the homes.
+pub struct House {
+    pub server: Server,
+    dir: TempDir,
+    /// Whether its agents look for their mailboxes.
+    mailboxes: bool,
+}
+
+impl House {
+    pub fn new() -> Self {
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// A house in that directory, which goes with it.
+    pub fn within(dir: TempDir) -> Self {
+        Self {
+            server: Server::start(""),
+            dir,
+            mailboxes: false,
+        }
+    }
+
+    /// JetStream for anybody who comes; [`House::set_up`] makes the mailboxes.
+    pub fn with_jetstream() -> Self {
+        Self {
+            server: Server::start(MAILBOXES),
+            dir: tempfile::tempdir().unwrap(),
+            mailboxes: true,
+        }
+    }
+
+    /// `signet init`: `agent-<name>` of the principal `<name>`.
+    pub fn home(&self, name: &str) -> Home {
+        self.made(name, (&format!("agent-{name}"), name), &[])
+    }
+
+    /// Another agent of the same person, `agent-<name>`.
+    pub fn sibling(&self, of: &Home, name: &str) -> Home {
+        let root = of.dir.join("keys/root.pem");
+        let root = ["--root", root.to_str().unwrap()];
+        self.made(name, (&format!("agent-{name}"), &of.principal), &root)
+    }
+
+    /// `signet init` in a directory of its own, for any agent of any principal.
+    pub fn made(&self, name: &str, (agent, principal): (&str, &str), more: &[&str]) -> Home {
+        let home = Home::init(
+            self.path(name),
+            (agent, principal),
+            more,
+            &self.server.url(),
+        );
+        // Who watches the bus would see every question for a mailbox.
+        if !self.mailboxes {
+            home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
+        }
+        home
+    }
+
+    /// A place beside the homes.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Everybody adds everybody, by files.
+    pub fn acquaint(&self, homes: &[&Home]) {
+        for (one, other) in homes
+            .iter()
+            .flat_map(|one| homes.iter().map(move |other| (one, other)))
+        {
+            if one.agent != other.agent {
+                one.knows(other);
+            }
+        }
+    }
+
+    /// Alice and Bob, who know each other and run.
+    pub fn alice_and_bob(&self) -> (Home, Home) {
+        let (mut alice, mut bob) = (self.home("alice"), self.home("bob"));
+        self.acquaint(&[&alice, &bob]);
+        alice.start();
+        bob.start();
+        (alice, bob)
+    }
+}
+
+impl Default for House {
+    fn default() -> Self {
+        Self::new()
+    }
+}

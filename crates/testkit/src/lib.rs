@@ -1,0 +1,59 @@
+//! What tests and benches of whole daemons share: NATS servers, homes made by the `signet` program, daemons that are
+//! started, stopped and killed by their own process ids, a hostile hand on the bus, and readings of the logs.
+//!
+//! It knows the program and not its code: nothing here depends on the crate `signet`. Whatever fails here has failed a
+//! test, so it panics and says where.
+//!
+//! ```text
+//! House  a server and a directory        Server    one nats-server: killed, hung, restarted on its port
+//!  └─ Home  one agent and its daemon      bus       what is on the bus, and how to put anything on it
+//!      traffic, log  what its log says    pen       an agent's keys in other hands
+//! ```
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    missing_docs
+)]
+
+pub mod bus;
+mod chance;
+mod daemon;
+pub mod flood;
+mod home;
+mod house;
+pub mod log;
+pub mod pen;
+mod post;
+mod process;
+pub mod server;
+pub mod shard;
+pub mod strace;
+pub mod tail;
+pub mod traffic;
+
+use std::time::{Duration, Instant};
+
+pub use chance::{Dice, StopAtEnd};
+pub use home::Home;
+pub use house::House;
+pub use process::{Loose, kill, says, signet};
+pub use server::Server;
+
+/// Far beyond what anything here takes: a test that waits so long has failed.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again and again until there is an answer.
+#[track_caller]
+pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < limit, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
