@@ -61,7 +61,7 @@ pub use inbox::{
     ListInbox, SetAside, StartTry, Started, Waiting,
 };
 pub use message::{Failure, Message, Name};
-pub use outbox::{ListOutbox, Outbox, Outgoing, ShowMessage};
+pub use outbox::{ListOutbox, Outbox, Outgoing, ShowMessage, ToldProgress};
 pub use peer::{AddPeer, Bound, ListPeers, Offer, Peer, ShowPeer, ShownPeer};
 pub use policy::{
     Answered, By, Check, CheckPolicy, Finding, Given, Grant, OwnGrant, PeerPolicy, Policy, Rule,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{State, WaitsFor, Whose};
+use crate::{ProgressState, State, WaitsFor, Whose};
 
 /// What has neither a receipt nor an end, by peer, oldest first.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,27 @@ pub struct Outgoing {
     /// Of a published one, whether the peer's mailbox holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<bool>,
+    /// Of an open request that the peer has, whether its agent has taken it; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<bool>,
+    /// The newest that the peer's agent told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ToldProgress>,
+}
+
+/// How a request of ours goes, in its peer's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct ToldProgress {
+    /// When the peer said so (RFC 3339).
+    pub since: String,
+    /// How it goes; absent where that came sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ProgressState>,
+    /// In the peer's words; absent where there are none, or they came sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 quiet!(ListOutbox, ShowMessage);

@@ -25,6 +25,8 @@ pub(super) struct Whereabouts<'a> {
     pub(super) held_by: &'a [Value],
     /// Whether the peer's mailbox has said that it holds it.
     pub(super) stored: bool,
+    /// Whether the peer's agent has taken it, where anybody can tell.
+    pub(super) taken: Option<bool>,
     /// Whether this was said because the daemon stops.
     pub(super) stopping: bool,
 }
@@ -45,6 +47,7 @@ impl<'a> Whereabouts<'a> {
                 .map(Vec::as_slice)
                 .unwrap_or_default(),
             stored: shown.get("stored").and_then(Value::as_bool) == Some(true),
+            taken: shown.get("taken").and_then(Value::as_bool),
             stopping: shown.get("stopping").and_then(Value::as_bool) == Some(true),
         }
     }
@@ -65,7 +68,11 @@ impl<'a> Whereabouts<'a> {
             "published" => "unconfirmed: sent, and nobody has said that it arrived; it is sent \
                             again until a receipt comes"
                 .to_owned(),
-            "received" => format!("{peer} has it, durably"),
+            "received" => match self.taken {
+                Some(true) => format!("{peer} has it, durably, and its agent works on it"),
+                Some(false) => format!("{peer} has it, durably, and nobody there has taken it yet"),
+                None => format!("{peer} has it, durably"),
+            },
             "answered" => format!("{peer} has answered it"),
             "refused" => self.refusal(),
             "expired" => {

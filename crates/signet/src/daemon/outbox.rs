@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use signet_api::Reason;
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Outgoing, State, WaitsFor};
+use signet_proto::node::{Node, Outgoing, Progressed, State, WaitsFor};
 
 use crate::control::ApiError;
 
@@ -87,6 +87,11 @@ impl Heart {
         put("sequence", out.place.map(|(_, number)| number.into()));
         let published = out.state == State::Published;
         put("stored", published.then(|| out.stored.into()));
+        let taken = self.node.is_taken(out.message_id);
+        let received = out.state == State::Received;
+        put("taken", taken.filter(|_| received).map(Into::into));
+        let told = self.node.progress_of(out.message_id);
+        put("progress", told.map(progress));
         shown
     }
 
@@ -102,6 +107,18 @@ impl Heart {
             (State::Queued, None) if !connected => Some(CONNECTION),
             _ => None,
         }
+    }
+}
+
+/// What the peer's agent told last of a request of ours.
+fn progress(told: &Progressed) -> Value {
+    let mut shown = json!({"since": told.since.to_string()});
+    if let Some(state) = told.state {
+        shown = with(shown, "state", state.as_str());
+    }
+    match &told.note {
+        Some(note) => with(shown, "note", note.as_str()),
+        None => shown,
     }
 }
 

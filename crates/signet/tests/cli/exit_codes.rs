@@ -170,7 +170,7 @@ fn without_a_daemon_what_needs_one_is_code_3() {
     let dir = tempfile::tempdir().unwrap();
     let home = made(dir.path());
     let id = "0192f0c1-0000-7000-8000-000000000000";
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 17] = [
         &["status"],
         &["status", id],
         &["alarms"],
@@ -179,6 +179,7 @@ fn without_a_daemon_what_needs_one_is_code_3() {
         &["inbox"],
         &["inbox", "--follow"],
         &["inbox", "--each", "--", "true"],
+        &["handle", "--once", "--", "true"],
         &["reply", id, "{}"],
         &["outbox"],
         &["quarantine", "list"],
@@ -380,6 +381,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         "run",
         "demo",
         "reply",
+        "handle",
         "ping",
         "approve",
         "key certify",

@@ -195,10 +195,16 @@ fn progress_is_told_to_whoever_follows_the_request() {
         (subscribed["state"] == "received").then_some(())
     });
     follower.raw("subscribe", &followed).unwrap();
+    let where_it_is = |wanted: bool| {
+        let shown = alice.call("message.status", &json!({"message-id": sent["message-id"]}));
+        shown.ok().filter(|shown| shown["taken"] == wanted)
+    };
     let name = json!({"from": leased["from"], "message-id": leased["message-id"]});
     let part = json!({"index": 0, "last": false, "body": ["Tue"]});
     let told = json!({"message": name, "state": "working", "note": "half", "part": part});
     agent.raw("progress", &told).unwrap();
+    let shown = eventually("alice's daemon knows", || where_it_is(true));
+    assert_eq!(shown["progress"]["note"], "half");
     respond(&mut agent, &leased, &json!("all")).unwrap();
     let mut heard = follower.notifications().map(Result::unwrap);
     let progress = heard
@@ -210,6 +216,26 @@ fn progress_is_told_to_whoever_follows_the_request() {
         .find(|told| told.method == "conversation.message")
         .unwrap();
     assert_eq!(answer.params["body"], "all");
+}
+
+#[test]
+fn a_request_that_nobody_takes_is_shown_so_to_whoever_asked() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let sent = send(&alice, &bob, "k", &json!("anybody?"), 0.0);
+    let id = sent["message-id"].as_str().unwrap();
+    let said = eventually("it is received", || {
+        let said = alice.done(&["status", id]);
+        said.starts_with("received").then_some(said)
+    });
+    assert!(said.contains("nobody there has taken it yet"), "{said}");
+    let mut agent = bob.client().unwrap();
+    receive(&mut agent, 30.0).unwrap();
+    // Its daemon tells so by itself, when the answer takes longer than a second.
+    eventually("it is taken", || {
+        let said = alice.done(&["status", id]);
+        said.contains("its agent works on it").then_some(())
+    });
 }
 
 #[test]
