@@ -221,8 +221,10 @@ impl Node {
                     .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
             }
             Some(Method::Trust) => {
-                let newest = link.sessions.last().map(|session| session.id);
-                if let Some(id) = newest {
+                // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
+                let mut sessions = link.sessions.iter();
+                let opened = sessions.find(|session| session.answers_flight(message));
+                if let Some(id) = opened.map(|session| session.id) {
                     self.send_receipt(at, &peer, id, outcome);
                 }
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::draft::FLIGHT_LIFE;
 use crate::envelope::Message;
 use crate::ids::{Digest, MessageId};
 use crate::receipt::{MISSING, Receipt};
@@ -208,6 +209,21 @@ impl Ledger {
         };
         let ours = seen.any(differs).then_some(Misfit::Ours);
         ours.or(fell.then_some(Misfit::Theirs))
+    }
+
+    /// Whether a receipt that says less than the last one was signed before it, although its time is later: in a
+    /// session that `began` then, the last one bears a time that no peer had then, so its signer's clock was put
+    /// back between the two. Their times do not order them, and the lower number is the older one.
+    pub(crate) fn is_overtaken(
+        &self,
+        receipt: &Receipt,
+        signed_at: Timestamp,
+        began: Timestamp,
+    ) -> bool {
+        // So far a peer's clock may be behind that of whoever signed flight 4, whose time this is.
+        let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
+        let last = self.last_receipt.is_some_and(before);
+        receipt.through < self.peer_through && last && !before(signed_at)
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.

@@ -48,6 +48,7 @@ mod key_change;
 mod leases_and_keys;
 mod lying_peer;
 mod mutants_trust;
+mod overtaken;
 mod policy;
 mod progress_and_offers;
 mod properties;
