@@ -216,11 +216,12 @@ impl Node {
                 let stored = stored
                     .filter(|flight| at.now < flight.headers.expires_at)
                     .map(Arc::clone);
-                outcome
-                    .effects
-                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
+                if let Some(flight) = stored {
+                    self.answer_by(&peer, Signed::again(flight), outcome);
+                }
             }
             Some(Method::Trust) => {
+                link.unheard = true;
                 // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
@@ -232,6 +233,7 @@ impl Node {
             _ => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
+                    link.unheard = true;
                 }
             }
         }

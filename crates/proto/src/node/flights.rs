@@ -199,7 +199,7 @@ impl Node {
         outcome.entries.push(entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
         self.tell_established(at, changed, outcome);
-        outcome.effects.push(Effect::Publish(signed));
+        self.publish(signed, outcome);
     }
 
     pub(super) fn tell_established(&mut self, at: At, mut changed: Changed, outcome: &mut Outcome) {

@@ -32,6 +32,7 @@ mod attacks_transcript;
 mod attacks_trust;
 mod bounds;
 mod budgets_and_hops;
+mod carriers;
 mod clocks;
 mod conversation;
 mod docs;

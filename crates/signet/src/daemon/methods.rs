@@ -261,11 +261,11 @@ impl Heart {
             "version": env!("CARGO_PKG_VERSION"),
             "versions": certificate.versions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "pid": std::process::id(),
-            "connected": self.nats.connected(),
+            "connected": self.carriers.is_any_connected(),
             "refusing": self.full.borrow().map(|since| json!({
                 "reason": "disk-full", "since": since.to_string(),
             })),
-            "mailbox": self.nats.has_mailbox(),
+            "mailbox": self.carriers.has_mailbox(),
             "inbox": self.node.inbox().len(),
             "set-aside": self.node.inbox().aside().count(),
             "quarantine": self.node.inbox().quarantine().iter().count(),

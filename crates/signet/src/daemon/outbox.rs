@@ -97,7 +97,7 @@ impl Heart {
 
     /// What keeps a message here. A signed one that nothing keeps goes out by itself.
     fn obstacle(&self, out: &Outgoing) -> Option<&'static str> {
-        let connected = self.nats.connected();
+        let connected = self.carriers.is_any_connected();
         match (&out.state, out.waits_for) {
             (State::Queued, Some(WaitsFor::Session)) if !connected => Some(CONNECTION),
             (State::Queued, Some(waits_for)) => Some(waits_for.as_str()),

@@ -9,6 +9,7 @@
 )]
 
 mod agent_calls;
+mod carriers;
 mod clock;
 mod conversation;
 mod demo;
