@@ -59,7 +59,7 @@ pub use opening::{Opening, hold_against_anchor};
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
-pub use reserved::{Carrier, Reserved};
+pub use reserved::Reserved;
 pub use show::{body, describe};
 pub use verify::{
     Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock, log_files, verify,

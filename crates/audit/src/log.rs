@@ -19,6 +19,7 @@ use crate::mend::{End, rewrite};
 use crate::months::{record_of, remember};
 use crate::opening::{OLD_MARK, Opening, nowhere};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
+use crate::reserved::Reserved;
 use crate::tape::{Tape, give_back_old};
 use crate::weight::Weight;
 
@@ -199,10 +200,24 @@ impl Log {
     /// [`LogError::TooLong`] and [`LogError::Full`] leave out this line and nothing else; after any
     /// other error the log is stopped.
     pub fn append(&mut self, now: Timestamp, entry: &Entry) -> Result<(), LogError> {
+        self.append_with(now, entry, &Reserved::default())
+    }
+
+    /// As [`Log::append`], with what the line says of the ways of its message.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn append_with(
+        &mut self,
+        now: Timestamp,
+        entry: &Entry,
+        ways: &Reserved,
+    ) -> Result<(), LogError> {
         self.keep_up()?;
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         entry.write(&mut members);
+        ways.write(&mut members);
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {

@@ -1,6 +1,7 @@
-//! Members that a later release writes at the end of a line of version 2. This one writes none, and
-//! reads, keeps and compares them, so that its logs and those of later releases stay readable to it.
+//! Members at the end of a line of version 2 that say by which ways a message came in or went out. This
+//! release writes `carrier`, where it is not NATS; it reads, keeps and compares both.
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::ids::KeyId;
 use signet_proto::json::{Map, Value};
 
@@ -12,30 +13,19 @@ pub struct Reserved {
     /// The key by which the daemon knew the program that had it done.
     pub client_key: Option<KeyId>,
     /// What carried the message, such as `nats`.
-    pub carrier: Option<Carrier>,
-}
-
-/// The name of what carried a message: `[a-z][a-z0-9-]{0,31}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carrier(String);
-
-impl Carrier {
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = text.len() <= 32
-            && text.starts_with(|first: char| first.is_ascii_lowercase())
-            && text.bytes().all(inner);
-        is_name.then(|| Self(text.to_owned()))
-    }
+    pub carrier: Option<CarrierId>,
 }
 
 impl Reserved {
+    /// What is said of a message that this carrier brought.
+    #[must_use]
+    pub fn carried_by(carrier: Option<&CarrierId>) -> Self {
+        Self {
+            client_key: None,
+            carrier: carrier.cloned(),
+        }
+    }
+
     /// Reads the members, which only lines of version 2 may have.
     pub(crate) fn parse(members: &Map<String, Value>) -> Result<Self, RecordError> {
         let text = |name: &'static str| match members.get(name) {
@@ -44,7 +34,7 @@ impl Reserved {
             Some(_) => Err(RecordError::Member(name)),
         };
         let client_key = text(CLIENT_KEY)?.map(|key| key.parse());
-        let carrier = text(CARRIER)?.map(|name| Carrier::parse(name).ok_or(CARRIER));
+        let carrier = text(CARRIER)?.map(|name| name.parse().map_err(|_| CARRIER));
         Ok(Self {
             client_key: client_key
                 .transpose()
@@ -56,7 +46,7 @@ impl Reserved {
     /// Writes them behind all others; what they hold needs no escapes.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let client_key = self.client_key.map(|key| key.to_string());
-        let carrier = self.carrier.as_ref().map(Carrier::as_str);
+        let carrier = self.carrier.as_ref().map(CarrierId::as_str);
         for (name, text) in [(CLIENT_KEY, client_key.as_deref()), (CARRIER, carrier)] {
             if let Some(text) = text {
                 out.extend_from_slice(format!(",\"{name}\":\"{text}\"").as_bytes());

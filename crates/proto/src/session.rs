@@ -16,7 +16,7 @@ use crate::keys::SealKey;
 use crate::time::Timestamp;
 
 pub use ledger::{
-    Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting,
+    Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting, Ways,
 };
 pub use window::{Hole, Slot, WINDOW, Window};
 

@@ -37,11 +37,13 @@ use std::time::Duration;
 
 use signet_api::Role;
 use signet_audit::LogError;
-use signet_transport::{Config as NatsConfig, Login, Mailbox, Nats, Secret, Tls};
+use signet_proto::carrier::{CarrierId, Routes};
+use signet_transport::{Config as NatsConfig, Login, Mailbox, Secret, Tls};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
+use crate::carrier::{self, Carriers, Reading};
 use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
@@ -137,6 +139,26 @@ fn next_for_nats(error: &signet_transport::Error) -> &'static str {
 /// # Errors
 /// What stood in the way of the start, or the write to the log that failed.
 pub async fn run(home: &Home) -> Result<(), DaemonError> {
+    run_over(home, Carried::AsConfigured, std::future::pending()).await
+}
+
+/// By what a daemon is carried.
+pub enum Carried {
+    /// By what its configuration names: NATS.
+    AsConfigured,
+    /// By these, and to each peer as the routes say.
+    By(Carriers, Vec<Reading>, Routes),
+}
+
+/// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`.
+///
+/// # Errors
+/// As for [`run`].
+pub async fn run_over(
+    home: &Home,
+    carried: Carried,
+    asked: impl Future<Output = ()>,
+) -> Result<(), DaemonError> {
     // The terminal that started the daemon may close; the daemon stays.
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move { while hangup.recv().await.is_some() {} });
@@ -149,9 +171,10 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            () = asked => {}
         }
     });
-    let memory = open_when_there_is_room(&lock, &config, stop.as_mut()).await?;
+    let mut memory = open_when_there_is_room(&lock, &config, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -160,13 +183,19 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     }
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
-    let (nats, inbox) = Nats::connect(transport(&config)?).await?;
+    let (carriers, readings) = match carried {
+        Carried::By(carriers, readings, routes) => {
+            memory.node.set_routes(routes);
+            (carriers, readings)
+        }
+        Carried::AsConfigured => connect(&config).await?,
+    };
     let (deeds, allowed) = mpsc::channel(DEEDS);
     let keeper = Keeper::start(memory.store)?;
     let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
     let (handed, told) = mpsc::channel(DEEDS);
-    let effects = tokio::spawn(Effects::new(nats.clone(), view, handed).run(allowed));
-    let taken = intake::start(inbox, render::inbox_subject(&agent), views);
+    let effects = tokio::spawn(Effects::new(carriers.clone(), view, handed).run(allowed));
+    let taken = intake::start(readings, views);
     let (calls, called) = mpsc::channel(CALLS);
     let servers = listen(&config, &lock)?;
     let (found, faults) = mpsc::channel(1);
@@ -182,7 +211,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     let mut heart = Heart::new(
         memory.node,
         &journal,
-        nats.clone(),
+        carriers.clone(),
         told,
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
@@ -194,7 +223,7 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     );
     heart.resume().await;
 
-    let ready = nats.clone();
+    let ready = carriers.clone();
     tokio::spawn(async move {
         if let Err(error) = ready.ready(FIRST_CONNECTION).await {
             warn!(%error, "no NATS server yet; trying on");
@@ -209,8 +238,8 @@ pub async fn run(home: &Home) -> Result<(), DaemonError> {
     keeper.close().await;
     // The journal has closed the deeds, so this ends when the last one is performed.
     let _ = effects.await;
-    if let Err(error) = nats.drain().await {
-        info!(%error, "the connection was not drained");
+    for (carrier, error) in carriers.drain().await {
+        info!(%carrier, %error, "the connection was not drained");
     }
     stopping.send_replace(true);
     for server in served {
@@ -247,6 +276,17 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> 
     addresses
         .map(|address| Server::bind(address, lock))
         .collect()
+}
+
+/// The carriers that the configuration names.
+async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonError> {
+    let (nats, source) = carrier::nats(transport(config)?).await?;
+    let reading = Reading {
+        id: CarrierId::NATS,
+        address: render::inbox_subject(&config.agent.agent),
+        source,
+    };
+    Ok((Carriers::of([(CarrierId::NATS, nats)]), vec![reading]))
 }
 
 /// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile

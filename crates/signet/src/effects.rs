@@ -5,24 +5,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde::Serialize;
 use serde_json::Value;
 use signet_api::{ApiError, Moved};
-use signet_proto::draft::Signed;
+use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::envelope::Message;
 use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{Accepted, Effect, Notice, State};
+use signet_proto::node::{Accepted, Effect, Notice, Ruled, State};
 use signet_proto::trust::TrustView;
-use signet_transport::{Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
+use crate::carrier::{Carriers, Ticket};
 use crate::control::{Notifier, Reply};
 use crate::daemon::Reach;
 use crate::render;
@@ -43,8 +42,8 @@ pub enum Deed {
     Answer(Reply, Result<Value, ApiError>),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
-    /// The mailbox hears what became of messages: their lines are durable, or they get none.
-    Settle(Vec<(Handle, Settlement)>),
+    /// A carrier hears what became of messages: their lines are durable, or they get none.
+    Settle(CarrierId, Vec<(Ticket, Ruled)>),
     /// A connection wants every message that arrives, from the next on.
     Follow(Follower),
     /// A connection wants to hear what moves of that.
@@ -76,7 +75,10 @@ impl fmt::Debug for Deed {
             Self::Effect(effect) => f.debug_tuple("Effect").field(effect).finish(),
             Self::Answer(..) => f.write_str("Answer(..)"),
             Self::Wait(message_id, _) => f.debug_tuple("Wait").field(message_id).finish(),
-            Self::Settle(settled) => f.debug_tuple("Settle").field(&settled.len()).finish(),
+            Self::Settle(carrier, settled) => {
+                let mut out = f.debug_tuple("Settle");
+                out.field(carrier).field(&settled.len()).finish()
+            }
             Self::Follow(_) => f.write_str("Follow(..)"),
             Self::Subscribe(..) => f.write_str("Subscribe(..)"),
         }
@@ -141,20 +143,22 @@ pub enum Fate {
     },
 }
 
-/// What the network says of a message of ours that went out.
+/// What a carrier says of a message of ours that went out.
 #[derive(Debug)]
 pub struct Handed {
+    /// Which carrier.
+    pub carrier: CarrierId,
     /// For whom it is.
     pub peer: AgentId,
     /// Its name.
     pub message_id: MessageId,
-    /// Whether the peer's mailbox holds it.
-    pub storage: Storage,
+    /// Whether it holds it for the peer.
+    pub stored: bool,
 }
 
 /// Performs deeds until the journal closes.
 pub struct Effects {
-    nats: Nats,
+    carriers: Carriers,
     /// What is awaited of what went out, and what was heard and not told yet.
     awaited: FuturesUnordered<BoxFuture<'static, Handed>>,
     heard: Vec<Handed>,
@@ -166,15 +170,15 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Publishes through `nats`, and tells `handed` what became of it; workers verify by what `view` last
+    /// Publishes by `carriers`, and tells `handed` what became of it; workers verify by what `view` last
     /// saw.
     pub fn new(
-        nats: Nats,
+        carriers: Carriers,
         view: watch::Sender<TrustView>,
         handed: mpsc::Sender<Vec<Handed>>,
     ) -> Self {
         Self {
-            nats,
+            carriers,
             awaited: FuturesUnordered::new(),
             heard: Vec::new(),
             handed,
@@ -228,9 +232,8 @@ impl Effects {
     fn hear(&mut self, first: Handed) {
         let mut next = Some(first);
         while let Some(handed) = next {
-            if let (Storage::Stored { .. }, Some(waiter)) =
-                (&handed.storage, self.waiting.get_mut(&handed.message_id))
-            {
+            let waiter = self.waiting.get_mut(&handed.message_id);
+            if let Some(waiter) = waiter.filter(|_| handed.stored) {
                 waiter.store();
             }
             self.heard.push(handed);
@@ -247,14 +250,14 @@ impl Effects {
                 self.waiting.insert(message_id, waiter);
             }
             Deed::Follow(follower) => self.followers.push(follower),
+            Deed::Settle(carrier, settled) => self.settle_mail(&carrier, settled).await,
             Deed::Subscribe(client, topic) => self.subscribe(client, topic),
-            Deed::Settle(settled) => self.settle_mail(settled).await,
         }
     }
 
     async fn perform_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Publish(signed) => self.publish(&signed).await,
+            Effect::Publish(parcel) => self.publish(&parcel).await,
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
             Effect::Progress(accepted) => self.tell_of(&accepted, "message.progress"),
@@ -273,35 +276,34 @@ impl Effects {
     }
 
     /// What is not published now is in the ledger or the handshake, and goes out again from there.
-    async fn publish(&mut self, signed: &Signed) {
-        let peer = signed.recipient().clone();
-        let bytes = Bytes::from_owner(Arc::clone(signed.bytes()));
-        let sent = self.nats.publish(render::inbox_subject(&peer), bytes).await;
-        let confirmation = match sent {
-            Ok(confirmation) => confirmation,
+    async fn publish(&mut self, parcel: &Parcel) {
+        let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
+        let held = match self.carriers.publish(parcel).await {
+            Ok(held) => held,
             Err(error) => {
-                return debug!(recipient = %peer, %error, "not published; it is sent again later");
+                return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }
         };
-        let message_id = signed.message().headers.message_id;
+        let message_id = parcel.message().headers.message_id;
         if let Some(waiter) = self.waiting.get_mut(&message_id)
             && waiter.state == State::Queued
         {
             waiter.state = State::Published;
         }
-        let handed = confirmation.wait().map(move |storage| Handed {
+        let handed = held.map(move |stored| Handed {
+            carrier,
             peer,
             message_id,
-            storage,
+            stored,
         });
         self.awaited.push(handed.boxed());
     }
 
-    /// What the mailbox does not hear comes again, and is recognised.
-    async fn settle_mail(&mut self, settled: Vec<(Handle, Settlement)>) {
-        for (handle, settlement) in settled {
-            if let Err(error) = self.nats.settle(&handle, settlement).await {
-                return debug!(%error, "the mailbox was not told; the messages come again");
+    /// What a carrier does not hear comes again, and is recognised.
+    async fn settle_mail(&mut self, carrier: &CarrierId, settled: Vec<(Ticket, Ruled)>) {
+        for (ticket, ruled) in settled {
+            if let Err(error) = self.carriers.settle(carrier, ticket, ruled).await {
+                return debug!(%carrier, %error, "it was not told; the messages come again");
             }
         }
     }

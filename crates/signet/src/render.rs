@@ -14,10 +14,7 @@ use signet_proto::seal::Opened;
 use signet_proto::session::Session;
 use signet_proto::trust::Peer;
 
-/// The subject of an agent's inbox.
-pub fn inbox_subject(agent: &AgentId) -> String {
-    format!("agent.{agent}.inbox")
-}
+pub use signet_proto::carrier::inbox_subject;
 
 /// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
 pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {

@@ -273,7 +273,8 @@ impl Node {
         if signed_at > at.now.saturating_add(CLOCK_TOLERANCE) {
             return self.note_clock(at, flight, outcome);
         }
-        let (age, drained) = (at.now.since(signed_at), self.drained);
+        let drained = self.carriers.are_drained(at.elapsed);
+        let age = at.now.since(signed_at);
         let link = self.link_mut(&flight.headers.agent_id);
         let (last, times) = link.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {

@@ -216,13 +216,16 @@ impl Node {
                 let stored = stored
                     .filter(|flight| at.now < flight.headers.expires_at)
                     .map(Arc::clone);
-                outcome
-                    .effects
-                    .extend(stored.map(|flight| Effect::Publish(Signed::again(flight))));
+                if let Some(flight) = stored {
+                    self.answer_by(&peer, Signed::again(flight), outcome);
+                }
             }
             Some(Method::Trust) => {
-                let newest = link.sessions.last().map(|session| session.id);
-                if let Some(id) = newest {
+                link.unheard = true;
+                // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
+                let mut sessions = link.sessions.iter();
+                let opened = sessions.find(|session| session.answers_flight(message));
+                if let Some(id) = opened.map(|session| session.id) {
                     self.send_receipt(at, &peer, id, outcome);
                 }
             }
@@ -230,6 +233,7 @@ impl Node {
             _ => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
+                    link.unheard = true;
                 }
             }
         }

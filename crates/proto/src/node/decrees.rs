@@ -284,7 +284,7 @@ impl Node {
 
     /// When the next decree is to be told to a peer.
     pub(super) fn decrees_due(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.disconnected || !self.may_sign(now) {
+        if !self.carriers.is_any_up() || !self.may_sign(now) {
             return None;
         }
         let told = |(peer, link): (&AgentId, &super::link::Link)| {
@@ -298,7 +298,7 @@ impl Node {
     }
 
     pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
-        if self.disconnected || !self.may_sign(at.now) {
+        if !self.carriers.is_any_up() || !self.may_sign(at.now) {
             return;
         }
         let due = |(peer, link): &(&AgentId, &super::link::Link)| {

@@ -62,7 +62,10 @@ impl Node {
                 self.send_verify(at, &peer, outcome);
             }
             Method::Verify => match self.link(&peer).map(|link| &link.handshake) {
-                Some(Handshake::AwaitTrust(_)) => self.send_capability(at, &peer, outcome),
+                Some(Handshake::AwaitTrust(_)) => {
+                    self.suspect_clock(at, flight, outcome);
+                    self.send_capability(at, &peer, outcome);
+                }
                 _ => self.refuse_drafts(at, &peer, Reason::VersionUnsupported, outcome),
             },
             Method::Capability => {
@@ -196,7 +199,7 @@ impl Node {
         outcome.entries.push(entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
         self.tell_established(at, changed, outcome);
-        outcome.effects.push(Effect::Publish(signed));
+        self.publish(signed, outcome);
     }
 
     pub(super) fn tell_established(&mut self, at: At, mut changed: Changed, outcome: &mut Outcome) {
@@ -272,7 +275,7 @@ impl Node {
 
 impl crate::session::Session {
     /// Whether flight 4 `trust` is the one that made this session on the initiator's side.
-    fn answers_flight(&self, trust: &Message) -> bool {
+    pub(super) fn answers_flight(&self, trust: &Message) -> bool {
         self.role == Role::Initiator && self.began == trust.headers.timestamp && !self.closed
     }
 }

@@ -325,7 +325,7 @@ impl Node {
         self.apply(at.now, &entry);
         Outcome {
             entries: vec![entry],
-            effects: Vec::new(),
+            ..Outcome::default()
         }
     }
 }

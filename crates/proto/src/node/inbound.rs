@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::carrier::CarrierId;
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Message, Method, Unverified};
@@ -20,7 +21,7 @@ use super::link::Link;
 use super::memory::{Changed, is_ping};
 use super::permission::Fault;
 use super::sealing::Unsealed;
-use super::{At, Effect, Judged, Node, Outcome, Refusal};
+use super::{At, Effect, Judged, Node, Outcome, Refusal, Ruled};
 
 pub(super) use crate::time::CLOCK_TOLERANCE;
 
@@ -34,6 +35,7 @@ impl Node {
     pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
         let mut outcome = Outcome::default();
         self.read_clock(at, &mut outcome);
+        self.arrived_by = judged.carrier;
         let verified = match judged.result {
             Ok(verified) => self.current(verified).map_err(Refusal::Unproven),
             // Its sender's certificate may have been renewed since.
@@ -58,6 +60,10 @@ impl Node {
         };
         outcome.entries.extend(ruled.entries);
         outcome.effects.extend(ruled.effects);
+        outcome.ruled = ruled.ruled;
+        outcome.carrier = Some(&self.arrived_by)
+            .filter(|carrier| **carrier != CarrierId::NATS)
+            .cloned();
         outcome
     }
 
@@ -70,7 +76,10 @@ impl Node {
         message: Arc<Message>,
         beyond: Option<Reason>,
     ) -> Outcome {
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome {
+            ruled: Some(Ruled::Counted),
+            ..Outcome::default()
+        };
         let ruled = self.rule(at.now, &message, beyond).and_then(|unsealed| {
             let opened = unsealed.as_ref().map(|(opened, _)| opened);
             let task = self.rule_task(at.now, &message, body_of(&message, opened))?;
@@ -101,6 +110,14 @@ impl Node {
         } else {
             let changed = self.apply(at.now, &entry);
             outcome.entries.push(entry);
+            outcome.ruled = Some(match ruling {
+                Ruling::Accepted => Ruled::Accepted,
+                _ => Ruled::Refused,
+            });
+            if ruling == Ruling::Accepted {
+                let by = self.arrived_by.clone();
+                self.link_mut(&message.headers.agent_id).heard_by = Some(by);
+            }
             let misfit = changed.misfit;
             self.tell_established(at, changed, &mut outcome);
             if let Some(misfit) = misfit {
@@ -325,7 +342,7 @@ impl Node {
             }
             Refusal::Shed(hash) => {
                 self.strangers.count(at.now, bytes, *hash);
-                return Outcome::default();
+                return counted();
             }
         };
         let ruling = Ruling::Rejected(reason);
@@ -341,14 +358,24 @@ impl Node {
         let entry = Entry::Message(verdict);
         if !self.strangers.spend(at.now, &entry) {
             self.strangers.count(at.now, bytes, hash);
-            return Outcome::default();
+            return counted();
         }
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome {
+            ruled: Some(Ruled::Refused),
+            ..Outcome::default()
+        };
         self.write_entry(at, entry, None, &mut outcome);
         if let Refusal::Unproven(unproven) = refusal {
             self.consider_stranger(at, &unproven.message, reason, &mut outcome);
         }
         outcome
+    }
+}
+
+fn counted() -> Outcome {
+    Outcome {
+        ruled: Some(Ruled::Counted),
+        ..Outcome::default()
     }
 }
 

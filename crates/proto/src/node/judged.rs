@@ -1,6 +1,7 @@
 //! One input from the network, through the checks that need no state; under a flood of strangers,
 //! what names no peer of ours is counted, and not judged.
 
+use crate::carrier::CarrierId;
 use crate::entry::RAW_KEPT;
 use crate::envelope::{Unparsed, Unverified};
 use crate::ids::Digest;
@@ -11,6 +12,8 @@ use crate::verify::{Unproven, Verified};
 /// One input from the network, parsed and verified as far as it goes.
 #[derive(Clone, Debug)]
 pub struct Judged {
+    /// What brought it.
+    pub(super) carrier: CarrierId,
     pub(super) bytes: u64,
     pub(super) head: Vec<u8>,
     pub(super) result: Result<Verified, Refusal>,
@@ -51,11 +54,18 @@ impl Judged {
         match parsed {
             Some(parsed) => Self::of_parsed(bytes, parsed, view),
             None => Self {
+                carrier: CarrierId::NATS,
                 bytes: bytes.len() as u64,
                 head: Vec::new(),
                 result: Err(Refusal::Shed(Digest::of(&[bytes]))),
             },
         }
+    }
+
+    /// The same input, brought by another carrier than NATS.
+    #[must_use]
+    pub fn by(self, carrier: CarrierId) -> Self {
+        Self { carrier, ..self }
     }
 
     /// Whether the sender is unproven: it costs a line of the strangers' budget.
@@ -81,6 +91,7 @@ impl Judged {
         };
         let head = bytes.get(..kept).unwrap_or_default().to_vec();
         Self {
+            carrier: CarrierId::NATS,
             bytes: bytes.len() as u64,
             head,
             result,
@@ -95,6 +106,7 @@ impl Judged {
         };
         let kept = seen.get(..seen.len().min(RAW_KEPT)).unwrap_or_default();
         Self {
+            carrier: CarrierId::NATS,
             bytes: length,
             head: kept.to_vec(),
             result: Err(Refusal::Unparsed(unparsed)),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::carrier::CarrierId;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Handshake, Role};
 use crate::ids::{KeyId, MessageId, SessionId};
@@ -58,6 +59,12 @@ pub(super) struct Link {
     pub(super) greets: bool,
     /// When the decrees of our person were last told.
     pub(super) told: Option<Timestamp>,
+    /// The carrier that brought what the peer said last.
+    pub(super) heard_by: Option<CarrierId>,
+    /// The carrier that our last flight took.
+    pub(super) flown_by: Option<CarrierId>,
+    /// Whether a copy of the peer's shows that our last receipt did not arrive.
+    pub(super) unheard: bool,
     pub(super) budgets: Budgets,
     pub(super) trail: Trail,
 }

@@ -254,10 +254,14 @@ impl Node {
         }
         let mut session = session_of(&established, clock);
         session.made = elapsed;
-        session.judge_by(&self.identity);
+        // What the log tells is compared with our keys when all of it has been told.
+        if elapsed.is_some() {
+            session.judge_by(&self.identity);
+        }
         let link = self.link_mut(peer);
         abandoned.append(&mut link.add(session, now));
         link.next_announce = None;
+        link.flown_by = None;
         link.silence = std::time::Duration::ZERO;
         let lost = unknown(peer, abandoned, Lost::SessionLost);
         Changed {

@@ -10,6 +10,7 @@ mod answers;
 mod attempts;
 mod budget;
 mod bytes;
+mod carriers;
 mod clock;
 mod decrees;
 mod drafts;
@@ -54,8 +55,9 @@ use serde::{Deserialize, Serialize};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 
+use crate::carrier::{CarrierId, Parcel};
 use crate::certificate::Certificate;
-use crate::draft::{Identity, Signed};
+use crate::draft::Identity;
 use crate::entry::{AlarmLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
 use crate::envelope::Message;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
@@ -71,6 +73,7 @@ use attempts::Attempts;
 pub use budget::Allowance;
 use budget::Budget;
 use bytes::Paid;
+use carriers::Carriers;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 pub use inbox::{Inbox, Item};
@@ -129,8 +132,8 @@ impl Accepted {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Send these bytes to the recipient's inbox.
-    Publish(Signed),
+    /// Send these bytes to the recipient, by that carrier.
+    Publish(Parcel),
     /// A message arrived in the agent's inbox.
     Deliver(Accepted),
     /// A request of ours is answered.
@@ -204,8 +207,10 @@ pub enum Notice {
     },
 }
 
-/// What came of one input: lines for the log, in order, and what they allow.
+/// What came of one input: lines for the log, in order, and what they allow. Outside of this crate none is
+/// made but the empty one.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// To be made durable first. For an inbound message the first is its verdict, after the line of
     /// the task that it changes; unless it was over a budget of bytes or lines and is counted in the
@@ -213,6 +218,22 @@ pub struct Outcome {
     pub entries: Vec<Entry>,
     /// To be performed then.
     pub effects: Vec<Effect>,
+    /// What was decided about the message that came in; `None` for every other input.
+    pub ruled: Option<Ruled>,
+    /// What brought the message that came in, where it is not NATS: its line says so.
+    pub carrier: Option<CarrierId>,
+}
+
+/// What was decided about a message that came in. Whatever it is, its carrier may forget the message once the
+/// entries are durable: what is to come again, its sender sends again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruled {
+    /// It is taken.
+    Accepted,
+    /// It is refused, or a copy, and a line of its own says so.
+    Refused,
+    /// It is one of those that a `flood` line counts.
+    Counted,
 }
 
 /// One agent's knowledge and judgement.
@@ -252,9 +273,9 @@ pub struct Node {
     started: Option<Timestamp>,
     /// When holes were last looked for.
     looked: Option<Timestamp>,
-    disconnected: bool,
-    /// Whether everything that waited for us when the connection came up has been judged.
-    drained: bool,
+    carriers: Carriers,
+    /// What brought the input that is being judged.
+    arrived_by: CarrierId,
     rng: ChaCha20Rng,
 }
 
@@ -300,8 +321,8 @@ impl Node {
             rekeyed: None,
             started: None,
             looked: None,
-            disconnected: false,
-            drained: true,
+            carriers: Carriers::default(),
+            arrived_by: CarrierId::NATS,
             rng: ChaCha20Rng::from_seed(seed),
         }
     }

@@ -1,5 +1,4 @@
-//! The outbox: where our messages are until the peer's word settles them, and what the network says
-//! of them meanwhile.
+//! The outbox: where our messages are until the peer's word settles them, and when they go out again.
 
 use std::sync::Arc;
 
@@ -7,11 +6,11 @@ use crate::draft::Signed;
 use crate::entry::{Did, Entry, OutcomeLine};
 use crate::headers::MessageType;
 use crate::ids::{AgentId, MessageId, SessionId};
-use crate::session::{Handed, Waiting};
+use crate::session::{Handed, Session, Waiting};
 use crate::time::Timestamp;
 
 use super::link::Link;
-use super::{At, Effect, Node, Outcome, State, WaitsFor};
+use super::{At, Node, Outcome, State, WaitsFor};
 
 /// A message of ours and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,43 +31,11 @@ pub struct Outgoing {
     pub place: Option<(SessionId, u64)>,
     /// What a draft waits for.
     pub waits_for: Option<WaitsFor>,
-    /// Whether the peer's mailbox has said that it holds it.
+    /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,
 }
 
 impl Node {
-    /// The peer's mailbox has taken a message of ours (a PubAck). Until the peer has looked into it,
-    /// no copy goes out.
-    pub fn handle_stored(&mut self, at: At, peer: &AgentId, message_id: MessageId) {
-        self.note_handed(peer, message_id, Handed::Stored(at.now));
-    }
-
-    /// A message of ours went out, and nothing says where to: it goes out again until a receipt comes.
-    pub fn handle_unconfirmed(&mut self, peer: &AgentId, message_id: MessageId) {
-        self.note_handed(peer, message_id, Handed::Unconfirmed);
-    }
-
-    /// The mailboxes lost what they held: all that no receipt covers goes out again.
-    pub fn handle_mailbox_lost(&mut self, at: At) -> Outcome {
-        for link in self.links.values_mut() {
-            for session in &mut link.sessions {
-                session.ledger.lose_stored();
-            }
-        }
-        self.hasten(at);
-        self.handle_timeout(at)
-    }
-
-    /// All that waited in our own mailbox when the connection came up has been judged: the receipts
-    /// among it too, so what has expired without one is given up now.
-    pub fn handle_drained(&mut self, at: At) -> Outcome {
-        self.drained = true;
-        for session in self.links.values_mut().flat_map(|link| &mut link.sessions) {
-            session.ledger.wake(at.now);
-        }
-        self.handle_timeout(at)
-    }
-
     /// Where a message of ours is. `None` for one that was never sent, or long ago.
     pub fn status(&self, message_id: MessageId) -> Option<Outgoing> {
         let mut links = self.links.iter();
@@ -108,44 +75,37 @@ impl Node {
         }))
     }
 
-    fn note_handed(&mut self, peer: &AgentId, message_id: MessageId, handed: Handed) {
-        let link = self.links.get_mut(peer);
-        let sessions = link.into_iter().flat_map(|link| &mut link.sessions).rev();
-        for session in sessions {
-            if session.ledger.handed(message_id, handed) {
-                return;
-            }
-        }
-    }
-
     /// What was published into the void goes out again now, and not at its next resend.
     pub(super) fn hasten(&mut self, at: At) {
         for link in self.links.values_mut() {
-            link.next_announce = None;
-            link.silence = std::time::Duration::ZERO;
-            link.handshake.hasten(at.now);
-            for session in &mut link.sessions {
-                session.ledger.hasten(at.now);
-                if let Some(retry) = session.retry.as_mut() {
-                    retry.hasten(at.now);
-                }
-            }
+            link.hasten(at.now);
         }
     }
 
     pub(super) fn resend_messages(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let (paused, drained) = (self.pausing.is_paused(), self.drained);
-        let mut expired = Vec::new();
+        let due = |session: &Session| session.ledger.due().is_some_and(|due| due <= at.now);
+        if !self
+            .link(peer)
+            .is_some_and(|link| link.sessions.iter().any(due))
+        {
+            return;
+        }
+        let paused = self.pausing.is_paused();
+        let drained = self.carriers.are_drained(at.elapsed);
+        let ways = self.carriers.ways_to(peer);
+        let (mut expired, mut again) = (Vec::new(), Vec::new());
         for session in &mut self.link_mut(peer).sessions {
-            let overdue = session.ledger.overdue(at.now, drained);
+            let overdue = session.ledger.overdue(at.now, drained, &ways);
             if !overdue.expired.is_empty() {
                 session.window.owe();
                 expired.extend(overdue.expired);
             }
             if !paused {
-                let again = overdue.resend.into_iter().map(Signed::again);
-                outcome.effects.extend(again.map(Effect::Publish));
+                again.extend(overdue.resend);
             }
+        }
+        for (message, way) in again {
+            self.push_by(Signed::again(message), &way, outcome);
         }
         for message_id in expired {
             let line = OutcomeLine {
@@ -161,6 +121,19 @@ impl Node {
 }
 
 impl Link {
+    /// What waits for its time goes out now.
+    pub(super) fn hasten(&mut self, now: Timestamp) {
+        self.next_announce = None;
+        self.silence = std::time::Duration::ZERO;
+        self.handshake.hasten(now);
+        for session in &mut self.sessions {
+            session.ledger.hasten(now);
+            if let Some(retry) = session.retry.as_mut() {
+                retry.hasten(now);
+            }
+        }
+    }
+
     fn settled(&self, peer: &AgentId, message_id: MessageId) -> Option<Outgoing> {
         let (since, state) = self.fates.of(message_id)?;
         Some(Outgoing {

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 
 use super::link::Link;
 use super::pace::Pace;
-use super::{At, Effect, Node, Outcome, State};
+use super::{At, Node, Outcome, State};
 
 /// A silent peer is announced to from this often …
 const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
@@ -108,27 +108,11 @@ impl Node {
         outcome
     }
 
-    /// The transport is connected, at start or again: peers that something waits for are announced
-    /// to at once, what was sent into the void goes out again now and not at its next resend, and
-    /// each session's peer hears how far we are.
-    pub fn handle_connected(&mut self, at: At) -> Outcome {
-        self.disconnected = false;
-        self.hasten_decrees(at.now);
-        for link in self.links.values_mut() {
-            for session in &mut link.sessions {
-                if !session.window.is_empty() {
-                    session.window.owe();
-                }
-            }
-        }
-        self.hasten(at);
-        self.handle_timeout(at)
-    }
-
-    /// The transport is not connected, or not yet: decrees wait until it is, and nothing is given up
-    /// before [`Node::handle_drained`].
-    pub fn handle_disconnected(&mut self) {
-        (self.disconnected, self.drained) = (true, false);
+    /// A carrier dropped messages before they were read: the log says so.
+    pub fn handle_gap(&mut self, at: At, cause: String) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.write_entry(at, Entry::Gap { cause }, None, &mut outcome);
+        outcome
     }
 
     /// A clean stop: what was counted is written.
@@ -137,7 +121,7 @@ impl Node {
         let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
             entries: flood.into_iter().chain(attempts).collect(),
-            effects: Vec::new(),
+            ..Outcome::default()
         }
     }
 
@@ -147,9 +131,10 @@ impl Node {
         let latest = at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
         link.budgets.bytes.may_tell(at.now);
+        let mut again = Vec::new();
         match link.handshake.overdue(at.now) {
             Overdue::Nothing => {}
-            Overdue::Resend(flight) => outcome.effects.push(Effect::Publish(Signed::again(flight))),
+            Overdue::Resend(flight) => again.push(flight),
             Overdue::Over => {
                 // A silent peer is tried again ever more rarely; one that fell silent between flight
                 // 2 and 4 has perhaps restarted, and is tried again at once, then more rarely too.
@@ -175,12 +160,11 @@ impl Node {
             if retry.is_over(at.now) {
                 session.retry = None;
             } else if retry.strike(at.now) {
-                outcome
-                    .effects
-                    .push(Effect::Publish(Signed::again(Arc::clone(
-                        &session.last_flight,
-                    ))));
+                again.push(Arc::clone(&session.last_flight));
             }
+        }
+        for flight in again {
+            self.fly_again(peer, Signed::again(flight), outcome);
         }
     }
 

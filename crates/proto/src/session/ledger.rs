@@ -1,6 +1,7 @@
 //! The ledger: what a sender remembers of one session until the peer's receipt.
 
 mod timing;
+mod ways;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,10 +9,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::carrier::CarrierId;
+use crate::draft::FLIGHT_LIFE;
 use crate::envelope::Message;
 use crate::ids::{Digest, MessageId};
 use crate::receipt::{MISSING, Receipt};
 use crate::time::Timestamp;
+
+pub use ways::Ways;
 
 use timing::{FIRST_RESEND, FIRST_SILENCE, first_silence, is_heard};
 
@@ -56,17 +61,20 @@ pub struct Waiting {
     message: Arc<Message>,
     resend: Timestamp,
     delay: Duration,
-    handed: Handed,
+    /// By which carrier it went last.
+    last: Option<CarrierId>,
+    /// What each carrier said of it.
+    handed: Vec<(CarrierId, Handed)>,
 }
 
-/// Who has a message besides us, as far as we were told since the start.
+/// Who has a message besides us, as far as a carrier told us since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handed {
     /// Nobody.
     No,
     /// It went out, and nothing says where to.
     Unconfirmed,
-    /// The peer's mailbox has had it since then.
+    /// A carrier has held it for the peer since then.
     Stored(Timestamp),
 }
 
@@ -97,8 +105,8 @@ pub struct Settled {
 /// What time asks of a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Overdue {
-    /// To be sent again, byte for byte.
-    pub resend: Vec<Arc<Message>>,
+    /// To be sent again, byte for byte, and by which carrier.
+    pub resend: Vec<(Arc<Message>, CarrierId)>,
     /// To be given up: two minutes after its expiry no receipt had come.
     pub expired: Vec<MessageId>,
 }
@@ -159,19 +167,27 @@ impl Ledger {
             message,
             resend,
             delay: FIRST_RESEND,
-            handed: Handed::No,
+            last: None,
+            handed: Vec::new(),
         };
         self.waiting.insert(sequence, waiting);
     }
 
-    /// The network took a message of that name: the peer's mailbox, or nobody that says so. Says
-    /// whether it waits here.
-    pub fn handed(&mut self, name: MessageId, handed: Handed) -> bool {
+    /// A message of that name goes out by a carrier.
+    pub(crate) fn sent_by(&mut self, name: MessageId, carrier: &CarrierId) {
+        let number = self.names.get(&name);
+        if let Some(waiting) = number.and_then(|number| self.waiting.get_mut(number)) {
+            waiting.last = Some(carrier.clone());
+        }
+    }
+
+    /// A carrier took a message of that name: it holds it, or says nothing more. Says whether it waits here.
+    pub fn handed(&mut self, name: MessageId, carrier: &CarrierId, handed: Handed) -> bool {
         let number = self.names.get(&name);
         let Some(waiting) = number.and_then(|number| self.waiting.get_mut(number)) else {
             return false;
         };
-        waiting.handed = handed;
+        waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
             self.oldest_stored = Some(self.oldest_stored.map_or(at, |oldest| oldest.min(at)));
         }
@@ -210,6 +226,21 @@ impl Ledger {
         ours.or(fell.then_some(Misfit::Theirs))
     }
 
+    /// Whether a receipt that says less than the last one was signed before it, although its time is later: in a
+    /// session that `began` then, the last one bears a time that no peer had then, so its signer's clock was put
+    /// back between the two. Their times do not order them, and the lower number is the older one.
+    pub(crate) fn is_overtaken(
+        &self,
+        receipt: &Receipt,
+        signed_at: Timestamp,
+        began: Timestamp,
+    ) -> bool {
+        // So far a peer's clock may be behind that of whoever signed flight 4, whose time this is.
+        let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
+        let last = self.last_receipt.is_some_and(before);
+        receipt.through < self.peer_through && last && !before(signed_at)
+    }
+
     /// Moves every message that the receipt speaks of out of the ledger.
     pub fn settle(&mut self, receipt: &Receipt, signed_at: Timestamp) -> Vec<Settled> {
         if !self.is_news(signed_at) {
@@ -241,8 +272,10 @@ impl Ledger {
         self.last_receipt = self.last_receipt.filter(|last| *last <= latest);
         self.heard = self.heard.min(latest);
         for waiting in self.waiting.values_mut() {
-            if let Handed::Stored(at) = &mut waiting.handed {
-                *at = (*at).min(clock);
+            for (_, handed) in &mut waiting.handed {
+                if let Handed::Stored(at) = handed {
+                    *at = (*at).min(clock);
+                }
             }
         }
         self.oldest_stored = self.oldest_stored.map(|at| at.min(clock));
@@ -335,9 +368,15 @@ impl Waiting {
         &self.message
     }
 
-    /// Who has it.
+    /// Who has it, of all that its carriers said the most.
     pub fn handed(&self) -> Handed {
-        self.handed
+        let said = self.handed.iter().map(|(_, handed)| *handed);
+        said.max_by_key(|handed| match handed {
+            Handed::No => 0,
+            Handed::Unconfirmed => 1,
+            Handed::Stored(_) => 2,
+        })
+        .unwrap_or(Handed::No)
     }
 }
 

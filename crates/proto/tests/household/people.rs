@@ -196,12 +196,14 @@ pub fn same_rows(live: &Node, again: &Node, now: At) {
 }
 
 pub fn same(live: &Node, again: &Node, now: At) {
-    for (live, again) in knowledge(live, now).iter().zip(knowledge(again, now)) {
-        assert_eq!(*live, again);
-    }
+    // Which session the next message would use follows from the key that signs now, and the log does not say it.
+    let signer = |node: &Node| node.identity().signing.public().id();
+    let sends_alike = signer(live) == signer(again);
+    let both = [live, again].map(|node| knowledge(node, now, sends_alike));
+    assert_eq!(both[0], both[1]);
 }
 
-fn knowledge(node: &Node, at: At) -> Vec<String> {
+fn knowledge(node: &Node, at: At, sends_alike: bool) -> Vec<String> {
     let name = |message: &Arc<signet_proto::envelope::Message>| message.headers.message_id;
     let waiting = node.inbox().after(0);
     let waiting: Vec<_> = waiting
@@ -214,11 +216,16 @@ fn knowledge(node: &Node, at: At) -> Vec<String> {
             (waiter.peer, name, waiter.until, waiter.waits_for, value)
         })
         .collect();
-    let standing = |(peer, _)| Standing {
-        handshake: false,
-        over_budget: 0,
-        withheld: 0,
-        ..node.standing(peer, at.now)
+    let standing = |(peer, _)| {
+        let standing = node.standing(peer, at.now);
+        Standing {
+            session: standing.session.filter(|_| sends_alike),
+            ends: standing.ends.filter(|_| sends_alike),
+            handshake: false,
+            over_budget: 0,
+            withheld: 0,
+            ..standing
+        }
     };
     vec![
         format!("{:?}", node.trust()),

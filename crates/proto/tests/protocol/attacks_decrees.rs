@@ -1,6 +1,7 @@
 //! Attacks on people's words and on what carries them: older keys, echoes, a connection that is not
 //! there, and tiers that would keep them out of the log.
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::certificate::{ControlCertificate, ControlRequest};
 use signet_proto::draft::Identity;
 use signet_proto::entry::{Entry, TrustChange};
@@ -177,7 +178,7 @@ fn an_echo_of_a_pause_is_no_second_one() {
 #[test]
 fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     let mut net = talking();
-    net.agents[ALICE].node.handle_disconnected();
+    net.agents[ALICE].node.handle_disconnected(&CarrierId::NATS);
     let from = net.now;
     obeys(&mut net, ALICE, &pause("alice", true, 1)).unwrap();
     let lost = revocation("alice", "agent-lost", 3);
@@ -187,7 +188,9 @@ fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     net.run_for(2 * 3_600_000);
     let told = |net: &Net| [Method::Pause, Method::Revoke].map(|of| said(net, ALICE, from, of));
     assert_eq!(told(&net), [0, 0], "into the void");
-    does(&mut net, ALICE, |node, at| node.handle_connected(at));
+    does(&mut net, ALICE, |node, at| {
+        node.handle_connected(at, &CarrierId::NATS)
+    });
     assert_eq!(told(&net), [1, 2], "to the sister, and to everybody");
     net.run_for(10_000);
     assert!(is_paused(&net, SISTER));

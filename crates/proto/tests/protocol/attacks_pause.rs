@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use signet_proto::carrier::CarrierId;
 use signet_proto::certificate::{ControlCertificate, ControlRequest};
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Form, Method};
@@ -214,7 +215,9 @@ fn while_paused_nothing_is_handed_over_and_nothing_goes_out_but_receipts_and_han
     let waits = net.ask(ALICE, BOB);
     net.run_for(60_000);
     let at = net.at(ALICE);
-    let outcome = net.agents[ALICE].node.handle_connected(at);
+    let outcome = net.agents[ALICE]
+        .node
+        .handle_connected(at, &CarrierId::NATS);
     let effects = net.agents[ALICE].keep(at, outcome);
     net.perform(ALICE, effects);
     net.restart(BOB);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use signet_proto::carrier::CarrierId;
 use signet_proto::certificate::KeyStatement;
 use signet_proto::draft::Identity;
 use signet_proto::keys::SealSecret;
@@ -61,7 +62,7 @@ fn a_second_flight_for_an_earlier_announce() {
     let answer = first(&bob.hear(at(1), &earlier));
     // Alice restarts and announces again; what answered her before must not answer her now.
     alice.restart(at(10));
-    let outcome = alice.node.handle_connected(at(10));
+    let outcome = alice.node.handle_connected(at(10), &CarrierId::NATS);
     let again = first(&alice.keep(at(10), outcome));
     assert_ne!(again, earlier);
     assert!(published(&alice.hear(at(11), &answer)).is_empty());

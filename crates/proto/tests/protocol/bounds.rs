@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use signet_proto::carrier::CarrierId;
 use signet_proto::envelope::{Message, Method};
 use signet_proto::handoff::{
     Authority, Chain, LONGEST_CHAIN, LONGEST_MANDATE, MANDATE_LIFE, TaskState, accepted_body,
@@ -15,7 +16,7 @@ use signet_proto::receipt::{Exception, Receipt};
 use signet_proto::reject::Reason;
 use signet_proto::session::{
     EXCEPTIONS, Ledger, OUTSTANDING, OUTSTANDING_BYTES, Overdue, SESSION_LIFE, Slot, WINDOW,
-    WINDOW_LIFE, Window,
+    WINDOW_LIFE, Ways, Window,
 };
 use signet_proto::time::Timestamp;
 
@@ -241,8 +242,9 @@ fn an_unreceipted_message_goes_again_at_doubling_delays_until_it_is_given_up() {
     assert_eq!(ledger.due(), None);
     ledger.record(1, made("m"), now(0));
     assert_eq!(ledger.due(), Some(now(5_000)));
+    let ways = Ways(vec![CarrierId::NATS]);
     let sent = |ledger: &mut Ledger, ms| {
-        let Overdue { resend, expired } = ledger.overdue(now(ms), true);
+        let Overdue { resend, expired } = ledger.overdue(now(ms), true, &ways);
         (resend.len(), expired.len())
     };
     assert_eq!(sent(&mut ledger, 4_999), (0, 0));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{AttemptLine, Entry};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::MessageId;
@@ -173,7 +174,10 @@ fn what_waited_for_an_hour_is_no_flood() {
     }
     net.cut = None;
     let at = net.at(0);
-    let effects = net.agents[0].node.handle_connected(at).effects;
+    let effects = net.agents[0]
+        .node
+        .handle_connected(at, &CarrierId::NATS)
+        .effects;
     net.perform(0, effects);
     net.run_for(600_000);
     assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());

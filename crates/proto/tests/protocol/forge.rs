@@ -72,8 +72,13 @@ pub fn in_session(
     place: Option<(SessionId, u64)>,
 ) -> Value {
     let body = decree(from.certificate.principal.as_str(), method);
-    let body = body.unwrap_or_else(|| json!({"week": "2026-W07"}));
+    let body = body.unwrap_or_else(|| match method {
+        Method::Offer => json!({"capabilities": []}),
+        Method::Progress => json!({"state": "working"}),
+        _ => json!({"week": "2026-W07"}),
+    });
     let mut draft = Draft::call(method, recipient(to), id(name), body);
+    draft.in_reply_to = (method == Method::Progress).then(|| id("asked"));
     draft.summary = Some("Asks for free evenings".into());
     let stamp = Stamp {
         now: at(ms).now,

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::{MessageId, SessionId};
@@ -185,6 +186,21 @@ fn clocks_two_minutes_apart_open_no_session_and_no_storm() {
 }
 
 #[test]
+fn the_side_that_goes_on_as_the_first_learns_of_a_clock_minutes_behind_it() {
+    // Flight 1 passes when it is sent again after that long, and flight 3 is not sent for as long.
+    for ahead in [92_000, 160_000, 251_000] {
+        let mut net = network(3);
+        net.skew[0] = ahead;
+        net.ask(0, 1);
+        net.run_for(1_800_000);
+        for agent in &net.agents {
+            let clock = |(_, entry): &(_, Entry)| matches!(entry, Entry::Clock { .. });
+            assert!(agent.log.iter().any(clock), "{ahead} {}", told(&net));
+        }
+    }
+}
+
+#[test]
 fn copies_of_the_four_flights_change_nothing() {
     for restart in [None, Some(0), Some(1)] {
         let mut net = network(7);
@@ -239,7 +255,7 @@ fn a_connection_that_is_back_carries_flights_and_messages_at_once() {
         net.run_for(100_000);
         net.cut = None;
         let at = net.at(0);
-        let outcome = net.agents[0].node.handle_connected(at);
+        let outcome = net.agents[0].node.handle_connected(at, &CarrierId::NATS);
         let effects = net.agents[0].keep(at, outcome);
         net.perform(0, effects);
         net.run_for(1_000);

@@ -1,5 +1,6 @@
 //! A change of keys while people talk: nobody notices, except those who hold the old ones.
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::certificate::{CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Entry, TrustChange};
@@ -238,7 +239,7 @@ fn a_certificate_renewed_while_its_agent_was_down_is_announced_at_the_connect() 
     changed.set(2);
     net.restart(0);
     let now = net.at(0);
-    let outcome = net.agents[0].node.handle_connected(now);
+    let outcome = net.agents[0].node.handle_connected(now, &CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     net.perform(0, effects);
     net.run_for(10_000);
@@ -323,7 +324,7 @@ fn a_change_while_the_agent_was_down_is_announced_at_the_connect() {
     changed.set(true);
     net.restart(0);
     let now = net.at(0);
-    let outcome = net.agents[0].node.handle_connected(now);
+    let outcome = net.agents[0].node.handle_connected(now, &CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     assert!(
         published(&effects)

@@ -8,6 +8,7 @@ use crate::household::net::{Net, times_taken};
 use crate::household::sealing::{MARKER, secret};
 use crate::household::{Agent, identity_with};
 use serde_json::json;
+use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Did, Entry};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{MessageId, Version};
@@ -444,7 +445,9 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
             .extend(entries.map(|entry| (at.now, entry)));
         net.restart(ALICE);
         let at = net.at(ALICE);
-        let outcome = net.agents[ALICE].node.handle_connected(at);
+        let outcome = net.agents[ALICE]
+            .node
+            .handle_connected(at, &CarrierId::NATS);
         let effects = net.agents[ALICE].keep(at, outcome);
         net.perform(ALICE, effects);
         let again = once(&mut net, "k", question("milk?")).unwrap();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::draft::LONGEST_LIFE;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
@@ -107,7 +108,9 @@ fn a_receipt_that_was_lost_is_asked_for_though_a_mailbox_holds_the_message() {
     net.cut = Some((1, 0));
     let name = net.send(0, 1, notification(LONGEST_LIFE));
     let (at, bob) = (net.at(0), net.agents[1].id());
-    net.agents[0].node.handle_stored(at, &bob, name);
+    net.agents[0]
+        .node
+        .handle_stored(at, &CarrierId::NATS, &bob, name);
     net.run_for(10_000);
     net.cut = None;
     net.run_for(HOUR / 6);
@@ -128,7 +131,9 @@ fn an_absent_peers_mailbox_does_not_fill_with_copies() {
         let at = net.at(0);
         for (_, _, bytes) in net.sent.iter().skip(seen) {
             let name = message_of(bytes).headers.message_id;
-            net.agents[0].node.handle_stored(at, &bob, name);
+            net.agents[0]
+                .node
+                .handle_stored(at, &CarrierId::NATS, &bob, name);
         }
         seen = net.sent.len();
         net.run_for(4_000);
@@ -219,7 +224,7 @@ fn an_announce_that_waited_in_a_mailbox_rings_no_alarm_of_clocks() {
     net.cut = Some((0, 1));
     net.ask(0, 1);
     let announce = net.sent[0].2.clone();
-    net.agents[1].node.handle_disconnected();
+    net.agents[1].node.handle_disconnected(&CarrierId::NATS);
     for late in [100_000, 2 * HOUR] {
         net.now = late;
         let at = net.at(1);

@@ -1,6 +1,7 @@
 //! A person takes back the trust in a peer: everything between the two ends, both ways, at once, and
 //! nothing of it comes later.
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::handoff::TaskState;
 use signet_proto::node::{Lost, Sending, State};
 
@@ -131,7 +132,7 @@ fn a_withdrawn_peer_hears_nothing_and_is_not_heard() {
     net.restart(1);
     net.run_for(DAY);
     let at = net.at(1);
-    let outcome = net.agents[1].node.handle_connected(at);
+    let outcome = net.agents[1].node.handle_connected(at, &CarrierId::NATS);
     let effects = net.agents[1].keep(at, outcome);
     net.perform(1, effects);
     let newer = identity_with("agent-bob", "bob", 2, |_| {});

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use signet_proto::carrier::{CarrierId, Routes};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Effect, Node, Outcome, Row};
 use signet_proto::time::Timestamp;
 
+use crate::carriers;
 use crate::cast;
 use crate::disk::{Disk, Line};
 use crate::household::START;
@@ -28,6 +30,8 @@ pub struct Agent {
     /// Counts its starts; what was meant for an earlier life is void.
     pub life: u32,
     pub online: bool,
+    /// Whether its second carrier is up.
+    pub beside: bool,
     /// Its state as rows, and how many lines they hold.
     pub rows: Option<(usize, Vec<Row>)>,
     /// A copy of its durable lines.
@@ -65,6 +69,7 @@ impl Agent {
             offset: 0,
             life: 0,
             online: false,
+            beside: false,
             rows: None,
             copy: None,
             past: None,
@@ -146,7 +151,7 @@ impl Agent {
     /// kill -9. What had become allowed at that very moment may have been done.
     pub fn crash(&mut self, dice: &mut Dice) -> Vec<Effect> {
         self.node = None;
-        self.online = false;
+        (self.online, self.beside) = (false, false);
         self.life += 1;
         self.drained_to = None;
         self.epoch = None;
@@ -164,9 +169,18 @@ impl Agent {
         done
     }
 
-    pub fn start(&mut self, now: i64, sabotage: Option<Sabotage>) -> Outcome {
+    pub fn start(
+        &mut self,
+        now: i64,
+        sabotage: Option<Sabotage>,
+        routes: Option<Routes>,
+    ) -> Outcome {
         let mut node = self.caught_up(now).unwrap_or_else(|| self.retold(sabotage));
-        node.handle_disconnected();
+        node.handle_disconnected(&CarrierId::NATS);
+        if let Some(routes) = routes {
+            node.handle_disconnected(&carriers::beside());
+            node.set_routes(routes);
+        }
         let outcome = node.resume(self.at(now));
         self.node = Some(node);
         outcome

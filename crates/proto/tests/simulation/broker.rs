@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::ids::{AgentId, MessageId};
 
 use crate::cast::NAMES;
@@ -105,7 +106,7 @@ impl World {
         }
         let copies = 1 + u64::from(self.dice.percent(self.mood.copies));
         for _ in 0..copies {
-            self.hear(to, &bytes, vec![place]);
+            self.hear(to, &bytes, (vec![place], CarrierId::NATS));
         }
     }
 
@@ -145,7 +146,7 @@ impl World {
         let agent = &mut self.agents[who];
         let at = agent.at(self.now);
         if let Some(node) = agent.node.as_mut() {
-            let outcome = node.handle_drained(at);
+            let outcome = node.handle_drained(at, &CarrierId::NATS);
             self.keep(who, outcome, Vec::new());
         }
     }
@@ -158,7 +159,7 @@ impl World {
             && self.broker.up
             && let Some(node) = agent.node.as_mut()
         {
-            node.handle_stored(at, &peer, name);
+            node.handle_stored(at, &CarrierId::NATS, &peer, name);
         }
     }
 }

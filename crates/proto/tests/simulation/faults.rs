@@ -1,5 +1,6 @@
 //! What goes wrong, and how it is mended.
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::node::{Outgoing, State, WaitsFor};
 
 use crate::cast::NAMES;
@@ -34,6 +35,8 @@ pub enum Fault {
     Stray(usize, i64, i64),
     /// A person renews what their agent has, with another signing key or without.
     Renew(usize, bool),
+    /// An agent's second carrier is down for so many ms.
+    Beside(usize, i64),
     /// The liar lies to somebody.
     Lie(usize, Lie),
 }
@@ -112,6 +115,10 @@ impl World {
                 after
             }
             Fault::Renew(who, rekeys) => return self.renew(who, rekeys),
+            Fault::Beside(who, after) => {
+                self.lose_beside(who);
+                after
+            }
             Fault::Lie(victim, lie) => return self.lie(victim, lie),
         };
         self.plan(after, Event::Mend(fault));
@@ -124,6 +131,7 @@ impl World {
             Fault::Slow(who, _) => self.agents[who].sluggish = 5,
             Fault::Pause(who, _) => self.go_on(who),
             Fault::Stray(who, ..) => self.agents[who].stray = 0,
+            Fault::Beside(who, _) => self.regain_beside(who),
             Fault::Broker(..) => {
                 self.broker.up = true;
                 for who in 0..self.agents.len() {
@@ -158,6 +166,8 @@ impl World {
             self.renew(who, false);
             self.disconnect(who);
             self.reconnect(who);
+            self.lose_beside(who);
+            self.regain_beside(who);
         }
     }
 
@@ -195,9 +205,11 @@ impl World {
             return;
         }
         note!(self, "{} starts", NAMES[who]);
-        let outcome = self.agents[who].start(self.now, self.sabotage);
+        let routes = self.routes();
+        let outcome = self.agents[who].start(self.now, self.sabotage, routes);
         self.keep(who, outcome, Vec::new());
         self.reconnect(who);
+        self.regain_beside(who);
         let life = self.agents[who].life;
         self.plan(500, Event::Look(who, life));
     }
@@ -207,7 +219,7 @@ impl World {
         agent.online = false;
         agent.drained_to = None;
         if let Some(node) = agent.node.as_mut() {
-            node.handle_disconnected();
+            node.handle_disconnected(&CarrierId::NATS);
         }
     }
 
@@ -227,11 +239,11 @@ impl World {
             return;
         };
         agent.online = true;
-        let mut outcomes = vec![node.handle_connected(at)];
+        let mut outcomes = vec![node.handle_connected(at, &CarrierId::NATS)];
         // A consumer that was made anew says that the store is another.
         let known = agent.epoch.replace(self.broker.epoch);
         if known.is_some_and(|known| known != self.broker.epoch) {
-            outcomes.push(node.handle_mailbox_lost(at));
+            outcomes.push(node.handle_mailbox_lost(at, &CarrierId::NATS));
         }
         note!(self, "{} connects", NAMES[who]);
         for outcome in outcomes {

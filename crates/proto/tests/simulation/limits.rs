@@ -32,6 +32,7 @@ fn two(seed: u64, mailbox: bool) -> World {
         liar: None,
         strays: false,
         papers: Vec::new(),
+        beside: None,
     };
     let first = dice.below(u64::MAX);
     let mut world = World::new(seed, mood, Dice(first), false);

@@ -1,5 +1,6 @@
 //! What kind of run a seed is: how many agents, which network, which faults and when.
 
+use crate::carriers::Beside;
 use crate::faults::Fault;
 use crate::household::net::Dice;
 use crate::papers::Papers;
@@ -33,6 +34,8 @@ pub struct Mood {
     pub strays: bool,
     /// What each agent has of its person, where it runs out.
     pub papers: Vec<Papers>,
+    /// A second carrier besides NATS.
+    pub beside: Option<Beside>,
 }
 
 impl Mood {
@@ -57,6 +60,7 @@ impl Mood {
             liar: None,
             strays: false,
             papers: Vec::new(),
+            beside: None,
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

@@ -110,10 +110,8 @@ impl World {
         let at = agent.at(self.now);
         let own = Entry::Genesis(agent.papers.identity(who).certificate);
         agent.node.as_mut().unwrap().recall(at.now, &own);
-        let outcome = Outcome {
-            entries: vec![own],
-            effects: Vec::new(),
-        };
+        let mut outcome = Outcome::default();
+        outcome.entries.push(own);
         self.keep(who, outcome, Vec::new());
     }
 

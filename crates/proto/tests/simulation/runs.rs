@@ -173,6 +173,22 @@ fn a_restored_backup_is_exposed_and_nothing_false_is_said() {
 }
 
 #[test]
+fn by_two_carriers_at_once_nothing_is_lost_and_nothing_acts_twice() {
+    let run = |seed, loud| {
+        let mut dice = Dice(seed);
+        let mood = Mood::of_two_carriers(&mut dice);
+        ending(World::new(seed, mood, dice, loud), "by_two_carriers")
+    };
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    all_end_well(asked("SIGNET_SEEDS").unwrap_or(200), |seed| {
+        run(seed, false)
+    });
+}
+
+#[test]
 fn certificates_and_keys_that_run_out_are_renewed_and_nothing_is_lost() {
     let run = |seed, loud| {
         let mut dice = Dice(seed);

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Effect, Judged, Outcome, State};
 
 use crate::agent::Agent;
 use crate::broker::Broker;
+use crate::carriers;
 use crate::cast;
 use crate::faults::Fault;
 use crate::household::net::Dice;
@@ -20,6 +22,12 @@ use crate::trace::Trace;
 pub enum Event {
     /// Bytes reach an agent, by core NATS.
     Arrive(usize, Arc<[u8]>),
+    /// Bytes reach an agent, by the second carrier.
+    ArriveBeside(usize, Arc<[u8]>),
+    /// The second carrier says that it holds a message.
+    HeldBeside(usize, u32, AgentId, MessageId),
+    /// The second carrier is up.
+    ConnectBeside(usize, u32),
     /// Bytes reach the broker.
     Store(usize, usize, MessageId, Arc<[u8]>),
     /// The broker's word that it stored them reaches their sender.
@@ -157,9 +165,12 @@ impl World {
         match event {
             Event::Arrive(to, bytes) => {
                 if self.agents[to].online {
-                    self.hear(to, &bytes, Vec::new());
+                    self.hear(to, &bytes, (Vec::new(), CarrierId::NATS));
                 }
             }
+            Event::ArriveBeside(to, bytes) => self.arrive_beside(to, &bytes),
+            Event::HeldBeside(who, life, peer, name) => self.held_beside(who, life, &peer, name),
+            Event::ConnectBeside(who, life) => self.connect_beside(who, life),
             Event::Store(from, to, name, bytes) => self.store(from, to, name, bytes),
             Event::Stored(from, life, peer, name) => self.note_stored(from, life, peer, name),
             Event::Offer(to, place, attempt) => self.offer(to, place, attempt),
@@ -175,11 +186,12 @@ impl World {
         }
     }
 
-    pub fn hear(&mut self, to: usize, bytes: &Arc<[u8]>, taken: Vec<u64>) {
+    pub fn hear(&mut self, to: usize, bytes: &Arc<[u8]>, (taken, by): (Vec<u64>, CarrierId)) {
         let at = self.agents[to].at(self.now);
         let node = self.agents[to].node.as_mut().unwrap();
-        let judged = Judged::of(bytes, node.trust());
+        let judged = Judged::of(bytes, node.trust()).by(by);
         let outcome = node.handle_inbound(at, judged);
+        self.watch_ruled(&outcome);
         self.watch_inbound(to, bytes, &outcome);
         self.keep(to, outcome, taken);
     }
@@ -249,8 +261,12 @@ impl World {
                         .iter()
                         .position(|agent| agent.id() == signed.recipient());
                     let bytes = self.bytes_of(who, &signed);
-                    if let Some(to) = to {
-                        self.publish(who, to, name, bytes);
+                    match to {
+                        Some(to) if *signed.carrier() == carriers::beside() => {
+                            self.publish_beside(who, to, name, bytes);
+                        }
+                        Some(to) => self.publish(who, to, name, bytes),
+                        None => {}
                     }
                 }
                 Effect::Deliver(_) | Effect::Answer(_) => {
@@ -268,7 +284,7 @@ impl World {
             return;
         }
         if let Some(node) = self.agents[from].node.as_mut() {
-            node.handle_unconfirmed(&cast::certificate(to).agent, name);
+            node.handle_unconfirmed(&CarrierId::NATS, &cast::certificate(to).agent, name);
         }
         let delay = |dice: &mut Dice, most: u64| 1 + dice.below(most) as i64;
         if self.mood.mailbox {

@@ -1,5 +1,6 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +8,15 @@ use std::time::Duration;
 
 use signet_api::ApiError;
 use signet_audit::Head;
-use signet_proto::entry::{Alarm, Direction, Entry, Ruling};
+use signet_proto::carrier::CarrierId;
+use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
-use signet_transport::{Arrival, Handle, Nats, Settlement, Storage};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use tracing::{debug, error, info, warn};
+use tracing::{error, info, warn};
 
+use crate::carrier::{Carriers, News};
 use crate::clock;
 use crate::control::{RawCall, Reply};
 use crate::effects::{Deed, Handed};
@@ -37,7 +39,7 @@ const DRAIN: Duration = Duration::from_secs(6);
 /// The node and its ways out.
 pub(super) struct Heart {
     pub(super) node: Node,
-    pub(super) nats: Nats,
+    pub(super) carriers: Carriers,
     pub(super) head: watch::Receiver<Option<Head>>,
     pub(super) full: watch::Receiver<Option<Timestamp>>,
     groups: mpsc::Sender<Group>,
@@ -50,13 +52,14 @@ pub(super) struct Heart {
     /// What is wrong with finished months of the log, as it is found.
     faults: mpsc::Receiver<String>,
     pub(super) log_fault: Option<String>,
+    /// Which carriers are up.
+    connected: BTreeSet<CarrierId>,
     /// Where the log is, for those who read it.
     pub(super) log_directory: PathBuf,
     /// The agent's programs.
     pub(super) agents: Agents,
     /// What the person has to sign.
     pub(super) decisions: Decisions,
-    connected: bool,
     stopped: bool,
 }
 
@@ -65,7 +68,7 @@ impl Heart {
     pub(super) fn new(
         node: Node,
         journal: &Journal,
-        nats: Nats,
+        carriers: Carriers,
         handed: mpsc::Receiver<Vec<Handed>>,
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
@@ -74,7 +77,7 @@ impl Heart {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
             node,
-            nats,
+            carriers,
             head,
             full: journal.full.clone(),
             groups,
@@ -85,16 +88,18 @@ impl Heart {
             faults,
             decisions,
             log_fault: None,
+            connected: BTreeSet::new(),
             log_directory,
             agents: Agents::new(),
-            connected: false,
             stopped: false,
         }
     }
 
     /// Performs again what the log shows unfinished.
     pub(super) async fn resume(&mut self) {
-        self.node.handle_disconnected();
+        for carrier in self.carriers.ids() {
+            self.node.handle_disconnected(carrier);
+        }
         let at = self.at();
         let outcome = self.node.resume(at);
         self.write(at.now, vec![outcome], Vec::new()).await;
@@ -196,49 +201,50 @@ impl Heart {
 
     async fn take(&mut self, taken: Taken) {
         match taken {
-            Taken::Messages(judged, permit) => {
+            Taken::Messages(carrier, judged, permit) => {
                 let Ok(judged) = judged.await else { return };
                 let at = self.at();
                 let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
-                for (judged, handle) in judged {
+                for (judged, ticket) in judged {
                     let outcome = self.node.handle_inbound(at, judged);
-                    settled.extend(handle.map(|handle| settle(handle, &outcome)));
+                    settled.extend(ticket.zip(outcome.ruled));
                     outcomes.push(outcome);
                 }
                 let mut group = group_of(at.now, outcomes, Vec::new());
                 if !settled.is_empty() {
-                    group.deeds.push(Deed::Settle(settled));
+                    group.deeds.push(Deed::Settle(carrier, settled));
                 }
                 self.append(group).await;
                 drop(permit);
                 self.tick_if_due().await;
             }
-            Taken::Event(event) => self.note(event).await,
+            Taken::News(carrier, news) => self.note(carrier, news).await,
         }
     }
 
-    async fn note(&mut self, event: Arrival) {
+    async fn note(&mut self, carrier: CarrierId, news: News) {
         let at = self.at();
-        let outcome = match event {
-            Arrival::Connected => {
-                info!("connected");
-                self.connected = true;
-                self.node.handle_connected(at)
+        let outcome = match news {
+            News::Connected => {
+                info!(%carrier, "connected");
+                let outcome = self.node.handle_connected(at, &carrier);
+                self.connected.insert(carrier);
+                outcome
             }
-            Arrival::Disconnected => {
-                self.node.handle_disconnected();
+            News::Disconnected => {
+                self.node.handle_disconnected(&carrier);
                 // At the start there is nothing to lose yet.
-                if std::mem::take(&mut self.connected) {
-                    warn!("disconnected; trying again");
+                if self.connected.remove(&carrier) {
+                    warn!(%carrier, "disconnected; trying again");
                 }
                 return;
             }
-            Arrival::Drained => self.node.handle_drained(at),
-            Arrival::StoreLost => {
-                warn!("the broker lost its mailboxes; what has no receipt is sent again");
-                self.node.handle_mailbox_lost(at)
+            News::Drained => self.node.handle_drained(at, &carrier),
+            News::StoreLost => {
+                warn!(%carrier, "the broker lost its mailboxes; what has no receipt is sent again");
+                self.node.handle_mailbox_lost(at, &carrier)
             }
-            Arrival::NoMailbox { why } => {
+            News::NoMailbox { why } => {
                 warn!(
                     why,
                     "no mailbox: what is sent here while this agent is away is kept by its sender alone; \
@@ -246,38 +252,28 @@ impl Heart {
                 );
                 return;
             }
-            Arrival::Gap { at_least } => {
+            News::Gap { at_least } => {
                 let cause = format!(
                     "slow consumer: at least {at_least} messages were dropped before they were read"
                 );
-                Outcome {
-                    entries: vec![Entry::Gap { cause }],
-                    effects: Vec::new(),
-                }
+                self.node.handle_gap(at, cause)
             }
-            Arrival::Refused { what } => {
-                warn!(%what, "the server refused");
+            News::Refused { what } => {
+                warn!(%carrier, %what, "the server refused");
                 return;
             }
-            _ => return,
+            News::Message { .. } | News::Oversized { .. } | News::Stopped => return,
         };
         self.write(at.now, vec![outcome], Vec::new()).await;
     }
 
     fn note_handed(&mut self, handed: Vec<Handed>) {
         let at = self.at();
-        for Handed {
-            peer,
-            message_id,
-            storage,
-        } in handed
-        {
-            match storage {
-                Storage::Stored { .. } => self.node.handle_stored(at, &peer, message_id),
-                not_stored => {
-                    debug!(%peer, %message_id, ?not_stored, "no mailbox holds it");
-                    self.node.handle_unconfirmed(&peer, message_id);
-                }
+        for handed in handed {
+            let (carrier, peer, message_id) = (handed.carrier, handed.peer, handed.message_id);
+            match handed.stored {
+                true => self.node.handle_stored(at, &carrier, &peer, message_id),
+                false => self.node.handle_unconfirmed(&carrier, &peer, message_id),
             }
         }
     }
@@ -323,8 +319,8 @@ impl Heart {
         if self.stopped || self.is_refusing() {
             return;
         }
-        if let Err(error) = self.nats.stop_reading().await {
-            info!(%error, "the connection was gone before the stop");
+        for (carrier, error) in self.carriers.stop_reading().await {
+            info!(%carrier, %error, "the connection was gone before the stop");
         }
         let rest = async {
             while let Some(next) = taken.recv().await {
@@ -356,32 +352,20 @@ fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group 
     let mut group = Group {
         now,
         entries: Vec::new(),
+        carried: BTreeMap::new(),
         deeds: before,
         snapshot: None,
     };
     for outcome in outcomes {
+        let came = |entry: &Entry| matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In);
+        let place = outcome.entries.iter().position(came);
+        let place = place.map(|place| group.entries.len() + place);
+        group.carried.extend(place.zip(outcome.carrier));
         group.entries.extend(outcome.entries);
         let effects = outcome.effects.into_iter().map(Deed::Effect);
         group.deeds.extend(effects);
     }
     group
-}
-
-/// What the mailbox hears of a message when its line is durable. What got no line of its own was counted, or
-/// moved nothing: it is not kept either.
-fn settle(handle: Handle, outcome: &Outcome) -> (Handle, Settlement) {
-    let taken = outcome.entries.iter().any(|entry| match entry {
-        Entry::Message(verdict) => {
-            verdict.direction == Direction::In && !matches!(verdict.ruling, Ruling::Rejected(_))
-        }
-        _ => false,
-    });
-    let settlement = if taken {
-        Settlement::Ack
-    } else {
-        Settlement::Term
-    };
-    (handle, settlement)
 }
 
 /// Whether an effect is one that a caller waits for.

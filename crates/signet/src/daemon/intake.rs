@@ -1,15 +1,16 @@
-//! From the transport to verified inputs: workers parse and verify in parallel, and hand over in
+//! From the carriers to verified inputs: workers parse and verify in parallel, and hand over in
 //! the order of arrival.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use signet_proto::carrier::CarrierId;
 use signet_proto::node::{Allowance, Judged};
 use signet_proto::trust::TrustView;
-use signet_transport::{Arrival, Handle, Inbox};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::carrier::{News, Reading, Ticket};
 use crate::clock;
 
 /// How many arrivals one worker takes at once.
@@ -23,68 +24,72 @@ const KIB_UNDER_WAY: usize = 8 * 1024;
 /// What the intake hands to the heart.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// Messages, being verified, each with what the mailbox waits for.
+    /// Messages that a carrier brought, being verified, each with what the carrier waits for.
     Messages(
-        JoinHandle<Vec<(Judged, Option<Handle>)>>,
+        CarrierId,
+        JoinHandle<Vec<(Judged, Option<Ticket>)>>,
         OwnedSemaphorePermit,
     ),
-    /// Something happened to the connection.
-    Event(Arrival),
+    /// Something happened to a carrier.
+    News(CarrierId, News),
 }
 
-/// Starts the intake. It ends when nothing more is read, and holds the inbox until the connection ends.
+/// Starts the intake. It ends when nothing more is read of any carrier, and holds each until its connection
+/// ends. What comes by one carrier keeps its order.
 pub(super) fn start(
-    inbox: Inbox,
-    subject: String,
+    readings: Vec<Reading>,
     view: watch::Receiver<TrustView>,
 ) -> mpsc::Receiver<Taken> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
-    tokio::spawn(async move {
-        let mut inbox = inbox;
-        run(&mut inbox, subject, view, taken).await;
-        // Whoever drops the inbox closes the connection, and what was taken is still to be settled.
-        while inbox.receive().await.is_some() {}
-    });
-    waiting
-}
-
-async fn run(
-    inbox: &mut Inbox,
-    subject: String,
-    view: watch::Receiver<TrustView>,
-    taken: mpsc::Sender<Taken>,
-) {
     let workers = Workers {
         view,
         under_way: Arc::new(Semaphore::new(KIB_UNDER_WAY)),
         allowance: Arc::default(),
         taken,
     };
-    let mut arrivals = Vec::with_capacity(CHUNK);
-    while inbox.receive_many(&mut arrivals, CHUNK).await > 0 {
-        let mut chunk = Vec::with_capacity(arrivals.len());
-        for arrival in arrivals.drain(..) {
-            match Raw::of(arrival, &subject) {
+    for reading in readings {
+        let workers = workers.clone();
+        tokio::spawn(async move {
+            let mut reading = reading;
+            run(&mut reading, workers).await;
+            // Whoever drops the source closes the connection, and what was taken is still to be settled.
+            let mut rest = Vec::new();
+            while reading.source.receive_many(&mut rest, CHUNK).await > 0 {
+                rest.clear();
+            }
+        });
+    }
+    waiting
+}
+
+async fn run(reading: &mut Reading, workers: Workers) {
+    let mut news = Vec::with_capacity(CHUNK);
+    while reading.source.receive_many(&mut news, CHUNK).await > 0 {
+        let mut chunk = Vec::with_capacity(news.len());
+        for news in news.drain(..) {
+            match Raw::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
-                Err(event) => {
+                Err(news) => {
                     let messages = std::mem::take(&mut chunk);
-                    let sent = workers.hand_over(messages).await;
-                    if !sent || event == Arrival::Stopped {
+                    let sent = workers.hand_over(&reading.id, messages).await;
+                    if !sent || matches!(news, News::Stopped) {
                         return;
                     }
-                    if workers.taken.send(Taken::Event(event)).await.is_err() {
+                    let told = Taken::News(reading.id.clone(), news);
+                    if workers.taken.send(told).await.is_err() {
                         return;
                     }
                 }
             }
         }
-        if !workers.hand_over(chunk).await {
+        if !workers.hand_over(&reading.id, chunk).await {
             return;
         }
     }
 }
 
-/// What every chunk is judged with.
+/// What every chunk is judged with, whatever carrier brought it.
+#[derive(Clone)]
 struct Workers {
     view: watch::Receiver<TrustView>,
     under_way: Arc<Semaphore>,
@@ -94,7 +99,7 @@ struct Workers {
 }
 
 impl Workers {
-    async fn hand_over(&self, chunk: Vec<Raw>) -> bool {
+    async fn hand_over(&self, carrier: &CarrierId, chunk: Vec<Raw>) -> bool {
         if chunk.is_empty() {
             return true;
         }
@@ -104,39 +109,39 @@ impl Workers {
             return false;
         };
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
-        let judged = tokio::spawn(async move { judge(chunk, &view, &allowance) });
-        self.taken
-            .send(Taken::Messages(judged, permit))
-            .await
-            .is_ok()
+        let by = carrier.clone();
+        let judged = tokio::spawn(async move { judge(chunk, &by, &view, &allowance) });
+        let messages = Taken::Messages(carrier.clone(), judged, permit);
+        self.taken.send(messages).await.is_ok()
     }
 }
 
 /// Strangers are judged as long as they may cost lines; then only what may be a peer's is.
 fn judge(
     chunk: Vec<Raw>,
+    by: &CarrierId,
     view: &TrustView,
     allowance: &Mutex<Allowance>,
-) -> Vec<(Judged, Option<Handle>)> {
+) -> Vec<(Judged, Option<Ticket>)> {
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
     let judge = |mut raw: Raw| {
-        let handle = raw.handle.take();
-        let judged = raw.judge(view, left > 0);
+        let ticket = raw.ticket.take();
+        let judged = raw.judge(view, left > 0).by(by.clone());
         if judged.is_strangers() && left > 0 {
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }
-        (judged, handle)
+        (judged, ticket)
     };
     chunk.into_iter().map(judge).collect()
 }
 
-/// One input as the transport gave it.
+/// One input as its carrier gave it.
 struct Raw {
     bytes: Bytes,
     kind: Kind,
-    handle: Option<Handle>,
+    ticket: Option<Ticket>,
 }
 
 enum Kind {
@@ -146,28 +151,28 @@ enum Kind {
 }
 
 impl Raw {
-    fn of(arrival: Arrival, expected: &str) -> Result<Self, Arrival> {
-        let (bytes, kind, handle) = match arrival {
-            Arrival::Message {
+    fn of(news: News, expected: &str) -> Result<Self, News> {
+        let (bytes, kind, ticket) = match news {
+            News::Message {
                 bytes,
-                subject,
-                handle,
-            } if subject == expected => (bytes, Kind::Whole, handle),
-            Arrival::Message { bytes, handle, .. } => (bytes, Kind::Misplaced, handle),
-            Arrival::Oversized {
+                address,
+                ticket,
+            } if address == expected => (bytes, Kind::Whole, ticket),
+            News::Message { bytes, ticket, .. } => (bytes, Kind::Misplaced, ticket),
+            News::Oversized {
                 length,
                 head,
-                handle,
+                ticket,
             } => {
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
-                (head, Kind::Oversized(length), handle)
+                (head, Kind::Oversized(length), ticket)
             }
-            event => return Err(event),
+            news => return Err(news),
         };
         Ok(Self {
             bytes,
             kind,
-            handle,
+            ticket,
         })
     }
 

@@ -11,12 +11,13 @@
 //! A full disk is waited out. The node has applied the entries of the group already, so the group is
 //! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError};
+use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError, Reserved};
+use signet_proto::carrier::CarrierId;
 use signet_proto::entry::Entry;
 use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
@@ -46,6 +47,8 @@ pub struct Group {
     pub now: Timestamp,
     /// In the order of the log.
     pub entries: Vec<Entry>,
+    /// What brought the messages of some of them, by their place, where it was not NATS.
+    pub carried: BTreeMap<usize, CarrierId>,
     /// To be performed when they are durable.
     pub deeds: Vec<Deed>,
     /// What the node remembers behind them, to be written beside the log when they are durable.
@@ -184,8 +187,9 @@ impl Writer {
     }
 
     fn append(&mut self, group: Group, allowed: &mut Allowed) -> Result<usize, LogError> {
-        for entry in &group.entries {
-            self.patiently(|log| log.append(group.now, entry))?;
+        for (place, entry) in group.entries.iter().enumerate() {
+            let ways = Reserved::carried_by(group.carried.get(&place));
+            self.patiently(|log| log.append_with(group.now, entry, &ways))?;
         }
         allowed.deeds.extend(group.deeds);
         let kept = group

@@ -84,7 +84,7 @@ impl Heart {
     /// What keeps a message here. A signed one that nothing keeps goes out by itself.
     fn obstacle(&self, out: &Outgoing) -> Option<signet_api::WaitsFor> {
         use signet_api::WaitsFor::{Connection, Resume};
-        let connected = self.nats.connected();
+        let connected = self.carriers.is_any_connected();
         match (&out.state, out.waits_for) {
             (State::Queued, Some(WaitsFor::Session)) if !connected => Some(Connection),
             (State::Queued, Some(waits_for)) => Some(render::waits_for(waits_for)),

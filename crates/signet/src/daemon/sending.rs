@@ -100,7 +100,7 @@ impl Heart {
         } = once;
         let waits_for = self.waits_for(message_id);
         let left = outcome.effects.iter().any(is_publish) && waits_for.is_none();
-        let state = match left && self.nats.connected() {
+        let state = match left && self.carriers.is_any_connected() {
             true => State::Published,
             false => State::Queued,
         };

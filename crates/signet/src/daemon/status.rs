@@ -26,12 +26,12 @@ impl Heart {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            connected: self.nats.connected(),
+            connected: self.carriers.is_any_connected(),
             refusing: self.full.borrow().map(|since| Refusing {
                 reason: Reason::DiskFull,
                 since: since.to_string(),
             }),
-            mailbox: self.nats.has_mailbox(),
+            mailbox: self.carriers.has_mailbox(),
             inbox: waiting(&self.node, &caller.reach),
             revoked: self.node.is_revoked(),
             clock: self.clock_outside(),

@@ -10,6 +10,7 @@
 
 mod agent_calls;
 mod agent_socket;
+mod carriers;
 mod clock;
 mod conversation;
 mod demo;

@@ -126,6 +126,9 @@ impl Node {
             return Changed::default();
         };
         confirm(session);
+        if (session.ledger).is_overtaken(&receipt, signed_at, session.began) {
+            return Changed::default();
+        }
         // What the peer says of its own numbers holds, whatever it says of ours.
         if session.ledger.is_news(signed_at) {
             let floor = receipt.floor;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Handed, Ledger, Overdue, Waiting};
+use super::{Handed, Ledger, Overdue, Waiting, Ways};
+use crate::carrier::CarrierId;
 use crate::time::Timestamp;
 
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
@@ -17,9 +18,9 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 const GIVE_UP: Duration = Duration::from_secs(120);
 
 impl Ledger {
-    /// What to send again at `now`, and, once our own mailbox is `drained`, what to give up because it
-    /// expired: a receipt may wait there.
-    pub fn overdue(&mut self, now: Timestamp, drained: bool) -> Overdue {
+    /// What to send again at `now`, by the next of its `ways`, and, once what waited for us is `drained`,
+    /// what to give up because it expired: a receipt may have waited there.
+    pub fn overdue(&mut self, now: Timestamp, drained: bool, ways: &Ways) -> Overdue {
         let mut overdue = Overdue::default();
         if self.due.is_none_or(|due| now < due) {
             return overdue;
@@ -33,18 +34,23 @@ impl Ledger {
                 overdue.expired.push(waiting.message.headers.message_id);
                 continue;
             }
-            let parked = waiting.is_parked(self.heard);
+            let free = waiting.next_way(ways, self.heard);
+            let parked = free.is_none();
             if (now >= waiting.resend && !parked) || (parked && now < end && asks) {
                 asks &= !parked;
-                if now < end {
-                    overdue.resend.push(Arc::clone(&waiting.message));
-                    waiting.handed = Handed::No;
+                let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
+                if let Some(way) = next.filter(|_| now < end) {
+                    overdue
+                        .resend
+                        .push((Arc::clone(&waiting.message), way.clone()));
+                    waiting.hand(way, Handed::No);
+                    waiting.last = Some(way.clone());
                 }
                 waiting.delay = (waiting.delay * 2).min(LAST_RESEND);
                 waiting.resend = now.saturating_add(waiting.delay);
             }
         }
-        self.look_ahead(now);
+        self.look_ahead(now, ways);
         overdue
     }
 
@@ -59,16 +65,17 @@ impl Ledger {
     }
 
     /// Something changed that [`Ledger::overdue`] should look at.
-    pub fn wake(&mut self, now: Timestamp) {
-        self.due = Some(now);
+    pub fn wake(&mut self) {
+        self.due = Some(Timestamp::from_millis(0));
     }
 
-    /// The mailboxes lost what they held.
-    pub fn lose_stored(&mut self) {
+    /// A carrier lost what it held.
+    pub fn lose_stored(&mut self, carrier: &CarrierId) {
         for waiting in self.waiting.values_mut() {
-            waiting.handed = Handed::No;
+            waiting.hand(carrier, Handed::No);
         }
-        self.oldest_stored = None;
+        let stored = self.waiting.values();
+        self.oldest_stored = stored.filter_map(Waiting::stored).min();
     }
 
     /// When [`Ledger::overdue`] next has something to say.
@@ -91,41 +98,21 @@ impl Ledger {
         due
     }
 
-    fn look_ahead(&mut self, now: Timestamp) {
+    fn look_ahead(&mut self, now: Timestamp, ways: &Ways) {
         let heard = self.heard;
-        let parks = self
-            .waiting
-            .values()
-            .any(|waiting| waiting.is_parked(heard));
+        let parked = |waiting: &&Waiting| waiting.is_parked(ways, heard);
+        let parks = self.waiting.values().any(|waiting| parked(&waiting));
         let question = self.question.unwrap_or(now.saturating_add(self.silence));
         self.question = parks.then_some(question);
         let soon = now.saturating_add(FIRST_RESEND);
-        let next = |waiting: &Waiting| match waiting.is_parked(heard) {
+        let next = |waiting: &Waiting| match parked(&waiting) {
             true => soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP)),
             false => waiting.resend,
         };
         let all = self.waiting.values().map(next);
         self.due = all.chain(self.question).min();
-        let stored = self
-            .waiting
-            .values()
-            .filter(|waiting| waiting.is_parked(heard));
+        let stored = self.waiting.values().filter(parked);
         self.oldest_stored = stored.filter_map(Waiting::stored).min();
-    }
-}
-
-impl Waiting {
-    /// Whether the peer's mailbox holds it and the peer has perhaps not looked since: another copy
-    /// would only fill the mailbox.
-    fn is_parked(&self, heard: Timestamp) -> bool {
-        self.stored().is_some_and(|at| !is_heard(heard, at))
-    }
-
-    fn stored(&self) -> Option<Timestamp> {
-        match self.handed {
-            Handed::Stored(at) => Some(at),
-            Handed::No | Handed::Unconfirmed => None,
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use signet_proto::reject::Reason;
 use signet_proto::statement::Revocation;
 
 use super::{BRIEF, Wire};
-use crate::house::pen::{Pen, fresh_id, seed, time, with};
+use crate::house::pen::{Pen, fresh_id, in_session, seed, time, transcript, with};
 use crate::house::{House, eventually};
 
 impl Wire<'_> {
@@ -26,6 +26,13 @@ impl Wire<'_> {
         );
         let newer = with(self.next(), "trust-layer-version", "1.0.1");
         self.signed(Reason::VersionMismatch, newer);
+        self.sequence += 1;
+        let offer = self
+            .mallory
+            .call("agent.offer", &bob, json!({"capabilities": []}));
+        let offer = in_session(offer, &self.session, self.sequence);
+        self.signed(Reason::VersionInsufficient, offer);
+        self.newer_version();
         let request = self.next();
         self.accepted(request.clone());
         self.signed(
@@ -50,6 +57,32 @@ impl Wire<'_> {
         );
     }
 
+    /// Somebody whose certificate lists 1.1.0, as Bob's does, offers what means two things.
+    fn newer_version(&mut self) {
+        let bob = self.bob.agent.clone();
+        let speaks = |request: &mut CertificateRequest| request.versions = Version::SPOKEN.to_vec();
+        let newer = Pen::made("agent-newer", "newer", &seed([5; 32]), speaks);
+        newer.introduced_to(self.bob);
+        let mark = self.watch.mark();
+        let mut announce = newer.announce(&bob);
+        announce["params"]["body"]["versions"] = json!(["1.0.0", "1.1.0"]);
+        let first = newer.sign(announce);
+        self.sender.send(&self.bob.subject(), &first);
+        let (_, second) = newer.flight(&self.watch, mark, self.bob, "agent.verify");
+        let third = newer.sign(newer.capability(&bob, &transcript(&[&first, &second])));
+        self.sender.send(&self.bob.subject(), &third);
+        let (_, fourth) = newer.flight(&self.watch, mark, self.bob, "agent.trust");
+        let session = transcript(&[&first, &second, &third, &fourth]).to_string();
+        let twice = json!([{"name": "lamp", "tier": 1}, {"name": "lamp", "tier": 2}]);
+        let offer = newer.call("agent.offer", &bob, json!({ "capabilities": twice }));
+        let offer = with(
+            in_session(offer, &session, 1),
+            "trust-layer-version",
+            "1.1.0",
+        );
+        self.expect(Reason::OfferInvalid, &newer.sign(offer));
+    }
+
     pub(super) fn handshake(&mut self, root: &SigningKey) {
         let bob = self.bob.agent.clone();
         let wrong = self
@@ -57,7 +90,7 @@ impl Wire<'_> {
             .sign(self.victor.capability(&bob, &Digest([4; 32])));
         self.expect(Reason::HandshakeUnexpected, &wrong);
         let mut unoffered = self.victor.announce(&bob);
-        unoffered["params"]["body"]["versions"] = json!(["1.0.0", "1.1.0"]);
+        unoffered["params"]["body"]["versions"] = json!(["1.0.0", "9.9.9"]);
         let unoffered = self.victor.sign(unoffered);
         self.expect(Reason::VersionUnsupported, &unoffered);
         let announced = self.victor.sign(self.victor.announce(&bob));

@@ -1,0 +1,359 @@
+//! Several carriers at once: which one a message takes, what each may say of it, and that none of them is
+//! believed: only a peer's receipt settles, and what came twice acts once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use signet_proto::carrier::{CarrierId, Route, Routes, inbox_subject};
+use signet_proto::entry::Did;
+use signet_proto::entry::Entry;
+use signet_proto::envelope::Method;
+use signet_proto::ids::MessageId;
+use signet_proto::node::{At, Content, Effect, Judged, Ruled, Sending, State};
+
+use crate::household::net::{message_of, times_taken};
+use crate::household::{Agent, alice_and_bob, at};
+
+const NATS: CarrierId = CarrierId::NATS;
+const ALICE: usize = 0;
+const BOB: usize = 1;
+const MINUTE: i64 = 60_000;
+
+fn post() -> CarrierId {
+    "post".parse().unwrap()
+}
+
+/// What went out: by which carrier, to which address, and what.
+type Sent = (CarrierId, String, Arc<[u8]>);
+
+/// Alice and Bob, whom each other's carriers reach in the order given.
+struct Pair {
+    agents: [Agent; 2],
+    now: i64,
+    /// Carriers that bring nothing.
+    dead: Vec<CarrierId>,
+    sent: Vec<(usize, Sent)>,
+    told: Vec<(MessageId, State)>,
+}
+
+impl Pair {
+    fn new(order: &[CarrierId]) -> Self {
+        let (alice, bob) = alice_and_bob();
+        let mut pair = Self {
+            agents: [alice, bob],
+            now: 0,
+            dead: Vec::new(),
+            sent: Vec::new(),
+            told: Vec::new(),
+        };
+        for who in [ALICE, BOB] {
+            let peer = pair.agents[1 - who].id();
+            let mut routes = Routes::default();
+            let route = |carrier: &CarrierId| Route {
+                carrier: carrier.clone(),
+                address: match *carrier == NATS {
+                    true => inbox_subject(&peer),
+                    false => format!("post:{peer}"),
+                },
+            };
+            routes.set(peer.clone(), order.iter().map(route).collect());
+            pair.agents[who].node.set_routes(routes);
+            for carrier in order {
+                pair.connect(who, carrier);
+            }
+        }
+        pair
+    }
+
+    fn at(&self) -> At {
+        at(self.now)
+    }
+
+    fn connect(&mut self, who: usize, carrier: &CarrierId) {
+        let at = self.at();
+        let node = &mut self.agents[who].node;
+        let connected = node.handle_connected(at, carrier);
+        let drained = node.handle_drained(at, carrier);
+        for outcome in [connected, drained] {
+            let effects = self.agents[who].keep(at, outcome);
+            self.perform(who, effects);
+        }
+    }
+
+    fn disconnect(&mut self, carrier: &CarrierId) {
+        for who in [ALICE, BOB] {
+            self.agents[who].node.handle_disconnected(carrier);
+        }
+    }
+
+    /// Whatever goes by a carrier that is not dead arrives at once.
+    fn perform(&mut self, who: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Publish(parcel) => {
+                    let (carrier, bytes) = (parcel.carrier().clone(), Arc::clone(parcel.bytes()));
+                    let sent = (
+                        carrier.clone(),
+                        parcel.address().to_owned(),
+                        Arc::clone(&bytes),
+                    );
+                    self.sent.push((who, sent));
+                    if !self.dead.contains(&carrier) {
+                        self.bring(1 - who, &bytes, &carrier);
+                    }
+                }
+                Effect::Settle {
+                    message_id, state, ..
+                } => self.told.push((message_id, state)),
+                _ => {}
+            }
+        }
+    }
+
+    fn bring(&mut self, to: usize, bytes: &[u8], by: &CarrierId) -> Option<Ruled> {
+        let at = self.at();
+        let agent = &mut self.agents[to];
+        let judged = Judged::of(bytes, agent.node.trust()).by(by.clone());
+        let outcome = agent.node.handle_inbound(at, judged);
+        let ruled = outcome.ruled;
+        let effects = agent.keep(at, outcome);
+        self.perform(to, effects);
+        ruled
+    }
+
+    fn tell(&mut self, life: Duration) -> MessageId {
+        let (at, peer) = (self.at(), self.agents[BOB].id());
+        let content = Content {
+            life: Some(life),
+            ..Content::default()
+        };
+        let agent = &mut self.agents[ALICE];
+        let sent = agent
+            .node
+            .handle_send(at, &peer, Sending::Notification(content));
+        let (name, outcome) = sent.unwrap();
+        let effects = agent.keep(at, outcome);
+        self.perform(ALICE, effects);
+        name
+    }
+
+    /// Lets time pass, a tenth of a second at a time.
+    fn run_for(&mut self, ms: i64) {
+        for _ in 0..ms / 100 {
+            self.now += 100;
+            for who in [ALICE, BOB] {
+                let at = self.at();
+                let due = self.agents[who].node.poll_timeout(at);
+                if due.is_some_and(|due| due <= at.now) {
+                    let effects = self.agents[who].tick(at);
+                    self.perform(who, effects);
+                }
+            }
+        }
+    }
+
+    /// By which carriers a message went, in order.
+    fn ways_of(&self, name: MessageId) -> Vec<CarrierId> {
+        let sent = self.sent.iter().map(|(_, sent)| sent);
+        let named = sent.filter(|(_, _, bytes)| message_of(bytes).headers.message_id == name);
+        named.map(|(carrier, _, _)| carrier.clone()).collect()
+    }
+
+    fn state(&self, name: MessageId) -> State {
+        self.agents[ALICE].node.status(name).unwrap().state
+    }
+
+    fn receipts(&self, who: usize, from: usize) -> Vec<CarrierId> {
+        let sent = self.sent.iter().skip(from).filter(|(by, _)| *by == who);
+        let receipts = sent
+            .filter(|(_, (_, _, bytes))| message_of(bytes).form.method() == Some(Method::Receipt));
+        receipts
+            .map(|(_, (carrier, _, _))| carrier.clone())
+            .collect()
+    }
+
+    fn gave_up(&self) -> usize {
+        let lines = self.agents[ALICE].log.iter();
+        let given_up = lines.filter(
+            |(_, entry)| matches!(entry, Entry::Outcome(line) if line.what == Did::Expired),
+        );
+        given_up.count()
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+#[test]
+fn a_peer_without_routes_of_its_own_is_reached_by_nats_alone() {
+    let (mut alice, bob) = alice_and_bob();
+    let sending = Sending::Notification(Content::default());
+    let (_, outcome) = alice.node.handle_send(at(0), &bob.id(), sending).unwrap();
+    let parcels = outcome.effects.iter().filter_map(|effect| match effect {
+        Effect::Publish(parcel) => Some((parcel.carrier().clone(), parcel.address().to_owned())),
+        _ => None,
+    });
+    let expected = (NATS, "agent.agent-bob.inbox".to_owned());
+    assert_eq!(parcels.collect::<Vec<_>>(), [expected]);
+}
+
+#[test]
+fn a_message_goes_by_the_first_carrier_that_is_up_and_after_its_back_off_by_the_next() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![NATS];
+    let name = pair.tell(DAY);
+    assert_eq!(pair.ways_of(name), [NATS]);
+    pair.run_for(6_000);
+    assert_eq!(pair.ways_of(name), [NATS, post()]);
+    assert_eq!(pair.state(name), State::Received);
+    // A carrier that says itself that it is down is not tried first.
+    pair.disconnect(&NATS);
+    let name = pair.tell(DAY);
+    pair.run_for(6_000);
+    assert_eq!(pair.ways_of(name), [post()]);
+    assert_eq!(pair.state(name), State::Received);
+}
+
+#[test]
+fn an_address_is_the_carriers_own() {
+    let mut pair = Pair::new(&[post(), NATS]);
+    pair.tell(DAY);
+    let addresses = pair.sent.iter().filter(|(who, _)| *who == ALICE);
+    let by_post = addresses.filter(|(_, (carrier, _, _))| *carrier == post());
+    let all: Vec<_> = by_post
+        .map(|(_, (_, address, _))| address.clone())
+        .collect();
+    assert!(!all.is_empty());
+    assert!(all.iter().all(|address| address == "post:agent-bob"));
+}
+
+#[test]
+fn what_comes_by_two_carriers_acts_once_and_each_hears_its_ruling() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    let name = pair.tell(DAY);
+    pair.run_for(1_000);
+    let sent = pair.sent.iter().map(|(_, sent)| sent);
+    let mut sent = sent.filter(|(_, _, bytes)| message_of(bytes).headers.message_id == name);
+    let bytes = Arc::clone(&sent.next().unwrap().2);
+    assert_eq!(pair.bring(BOB, &bytes, &post()), Some(Ruled::Refused));
+    assert_eq!(times_taken(&pair.agents[BOB], name), 1);
+    assert_eq!(pair.agents[BOB].refusals(), ["duplicate"]);
+    assert_eq!(pair.agents[BOB].node.inbox().len(), 1);
+    assert_eq!(pair.bring(BOB, b"{", &post()), Some(Ruled::Refused));
+    let mut more = (0..20_000).map(|_| pair.bring(BOB, b"{", &post()));
+    assert!(more.any(|ruled| ruled == Some(Ruled::Counted)));
+    let at = pair.at();
+    assert_eq!(pair.agents[BOB].node.handle_timeout(at).ruled, None);
+}
+
+/// A captured gateway: it calls all mail delivered, and its own mailbox read.
+#[test]
+fn a_carrier_that_calls_everything_stored_stops_no_other_and_gives_up_no_number() {
+    let mut pair = Pair::new(&[post(), NATS]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![post()];
+    let name = pair.tell(DAY);
+    let (at, bob) = (pair.at(), pair.agents[BOB].id());
+    let node = &mut pair.agents[ALICE].node;
+    node.handle_stored(at, &post(), &bob, name);
+    assert!(node.status(name).unwrap().stored);
+    pair.run_for(6_000);
+    assert_eq!(pair.ways_of(name), [post(), NATS]);
+    assert_eq!(pair.state(name), State::Received);
+    // And where NATS is up and has not been read, its word that it was read ends nothing.
+    pair.dead = vec![post(), NATS];
+    let name = pair.tell(Duration::from_secs(60));
+    let at = pair.at();
+    pair.disconnect(&NATS);
+    let connected = pair.agents[ALICE].node.handle_connected(at, &NATS);
+    let drained = pair.agents[ALICE].node.handle_drained(at, &post());
+    for outcome in [connected, drained] {
+        pair.agents[ALICE].keep(at, outcome);
+    }
+    pair.run_for(30 * MINUTE);
+    assert_eq!(pair.gave_up(), 0);
+    assert_eq!(pair.state(name), State::Queued);
+}
+
+#[test]
+fn a_carrier_that_never_says_it_was_read_keeps_what_expired_for_an_hour_and_no_longer() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![NATS, post()];
+    let at = pair.at();
+    pair.disconnect(&post());
+    let connected = pair.agents[ALICE].node.handle_connected(at, &post());
+    pair.agents[ALICE].keep(at, connected);
+    let name = pair.tell(Duration::from_secs(60));
+    pair.run_for(30 * MINUTE);
+    assert_eq!(pair.gave_up(), 0);
+    pair.run_for(31 * MINUTE);
+    assert_eq!(pair.gave_up(), 1);
+    assert_eq!(pair.state(name), State::Expired);
+}
+
+#[test]
+fn while_no_carrier_was_read_nothing_is_given_up_however_long_it_takes() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.disconnect(&NATS);
+    pair.disconnect(&post());
+    pair.tell(Duration::from_secs(60));
+    pair.run_for(3 * 60 * MINUTE);
+    assert_eq!(pair.gave_up(), 0);
+}
+
+/// Whoever overheard a message brings it again by a carrier that is its own.
+#[test]
+fn a_replay_by_another_carrier_turns_no_receipt_away() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    let first = pair.tell(DAY);
+    pair.run_for(2_000);
+    let overheard = pair.sent.iter().map(|(_, sent)| sent);
+    let mut overheard =
+        overheard.filter(|(_, _, bytes)| message_of(bytes).headers.message_id == first);
+    let bytes = Arc::clone(&overheard.next().unwrap().2);
+    pair.dead = vec![post()];
+    let before = pair.sent.len();
+    pair.bring(BOB, &bytes, &post());
+    pair.run_for(2_000);
+    let mut answered = pair.receipts(BOB, before);
+    answered.sort();
+    assert_eq!(answered, [NATS, post()], "a copy is answered by all");
+    let name = pair.tell(DAY);
+    pair.run_for(1_000);
+    assert_eq!(pair.ways_of(name), [NATS]);
+    assert_eq!(pair.state(name), State::Received);
+}
+
+#[test]
+fn a_handshake_is_tried_by_the_next_carrier_when_the_first_brings_nothing() {
+    let mut pair = Pair::new(&[post(), NATS]);
+    pair.dead = vec![post()];
+    let name = pair.tell(DAY);
+    pair.run_for(20_000);
+    assert_eq!(pair.state(name), State::Received);
+    assert_eq!(times_taken(&pair.agents[BOB], name), 1);
+}
+
+#[test]
+fn a_store_that_one_carrier_lost_says_nothing_of_the_others() {
+    let mut pair = Pair::new(&[NATS]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![NATS];
+    let name = pair.tell(DAY);
+    let (at, bob) = (pair.at(), pair.agents[BOB].id());
+    let node = &mut pair.agents[ALICE].node;
+    node.handle_stored(at, &NATS, &bob, name);
+    let outcome = node.handle_mailbox_lost(at, &post());
+    pair.agents[ALICE].keep(at, outcome);
+    assert!(pair.agents[ALICE].node.status(name).unwrap().stored);
+    let outcome = pair.agents[ALICE].node.handle_mailbox_lost(at, &NATS);
+    pair.agents[ALICE].keep(at, outcome);
+    assert!(!pair.agents[ALICE].node.status(name).unwrap().stored);
+}

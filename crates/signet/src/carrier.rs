@@ -1,0 +1,248 @@
+//! The seam behind which carriers stand: what every one of them can do, and what it says.
+//!
+//! ```text
+//! Source (what comes: News) ─▶ intake ─▶ heart ─▶ journal ─▶ effects ─▶ Carriers ─▶ Carrier
+//! ```
+//!
+//! Heart, intake and effects know carriers by their [`CarrierId`] alone. A carrier is trusted with nothing:
+//! what it brings is judged from its first byte, and what it says of messages is a hint. NATS is one
+//! (`carrier/nats.rs`); CONTRIBUTING.md names the files that another one touches.
+
+mod nats;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use signet_proto::carrier::{CarrierId, Parcel};
+use signet_proto::node::Ruled;
+
+pub use nats::nats;
+
+/// Why a carrier did not do what it was asked: in its own words, for the daemon's own log. What was to be
+/// sent is sent again from the ledger, and what was to be settled comes again and is recognised.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Failed(pub String);
+
+/// One way to other daemons.
+pub trait Carrier: Send + Sync {
+    /// Hands bytes to it: it queues them or says no, and does not wait for the other side. Success promises
+    /// nothing; the second future says whether the carrier holds them for the recipient, which only a receipt
+    /// makes good.
+    fn publish(
+        &self,
+        address: String,
+        bytes: Bytes,
+    ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>>;
+
+    /// Tells it what became of a message that it brought: the line is durable, or there is none.
+    fn settle(&self, ticket: Ticket, ruled: Ruled) -> BoxFuture<'_, Result<(), Failed>>;
+
+    /// Whether it is up, as far as this side knows.
+    fn is_connected(&self) -> bool;
+
+    /// Whether it keeps mail for this agent while it is away.
+    fn has_mailbox(&self) -> bool;
+
+    /// Waits until it is up, and no longer than that.
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>>;
+
+    /// The first half of a clean stop: hands over what is under way, then [`News::Stopped`].
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>>;
+
+    /// The second half: what was published has left, then the connection ends.
+    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>>;
+}
+
+/// Where what a carrier brings comes out.
+pub trait Source: Send {
+    /// Waits for one piece of news, then takes with it what is ready, up to `max` in all, into `out`. 0 says
+    /// that the carrier is closed. Cancel safe.
+    fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize>;
+}
+
+/// One thing that a carrier brought, or says of itself, in the order in which it came.
+#[derive(Debug)]
+pub enum News {
+    /// A message.
+    Message {
+        /// Its bytes.
+        bytes: Bytes,
+        /// The address that it was sent to.
+        address: String,
+        /// What the carrier waits for, by [`Carrier::settle`].
+        ticket: Option<Ticket>,
+    },
+    /// A message over the largest size: nothing was done with it but this.
+    Oversized {
+        /// Its length in bytes.
+        length: usize,
+        /// Its first bytes.
+        head: Bytes,
+        /// As above.
+        ticket: Option<Ticket>,
+    },
+    /// Messages were dropped before they were read.
+    Gap {
+        /// How many at least.
+        at_least: u64,
+    },
+    /// It is up.
+    Connected,
+    /// It keeps no mail for this agent, and why.
+    NoMailbox {
+        /// Why, and what to do about it.
+        why: String,
+    },
+    /// Everything that waited when it came up has been handed over.
+    Drained,
+    /// It lost what it had stored for others.
+    StoreLost,
+    /// It is down, and being brought up again.
+    Disconnected,
+    /// It refused something, in its own words.
+    Refused {
+        /// The words.
+        what: String,
+    },
+    /// The answer to [`Carrier::stop_reading`]: nothing more arrives.
+    Stopped,
+}
+
+/// Names one delivery to the carrier that made it. Dropping it says nothing: the message comes again.
+pub struct Ticket(Box<dyn Any + Send>);
+
+impl Ticket {
+    /// A ticket that means this to its carrier.
+    pub fn of(meaning: impl Any + Send) -> Self {
+        Self(Box::new(meaning))
+    }
+
+    /// What it means, to whoever wrote it.
+    pub fn meaning<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ticket(..)")
+    }
+}
+
+/// What is read of one carrier: its name, this agent's address on it, and what comes.
+pub struct Reading {
+    /// Its name.
+    pub id: CarrierId,
+    /// Where this agent is found on it; what was sent elsewhere is refused.
+    pub address: String,
+    /// What comes.
+    pub source: Box<dyn Source>,
+}
+
+/// All carriers of a daemon, by name.
+#[derive(Clone, Default)]
+pub struct Carriers(Arc<BTreeMap<CarrierId, Box<dyn Carrier>>>);
+
+impl Carriers {
+    /// These carriers.
+    pub fn of(all: impl IntoIterator<Item = (CarrierId, Box<dyn Carrier>)>) -> Self {
+        Self(Arc::new(all.into_iter().collect()))
+    }
+
+    /// Their names.
+    pub fn ids(&self) -> impl Iterator<Item = &CarrierId> {
+        self.0.keys()
+    }
+
+    /// Hands a parcel to its carrier.
+    ///
+    /// # Errors
+    /// When the carrier says no, keeps the others waiting, or is none of this daemon's.
+    pub async fn publish(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
+        let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
+        let carrier = self.find(parcel.carrier())?;
+        self.within_turn(carrier.publish(parcel.address().to_owned(), bytes))
+            .await
+    }
+
+    /// Tells a carrier what became of a message that it brought.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn settle(&self, by: &CarrierId, ticket: Ticket, ruled: Ruled) -> Result<(), Failed> {
+        self.within_turn(self.find(by)?.settle(ticket, ruled)).await
+    }
+
+    /// Whether any is up.
+    pub fn is_any_connected(&self) -> bool {
+        self.0.values().any(|carrier| carrier.is_connected())
+    }
+
+    /// Whether any keeps mail for this agent.
+    pub fn has_mailbox(&self) -> bool {
+        self.0.values().any(|carrier| carrier.has_mailbox())
+    }
+
+    /// Waits until one is up.
+    ///
+    /// # Errors
+    /// The first one's reason when none is.
+    pub async fn ready(&self, within: Duration) -> Result<(), Failed> {
+        let all = self.0.values().map(|carrier| carrier.ready(within));
+        match futures_util::future::select_ok(all).await {
+            Ok(((), _)) => Ok(()),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Nothing more is read. Gives back what stood in the way, by carrier.
+    pub async fn stop_reading(&self) -> Vec<(CarrierId, Failed)> {
+        let mut failed = Vec::new();
+        for (id, carrier) in self.0.iter() {
+            let stopped = carrier.stop_reading().await;
+            failed.extend(stopped.err().map(|why| (id.clone(), why)));
+        }
+        failed
+    }
+
+    /// What was published leaves, then the connections end. Gives back what stood in the way.
+    pub async fn drain(&self) -> Vec<(CarrierId, Failed)> {
+        let mut failed = Vec::new();
+        for (id, carrier) in self.0.iter() {
+            failed.extend(carrier.drain().await.err().map(|why| (id.clone(), why)));
+        }
+        failed
+    }
+
+    /// One carrier that is slower than its users makes them wait; of several none may make the others wait.
+    async fn within_turn<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        if self.0.len() < 2 {
+            return work.await;
+        }
+        let done = tokio::time::timeout(TURN, work).await;
+        done.unwrap_or_else(|_| Err(Failed("it keeps the other carriers waiting".to_owned())))
+    }
+
+    fn find(&self, id: &CarrierId) -> Result<&dyn Carrier, Failed> {
+        let carrier = self.0.get(id).map(Box::as_ref);
+        carrier.ok_or_else(|| Failed(format!("this daemon has no carrier {id}")))
+    }
+}
+
+/// How long one of several carriers may take for one message.
+const TURN: Duration = Duration::from_millis(250);
+
+impl fmt::Debug for Carriers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.ids()).finish()
+    }
+}

@@ -1,0 +1,126 @@
+//! NATS behind the seam: the transport's own words, said in those of every carrier.
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use signet_proto::node::Ruled;
+use signet_transport::{Arrival, Config, Error, Handle, Inbox, Nats, Settlement, Storage};
+use std::time::Duration;
+use tracing::debug;
+
+use super::{Carrier, Failed, News, Source, Ticket};
+
+/// Starts connecting, and returns at once.
+///
+/// # Errors
+/// Settings that no later try could mend.
+pub async fn nats(config: Config) -> Result<(Box<dyn Carrier>, Box<dyn Source>), Error> {
+    let (nats, inbox) = Nats::connect(config).await?;
+    Ok((Box::new(nats), Box::new(inbox)))
+}
+
+impl Carrier for Nats {
+    fn publish(
+        &self,
+        address: String,
+        bytes: Bytes,
+    ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>> {
+        let published = async move {
+            let confirmation = Self::publish(self, address, bytes).await?;
+            let held = confirmation.wait().map(|storage| {
+                let held = matches!(storage, Storage::Stored { .. });
+                if !held {
+                    debug!(?storage, "no mailbox holds it");
+                }
+                held
+            });
+            Ok(held.boxed())
+        };
+        published.boxed()
+    }
+
+    /// A mailbox makes a difference between what is taken and what can never be.
+    fn settle(&self, ticket: Ticket, ruled: Ruled) -> BoxFuture<'_, Result<(), Failed>> {
+        let settlement = match ruled {
+            Ruled::Accepted => Settlement::Ack,
+            Ruled::Refused | Ruled::Counted => Settlement::Term,
+        };
+        let settled = async move {
+            match ticket.meaning::<Handle>() {
+                Some(handle) => Ok(Self::settle(self, handle, settlement).await?),
+                None => Err(Failed("another carrier's ticket".to_owned())),
+            }
+        };
+        settled.boxed()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.connected()
+    }
+
+    fn has_mailbox(&self) -> bool {
+        Self::has_mailbox(self)
+    }
+
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
+        async move { Ok(Self::ready(self, within).await?) }.boxed()
+    }
+
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        async move { Ok(Self::stop_reading(self).await?) }.boxed()
+    }
+
+    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        async move { Ok(Self::drain(self.clone()).await?) }.boxed()
+    }
+}
+
+impl Source for Inbox {
+    fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
+        let received = async move {
+            let mut arrivals = Vec::with_capacity(max);
+            let count = Self::receive_many(self, &mut arrivals, max).await;
+            out.extend(arrivals.into_iter().filter_map(news));
+            count
+        };
+        received.boxed()
+    }
+}
+
+fn news(arrival: Arrival) -> Option<News> {
+    Some(match arrival {
+        Arrival::Message {
+            bytes,
+            subject,
+            handle,
+        } => News::Message {
+            bytes,
+            address: subject,
+            ticket: handle.map(Ticket::of),
+        },
+        Arrival::Oversized {
+            length,
+            head,
+            handle,
+        } => News::Oversized {
+            length,
+            head,
+            ticket: handle.map(Ticket::of),
+        },
+        Arrival::Gap { at_least } => News::Gap { at_least },
+        Arrival::Connected => News::Connected,
+        Arrival::NoMailbox { why } => News::NoMailbox { why },
+        Arrival::Drained => News::Drained,
+        Arrival::StoreLost => News::StoreLost,
+        Arrival::Disconnected => News::Disconnected,
+        Arrival::Refused { what } => News::Refused { what },
+        Arrival::Stopped => News::Stopped,
+        _ => return None,
+    })
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self(error.to_string())
+    }
+}
