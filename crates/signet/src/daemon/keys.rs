@@ -2,7 +2,7 @@
 //! monthly sealing key, and destroys old secrets.
 
 use signet_api::{AdoptKeys, Adopted, ApiError, Reason};
-use signet_proto::node::Outcome;
+use signet_proto::node::{At, Outcome};
 use signet_proto::time::Timestamp;
 use tracing::{error, info, warn};
 
@@ -30,7 +30,7 @@ impl Heart {
         }
         match self.keys_at(now) {
             Ok(keys) => {
-                let outcome = self.go_on_with(keys);
+                let outcome = self.go_on_with(now, keys);
                 self.write(now, vec![outcome], Vec::new()).await;
             }
             Err(error) => error!(%error, "the keys cannot be kept up; trying again in an hour"),
@@ -49,8 +49,8 @@ impl Heart {
                     serial: keys.certificate.serial,
                     keys_serial: keys.statement.serial,
                 });
-                let outcome = self.go_on_with(keys);
-                self.answer(reply, adopted, outcome, None).await;
+                let outcome = self.go_on_with(now, keys);
+                self.answer(reply, adopted, (now, outcome), None).await;
             }
             Err(error) => {
                 let refusal = ApiError::refused(Reason::KeysRefused, error.to_string())
@@ -65,13 +65,15 @@ impl Heart {
         Keys::upkeep(&self.lock, &self.agent(), now)
     }
 
-    fn go_on_with(&mut self, keys: Keys) -> Outcome {
+    fn go_on_with(&mut self, now: Timestamp, keys: Keys) -> Outcome {
         let layers = self.node.identity().layers;
         let before = (
             self.node.identity().certificate.serial,
             self.node.identity().keys.serial,
         );
-        let outcome = self.node.adopt(self.at(), keys.into_identity(layers));
+        let outcome = self
+            .node
+            .adopt(At { now, ..self.at() }, keys.into_identity(layers));
         let identity = self.node.identity();
         let after = (identity.certificate.serial, identity.keys.serial);
         if before != after {

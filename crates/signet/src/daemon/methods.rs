@@ -8,6 +8,7 @@ use signet_api::{
 };
 use signet_proto::node::Outcome;
 use signet_proto::reject;
+use signet_proto::time::Timestamp;
 
 use crate::control::{Caller, Notifier, RawCall, Reply};
 use crate::effects::{Deed, Follower};
@@ -135,7 +136,8 @@ impl Heart {
             Ok((answer, outcome)) => {
                 let made = R::makes(&answer).map(str::to_owned);
                 let answer = value_of::<R>(&answer);
-                self.answer(reply, answer, outcome, made.as_deref()).await;
+                self.answer(reply, answer, (at.now, outcome), made.as_deref())
+                    .await;
             }
             Err(error) => self.refuse(reply, error).await,
         }
@@ -146,18 +148,20 @@ impl Heart {
         match shown {
             Ok(shown) => {
                 let answer = value_of::<R>(&shown);
-                self.answer(reply, answer, Outcome::default(), None).await;
+                let shown_only = (self.at().now, Outcome::default());
+                self.answer(reply, answer, shown_only, None).await;
             }
             Err(error) => self.refuse(reply, error).await,
         }
     }
 
-    /// Answers once `outcome` is durable. `made` names the message of ours that the call makes.
+    /// Answers once `outcome` is durable. It comes with the time at which the node made it: another time in its
+    /// lines would be another past at the next start. `made` names the message of ours that the call makes.
     pub(super) async fn answer(
         &mut self,
         mut reply: Reply,
         answer: Result<Value, ApiError>,
-        outcome: Outcome,
+        (now, outcome): (Timestamp, Outcome),
         made: Option<&str>,
     ) {
         // Who asked only to be shown something loses nothing by a stop.
@@ -165,7 +169,7 @@ impl Heart {
             reply.in_doubt(made);
         }
         let answer = vec![Deed::Answer(reply, answer)];
-        self.write(self.at().now, vec![outcome], answer).await;
+        self.write(now, vec![outcome], answer).await;
     }
 
     /// The journal keeps the order: what is listed now and what arrives later fit together.

@@ -113,13 +113,17 @@ impl Heart {
         let name = message_id.to_string();
         if again && let Some(end) = self.end_of(message_id, for_answer, &told, &caller.reach) {
             let end = value_of::<Send>(&end);
-            return self.answer(reply, end, outcome, Some(&name)).await;
+            return self
+                .answer(reply, end, (at.now, outcome), Some(&name))
+                .await;
         }
         // Nobody waits at a terminal for what people decide first.
         let for_people = waits_for.is_some_and(|waits_for| waits_for != WaitsFor::Session);
         if wait.is_zero() || for_people {
             let sent = value_of::<Send>(&told.fate(&state));
-            return self.answer(reply, sent, outcome, Some(&name)).await;
+            return self
+                .answer(reply, sent, (at.now, outcome), Some(&name))
+                .await;
         }
         reply.in_doubt(Some(&name));
         let (fate, fated) = oneshot::channel();

@@ -32,7 +32,7 @@ impl Heart {
         match offered {
             Ok((offered, outcome)) => {
                 let answer = value_of::<OfferCapability>(&offered);
-                self.answer(reply, answer, outcome, None).await;
+                self.answer(reply, answer, (at.now, outcome), None).await;
             }
             Err(error) => self.refuse(reply, error).await,
         }
