@@ -80,6 +80,9 @@ pub struct Wanted {
     pub lease: Duration,
     /// Its connection: what it holds is free again when that ends.
     pub connection: u64,
+    /// The arrivals up to this number hold nothing for it: 0 at first. [`Node::handle_receive`] raises it, so that
+    /// a consumer who waits costs each arrival one look, however much waits that is not for it.
+    pub looked: u64,
 }
 
 impl Wanted {
@@ -111,6 +114,21 @@ pub struct HandedOut {
     pub opened: Option<Opened>,
 }
 
+/// What there is to hand out, as far as it can change: compared, not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supply {
+    arrivals: u64,
+    older: (u64, bool),
+}
+
+impl Supply {
+    /// Whether something may be handed out that had come before `then`, so that a consumer looks from the
+    /// beginning again.
+    pub fn has_older_than(self, then: Self) -> bool {
+        self.older != then.older
+    }
+}
+
 /// The leases.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
@@ -118,7 +136,7 @@ pub(super) struct Leases {
     messages: BTreeMap<(AgentId, MessageId), LeaseId>,
     /// What failed, and when it may be tried again.
     later: BTreeMap<(AgentId, MessageId), Duration>,
-    /// Rises when something may be handed out again.
+    /// Rises when something that was held, or held back, may be handed out again.
     freed: u64,
 }
 
@@ -146,9 +164,12 @@ impl Leases {
     }
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
+        if self.held.len() >= MOST {
+            // What nobody could get for want of room, somebody can now.
+            self.freed += 1;
+        }
         let lease = self.held.remove(&id)?;
         self.messages.remove(&lease.name);
-        self.freed += 1;
         Some(lease)
     }
 
@@ -163,7 +184,7 @@ impl Leases {
 impl Node {
     /// Hands the oldest message that waits and is wanted to a consumer, under a lease. `None` when there
     /// is none, while our person pauses their agents, and when too many are handed out.
-    pub fn handle_receive(&mut self, at: At, wanted: &Wanted) -> (Option<HandedOut>, Outcome) {
+    pub fn handle_receive(&mut self, at: At, wanted: &mut Wanted) -> (Option<HandedOut>, Outcome) {
         let mut outcome = Outcome::default();
         while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
@@ -202,9 +223,11 @@ impl Node {
 
     /// Changes whenever something may be handed out that was not there before: a waiting consumer asks
     /// again then.
-    pub fn supply(&self) -> (u64, u64, bool) {
-        let paused = self.pausing.is_paused();
-        (self.inbox.arrivals(), self.leases.freed, paused)
+    pub fn supply(&self) -> Supply {
+        Supply {
+            arrivals: self.inbox.arrivals(),
+            older: (self.leases.freed, self.pausing.is_paused()),
+        }
     }
 
     /// Answers the request that a lease names, with a body or a text that declines it.
@@ -356,12 +379,13 @@ impl Node {
         }
     }
 
-    fn next_for(&self, wanted: &Wanted) -> Option<Arc<Message>> {
+    fn next_for(&self, wanted: &mut Wanted) -> Option<Arc<Message>> {
         if self.pausing.is_paused() || self.leases.held.len() >= MOST {
             return None;
         }
-        let waiting = self.inbox.after(0).map(|item| item.message);
-        let mut free = waiting.filter(|message| {
+        let waiting = self.inbox.after(wanted.looked);
+        let mut free = waiting.filter(|item| {
+            let message = &item.message;
             let headers = &message.headers;
             wanted.takes(message)
                 && !self
@@ -374,7 +398,12 @@ impl Node {
                     .is_held_back(&headers.agent_id, headers.message_id)
                 && !self.is_answered_by_draft(&headers.agent_id, headers.message_id)
         });
-        free.next()
+        let next = free.next();
+        wanted.looked = match &next {
+            Some(item) => item.number,
+            None => self.inbox.arrivals(),
+        };
+        next.map(|item| item.message)
     }
 
     /// Whether our answer waits for our person: who refuses it leaves the request to be answered anew.
@@ -388,6 +417,7 @@ impl Node {
         let Some(lease) = self.leases.end(id) else {
             return;
         };
+        self.leases.freed += 1;
         let (peer, message_id) = lease.name;
         // What is gone from the inbox has no try to end.
         if let Ok((_, failed)) = self.handle_fail(at, &peer, message_id, why) {

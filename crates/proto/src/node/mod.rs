@@ -82,7 +82,7 @@ use judged::Refusal;
 use keyed::Keys;
 pub use keyed::{CallerKey, Once};
 use leases::Leases;
-pub use leases::{HandedOut, LeaseId, Wanted};
+pub use leases::{HandedOut, LeaseId, Supply, Wanted};
 use link::Link;
 use offers::Offers;
 pub use offers::{OfferFault, Program};

@@ -56,10 +56,16 @@ fn anything(connection: u64) -> Wanted {
         peers: None,
         lease: Duration::from_secs(60),
         connection,
+        looked: 0,
     }
 }
 
 fn receive(net: &mut Net, wanted: &Wanted) -> Option<HandedOut> {
+    wait_on(net, &mut wanted.clone())
+}
+
+/// As one that goes on from where it has looked.
+fn wait_on(net: &mut Net, wanted: &mut Wanted) -> Option<HandedOut> {
     let at = net.at(BOB);
     let (handed, outcome) = net.agents[BOB].node.handle_receive(at, wanted);
     let effects = net.agents[BOB].keep(at, outcome);
@@ -305,6 +311,34 @@ fn consumers_share_the_work_by_capability() {
     assert!(receive(&mut net, &wants("door", 2)).is_none());
     let handed = receive(&mut net, &wants("lamp", 2)).unwrap();
     assert_eq!(name_of(&handed), lamp);
+}
+
+#[test]
+fn a_consumer_that_waits_looks_at_what_is_not_for_it_once() {
+    let mut net = met();
+    let lamp = ask_for(&mut net, "lamp");
+    let mut door = Wanted {
+        capabilities: Some(BTreeSet::from(["door".parse().unwrap()])),
+        ..anything(1)
+    };
+    assert!(wait_on(&mut net, &mut door).is_none());
+    assert!(door.looked > 0, "the lamp is behind it");
+    let asked = ask_for(&mut net, "door");
+    let handed = wait_on(&mut net, &mut door).unwrap();
+    assert_eq!(name_of(&handed), asked);
+    let before = net.agents[BOB].node.supply();
+    respond(&mut net, &handed).unwrap();
+    ask_for(&mut net, "lamp");
+    let now = net.agents[BOB].node.supply();
+    assert!(now != before && !now.has_older_than(before), "{now:?}");
+    let held = receive(&mut net, &anything(2)).unwrap();
+    assert_eq!(name_of(&held), lamp);
+    net.run_for(60_000);
+    let now = net.agents[BOB].node.supply();
+    assert!(
+        now.has_older_than(before),
+        "a lease ran out: what is behind them is for them again"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use signet_proto::node::Program;
+use signet_proto::node::{Program, Supply};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ use receive::WaitingConsumer;
 pub(super) struct Agents {
     waiting: Vec<WaitingConsumer>,
     /// What the node could hand out when it was last asked.
-    supply: (u64, u64, bool),
+    supply: Supply,
     /// The connections whose end is awaited.
     watched: BTreeSet<u64>,
     gone: mpsc::UnboundedSender<u64>,
@@ -34,7 +34,7 @@ impl Agents {
         let (gone, ended) = mpsc::unbounded_channel();
         Self {
             waiting: Vec::new(),
-            supply: Default::default(),
+            supply: Supply::default(),
             watched: BTreeSet::new(),
             gone,
             ended,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::control::{Caller, Notifier, Reply};
 use crate::daemon::heart::Heart;
+use crate::daemon::listing::{BYTES, Weigh as _};
 use crate::daemon::methods::value_of;
 use crate::daemon::reach::Reach;
 use crate::daemon::serve::{named, parse_wait};
@@ -66,9 +67,13 @@ impl Heart {
             return;
         }
         let supply = self.node.supply();
-        let has_more = std::mem::replace(&mut self.agents.supply, supply) != supply;
+        let before = std::mem::replace(&mut self.agents.supply, supply);
+        let (has_more, has_older) = (before != supply, supply.has_older_than(before));
         let now = Instant::now();
-        for waiting in std::mem::take(&mut self.agents.waiting) {
+        for mut waiting in std::mem::take(&mut self.agents.waiting) {
+            if has_older {
+                waiting.wanted.looked = 0;
+            }
             let over = waiting.until <= now;
             let left = match has_more {
                 true => self.hand_out(waiting).await,
@@ -91,14 +96,15 @@ impl Heart {
             return None;
         }
         let at = self.at();
-        let (mut outcomes, mut handed) = (Vec::new(), Vec::new());
-        while handed.len() < waiting.limit {
-            let (next, outcome) = self.node.handle_receive(at, &waiting.wanted);
+        let (mut outcomes, mut handed, mut bytes) = (Vec::new(), Vec::new(), 0);
+        // What is handed out is begun, so the answer that grows heavy ends behind a message, not before it.
+        while handed.len() < waiting.limit && bytes < BYTES {
+            let (next, outcome) = self.node.handle_receive(at, &mut waiting.wanted);
             outcomes.push(outcome);
-            match next {
-                Some(next) => handed.push(shown(&next)),
-                None => break,
-            }
+            let Some(next) = next else { break };
+            let next = shown(&next);
+            bytes += next.message.weight();
+            handed.push(next);
         }
         let is_empty = handed.is_empty();
         let has_lines = |outcome: &Outcome| !outcome.entries.is_empty();
@@ -136,6 +142,7 @@ fn wanted(asked: &Receive, reach: &Reach) -> Result<(Wanted, Duration), ApiError
         peers: reach.peers.clone(),
         lease: lease.unwrap_or(LEASE),
         connection: 0,
+        looked: 0,
     };
     Ok((wanted, parse_wait(asked.wait)?))
 }
