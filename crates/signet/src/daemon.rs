@@ -44,6 +44,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
 use crate::carrier::{self, Carriers, Reading};
+use crate::clock;
 use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
@@ -218,7 +219,7 @@ pub async fn run_over(
         (
             faults,
             config.audit_dir.clone(),
-            Decisions::new(config.people_sign),
+            Decisions::new(config.people_sign, clock::now()),
         ),
     );
     heart.resume().await;

@@ -23,17 +23,20 @@ pub enum Sign {
 }
 
 /// Asks for signatures, and takes each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Decisions {
     sign: Sign,
+    /// When the daemon started. A word from before is not taken: which of those were used, nobody remembers.
+    started: Timestamp,
     /// The words that were used, as long as they could be used again.
     used: BTreeMap<Digest, Timestamp>,
 }
 
 impl Decisions {
-    pub(super) const fn new(sign: Sign) -> Self {
+    pub(super) const fn new(sign: Sign, started: Timestamp) -> Self {
         Self {
             sign,
+            started,
             used: BTreeMap::new(),
         }
     }
@@ -41,7 +44,8 @@ impl Decisions {
     /// Whether a call that decides about trust is the person's.
     ///
     /// # Errors
-    /// `decision-unsigned`, `statement-invalid`, or `statement-stale` for a word that was used.
+    /// `decision-unsigned`, `statement-invalid`, or `statement-stale` for a word that was used,
+    /// or may have been used before the daemon started.
     pub(super) fn admit(&mut self, node: &Node, at: At, call: &Call) -> Result<(), ApiError> {
         let Some(said) = verify(self.sign, node, at, call)? else {
             return Ok(());
@@ -49,9 +53,10 @@ impl Decisions {
         self.used
             .retain(|_, used| at.now.is_within(DECISION_LIFE * 2, *used));
         let name = Digest::of(&[&canonical(said.to_value())]);
-        if self.used.insert(name, at.now).is_some() {
+        let is_used = self.used.insert(name, at.now).is_some();
+        if is_used || said.issued_at < self.started {
             let stale = reject::Reason::StatementStale;
-            let text = "this decision was handed in before; sign it anew";
+            let text = "this decision was handed in before, or signed before the daemon started; sign it anew";
             return Err(ApiError::refused(stale.name(), text));
         }
         Ok(())

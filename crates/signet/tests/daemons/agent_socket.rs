@@ -603,6 +603,14 @@ fn who_opens_the_persons_socket_without_the_persons_key_decides_nothing_about_tr
         "a word serves once"
     );
     alice.stop();
+    alice.start();
+    let again = refusal(alice.call("trust.approve", &signed));
+    assert_eq!(
+        again.0,
+        Reason::from("statement-stale"),
+        "and not once more after each start"
+    );
+    alice.stop();
     let unsigned: u64 = attempts(&alice, "decision-unsigned")
         .iter()
         .map(|(_, count)| count)
