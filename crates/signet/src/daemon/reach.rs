@@ -115,8 +115,38 @@ impl Reach {
             Call::DeclineTask(call) => self.admit_task(node, &call.task),
             Call::ReportTask(call) => self.admit_task(node, &call.task),
             Call::ShowTask(call) => self.admit_task(node, &call.task),
-            // Lists show what is within the ceiling, leases are of nothing else, and the rest is the person's.
-            _ => Ok(()),
+            // Each shows or hands out what is within the ceiling alone: it is asked message by message.
+            Call::Receive(_)
+            | Call::ListInbox(_)
+            | Call::FollowInbox(_)
+            | Call::ListOutbox(_)
+            | Call::ListTasks(_)
+            | Call::ListPeers(_)
+            | Call::ShowStatus(_) => Ok(()),
+            // A lease is of what was handed out within the ceiling.
+            Call::AcknowledgeLease(_) | Call::Fail(_) | Call::ExtendLease(_) => Ok(()),
+            // The person's: no other socket has them, and theirs has no ceiling.
+            Call::ListAside(_)
+            | Call::ListQuarantine(_)
+            | Call::RetryMessage(_)
+            | Call::DropMessage(_)
+            | Call::ListAlarms(_)
+            | Call::ClearAlarms(_)
+            | Call::ListPending(_)
+            | Call::ApproveStranger(_)
+            | Call::RefuseStranger(_)
+            | Call::Withdraw(_)
+            | Call::TakeRevocation(_)
+            | Call::ReplaceRoot(_)
+            | Call::ListTrust(_)
+            | Call::ListDrafts(_)
+            | Call::DecideDraft(_)
+            | Call::DropDraft(_)
+            | Call::TellPause(_)
+            | Call::ShowPause(_)
+            | Call::AddPeer(_)
+            | Call::ShowPolicy(_)
+            | Call::AdoptKeys(_) => Ok(()),
         }
     }
 
