@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod clients;
 #[path = "../../benches/common/mod.rs"]
 mod common;
 mod flood;
