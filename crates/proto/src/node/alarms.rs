@@ -48,7 +48,7 @@ impl Node {
             self.write_entry(at, Entry::Alarm(line), None, &mut outcome);
         }
         // Who was clear before counts as heard: only what comes from now on can ring again.
-        self.started = Some(at.now);
+        self.started = Some(at.elapsed);
         for link in self.links.values_mut() {
             link.unknown_sessions.clear();
         }
@@ -185,13 +185,17 @@ impl Node {
         let headers = &flight.headers;
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.link(&headers.agent_id);
-        let announced = link.and_then(|link| link.announced);
+        // What was announced since the start is remembered by the clock that nobody sets: the log's own
+        // time of it went back when ours was put back.
+        let since = link.and_then(|link| link.last_announce);
+        let since = since.map(|made| at.time_of(made));
+        let announced = link.and_then(|link| link.announced).max(since);
         // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
         // Under another clock its time says nothing.
         let clocks = link.is_some_and(|link| link.clock_noted.is_some());
-        if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
+        if answers && !ours && !clocks && self.is_younger(at, headers.timestamp) {
             let peer = headers.agent_id.clone();
             self.ring(at, &peer, Alarm::SecondCopy, outcome);
         }
@@ -212,9 +216,10 @@ impl Node {
         }
         let newest = self.link(&headers.agent_id);
         let newest = newest.and_then(|link| link.sessions.last());
-        let met = newest.is_some_and(|newest| {
-            let since = newest.began.saturating_add(CLOCK_TOLERANCE);
-            self.is_younger(newest.began) && headers.timestamp > since
+        let made = newest.and_then(|newest| newest.made);
+        let met = made.map(|made| at.time_of(made)).is_some_and(|began| {
+            let since = began.saturating_add(CLOCK_TOLERANCE);
+            self.is_younger(at, began) && headers.timestamp > since
         });
         if met {
             let peer = headers.agent_id.clone();
@@ -225,21 +230,17 @@ impl Node {
 
     /// Session after session with one peer, and nothing changed between them.
     pub(super) fn suspect_copy_by_number(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let started = self.started;
-        if self
-            .link(peer)
-            .is_some_and(|link| link.meets_too_often(at.now, started))
-        {
+        let started = self.started.unwrap_or_default();
+        let link = self.link(peer);
+        if link.is_some_and(|link| link.meets_too_often(at.elapsed, started)) {
             self.ring(at, peer, Alarm::SecondCopy, outcome);
         }
     }
 
     /// Whether a time lies after our start, whoever's clock it is.
-    fn is_younger(&self, signed_at: Timestamp) -> bool {
-        let started = self
-            .started
-            .map(|start| start.saturating_add(CLOCK_TOLERANCE));
-        started.is_some_and(|started| signed_at > started)
+    fn is_younger(&self, at: At, signed_at: Timestamp) -> bool {
+        let started = self.started.map(|started| at.time_of(started));
+        started.is_some_and(|started| signed_at > started.saturating_add(CLOCK_TOLERANCE))
     }
 
     /// What never came although everybody had the time: the sender is asked by a receipt, and a day
@@ -315,9 +316,9 @@ impl Node {
 impl Link {
     /// Only what we began ourselves counts, since the start or since a person cleared the alarm: a peer
     /// that announces often speaks for itself alone.
-    fn meets_too_often(&self, now: Timestamp, since: Option<Timestamp>) -> bool {
+    fn meets_too_often(&self, now: Duration, since: Duration) -> bool {
         let ours = |session: &&Session| {
-            session.role == Role::Initiator && since.is_none_or(|since| session.began > since)
+            session.role == Role::Initiator && session.made.is_some_and(|made| made > since)
         };
         let mut sessions = self.sessions.iter().rev().filter(ours);
         let Some(newest) = sessions.next() else {
@@ -327,7 +328,9 @@ impl Link {
         // One that certificates or keys end within the hour is followed by others soon.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
-            .take_while(|old| now.is_within(HOUR, old.began.min(now)) && old.has_terms_of(newest));
+            .take_while(|old| {
+                old.made.is_some_and(|made| now < made + HOUR) && old.has_terms_of(newest)
+            });
         alike.count() + 1 >= SESSIONS
     }
 

@@ -64,8 +64,6 @@ impl Node {
     pub(super) fn apply_put_back(&mut self, line: Timestamp, difference_ms: i64) {
         self.clock = Timestamp::from_millis(line.as_millis().saturating_add(difference_ms));
         let (clock, latest) = (self.clock, self.clock.saturating_add(CLOCK_TOLERANCE));
-        // What is signed from now on is younger than our start, and answers no announce of a later time.
-        self.started = self.started.map(|started| started.min(clock));
         for link in self.links.values_mut() {
             let announced = link.announced;
             link.announced = announced.map(|last| if last > latest { clock } else { last });

@@ -166,7 +166,12 @@ impl Node {
         };
         let speaks = self.may_sign(stamp.now);
         match draft.sign(&self.identity, stamp).ok().filter(|_| speaks) {
-            Some(signed) => self.write_sent(at, signed, outcome),
+            Some(signed) => {
+                if method == Method::Announce {
+                    self.link_mut(peer).last_announce = Some(at.elapsed);
+                }
+                self.write_sent(at, signed, outcome);
+            }
             None => self.link_mut(peer).handshake.give_up(),
         }
     }

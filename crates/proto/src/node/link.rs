@@ -41,7 +41,10 @@ pub(super) struct Link {
     pub(super) lost: Vec<(MessageId, Reason)>,
     pub(super) names: Names,
     pub(super) fates: Fates,
+    /// The timestamp of our last announce: the next one must bear a later one.
     pub(super) announced: Option<Timestamp>,
+    /// When we last announced since the start, by the clock that nobody sets.
+    pub(super) last_announce: Option<Duration>,
     pub(super) heard_announce: Option<Timestamp>,
     pub(super) next_announce: Option<Timestamp>,
     pub(super) silence: Duration,

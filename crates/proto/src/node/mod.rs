@@ -108,6 +108,14 @@ pub struct At {
     pub head: Option<Digest>,
 }
 
+impl At {
+    /// When that was, by the clock as it stands now: `elapsed` is what the node had run then.
+    fn time_of(&self, elapsed: Duration) -> Timestamp {
+        self.now
+            .saturating_sub(self.elapsed.saturating_sub(elapsed))
+    }
+}
+
 /// A message that was verified, fresh in its session, and allowed: **the only thing that an effect
 /// of an inbound message can carry**. Only [`Node`] makes it.
 #[derive(Clone, Debug)]
@@ -269,8 +277,8 @@ pub struct Node {
     alarms: Alarms,
     /// When our signing key last changed.
     rekeyed: Option<Timestamp>,
-    /// When the log was told again, or a person last cleared the alarms.
-    started: Option<Timestamp>,
+    /// When the log was told again, or a person last cleared the alarms, by the clock that nobody sets.
+    started: Option<Duration>,
     /// When holes were last looked for.
     looked: Option<Timestamp>,
     carriers: Carriers,

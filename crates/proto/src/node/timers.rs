@@ -72,7 +72,7 @@ impl Node {
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
-        self.started = Some(at.now);
+        self.started = Some(at.elapsed);
         self.resumed = (at.elapsed, self.written);
         self.read_clock(at, &mut outcome);
         self.retire_sessions();

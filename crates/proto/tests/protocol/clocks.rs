@@ -14,6 +14,7 @@ use signet_proto::receipt::Receipt;
 use signet_proto::time::Timestamp;
 
 use crate::household::forger::{call, hear, name, receipt, refusal, session_of, talking};
+use crate::household::liar::Liar;
 use crate::household::net::{Net, message_of, times_taken};
 use crate::household::people::remembered;
 use crate::household::{self, Agent, START, at, identity, identity_with};
@@ -460,4 +461,37 @@ fn a_second_copy_rings_although_the_clock_was_a_day_ahead_at_the_start() {
 
 fn is_copy((what, _): &(Alarm, AgentId)) -> bool {
     *what == Alarm::SecondCopy
+}
+
+fn announces(net: &Net) -> usize {
+    let sent = net.sent.iter().filter(|(_, who, _)| *who == 0);
+    let methods = sent.map(|(_, _, bytes)| message_of(bytes).form.method());
+    methods
+        .filter(|method| *method == Some(Method::Announce))
+        .count()
+}
+
+#[test]
+fn a_clock_that_stood_days_behind_for_a_moment_makes_no_late_flight_a_second_copys() {
+    for method in [Method::Verify, Method::Trust] {
+        let mut net = talking();
+        net.restart(0);
+        net.run_for(MINUTE);
+        let first = announces(&net);
+        while announces(&net) == first {
+            net.run_for(MINUTE);
+        }
+        // Both have renewed their session: nothing is left to announce.
+        net.skew[0] = -3 * DAY;
+        let now = net.at(0);
+        let effects = net.agents[0].tick(now);
+        net.perform(0, effects);
+        net.skew[0] = 0;
+        net.run_for(1_000);
+        assert_eq!(put_back(&net.agents[0]), 1);
+        let answer = Liar::new(&net, 1, 0).flight(&net, method);
+        let (reason, _) = hear(&mut net, 0, &answer);
+        assert!(reason.is_some(), "it fits no handshake any more");
+        assert!(net.agents[0].node.alarms().is_empty(), "{method:?}");
+    }
 }
