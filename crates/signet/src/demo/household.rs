@@ -143,7 +143,7 @@ pub(super) fn signet(home: &Path) -> Result<Command, DemoError> {
     Ok(command)
 }
 
-fn output(what: &str, command: &mut Command) -> Result<Vec<u8>, DemoError> {
+pub(super) fn output(what: &str, command: &mut Command) -> Result<Vec<u8>, DemoError> {
     let failed = |why: String| DemoError::Process {
         what: what.to_owned(),
         why,

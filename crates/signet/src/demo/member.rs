@@ -17,7 +17,7 @@ use crate::control::Client;
 use crate::home::Home;
 use crate::keystore::{Keys, read_seal_secret, read_signing_key};
 
-use super::household::signet;
+use super::household::{output, signet};
 use super::process::{Process, wait_for};
 use super::{DemoError, PATIENCE};
 
@@ -31,6 +31,13 @@ pub(super) struct Member {
 }
 
 impl Member {
+    /// Its person approves a stranger: the command signs it with the control key.
+    pub(super) fn approves_stranger(&self, other: &Self, root: &str) -> Result<(), DemoError> {
+        let args = ["trust", "approve", &other.id, "--root", root];
+        output("signet trust approve", signet(&self.home)?.args(args))?;
+        Ok(())
+    }
+
     pub(super) fn start(id: &str, home: &Path, log: &Path, nats: &str) -> Result<Self, DemoError> {
         let mut command = signet(home)?;
         command

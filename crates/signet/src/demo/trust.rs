@@ -28,14 +28,14 @@ pub(super) fn introduce(house: &Household) -> Result<(), DemoError> {
         "carol, a stranger, writes to alice: nothing is delivered, {} is pending, its root key reads: {words}",
         carol.id
     ))?;
-    alice.call("trust.approve", &json!({"agent": carol.id, "root": root}))?;
+    alice.approves_stranger(carol, &root)?;
     let (root, _) = pending(carol, alice)?;
     let message_id = text(&sent, "message-id");
     expect(
         alice.count(|line| is_verdict(line, "accepted", message_id))? == 0,
         "one person's approval is not both",
     )?;
-    carol.call("trust.approve", &json!({"agent": alice.id, "root": root}))?;
+    carol.approves_stranger(alice, &root)?;
     let arrived = alice.wait_line("the stranger's message arrives", |line| {
         is_verdict(line, "accepted", message_id)
     })?;
