@@ -316,7 +316,8 @@ async fn open_when_there_is_room(
     }
 }
 
-fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
+/// The connection of the agent of `config`, as the transport wants it.
+pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
     let mut nats = NatsConfig::new(
         config.nats.servers.clone(),

@@ -27,6 +27,7 @@ mod replay;
 mod sealed;
 mod state;
 mod trust;
+mod up;
 mod wire_reasons;
 
 use signet_testkit as house;
