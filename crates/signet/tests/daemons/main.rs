@@ -16,6 +16,7 @@ mod conversation;
 mod demo;
 mod faults;
 mod forgeries;
+mod handlers_user;
 mod handoff;
 mod key_rotation;
 mod lifecycle;
