@@ -22,6 +22,7 @@ mod key_rotation;
 mod lifecycle;
 mod mailbox;
 mod marker;
+mod older;
 mod outbox;
 mod quarantine;
 mod replay;
