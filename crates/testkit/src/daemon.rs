@@ -4,9 +4,9 @@ use std::fs::File;
 use std::process::{Command, ExitStatus};
 
 use rustix::process::Signal;
-use signet_driver::Process;
+use signet_driver::{Process, wait_for};
 
-use crate::{Home, eventually, kill};
+use crate::{Home, PATIENCE, eventually, kill};
 
 impl Home {
     /// `signet run`, until it is connected.
@@ -51,9 +51,15 @@ impl Home {
         self.child = Some(Process::start(what, &mut command).unwrap());
     }
 
+    /// Until the daemon is connected; some are started by other hands than the home's.
     pub fn connected(&mut self) {
-        let child = self.child.as_mut().expect("it was started");
-        if let Err(error) = self.signet.connected(child) {
+        let connected = match &mut self.child {
+            Some(child) => self.signet.connected(child),
+            None => wait_for("a daemon is connected", PATIENCE, || {
+                self.signet.is_connected()
+            }),
+        };
+        if let Err(error) = connected {
             panic!("{} does not connect: {error}: {}", self.agent, self.said());
         }
     }
