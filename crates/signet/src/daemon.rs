@@ -7,6 +7,7 @@
 //! ```
 
 mod agent;
+mod answer;
 mod decision;
 mod drafts;
 mod handoffs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use signet_api::AddPeer;
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
@@ -60,6 +60,31 @@ pub(super) struct AcceptArgs {
     json: bool,
 }
 
+/// What `signet invite --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Invited<'a> {
+    invitation: &'a str,
+    not_after: String,
+    fingerprint: String,
+    /// Whether only this machine reaches the address.
+    loopback: bool,
+    login: Option<&'a str>,
+}
+
+/// What `signet accept --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Accepted<'a> {
+    peer: &'a str,
+    principal: &'a str,
+    fingerprint: &'a str,
+    /// Whether both use a NATS server of the same address.
+    same_server: bool,
+    /// The line that goes back.
+    invitation: &'a str,
+}
+
 pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
@@ -77,13 +102,13 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let login = login.transpose()?.map(|login| login.to_line());
     let loopback = addresses.iter().all(|address| is_loopback(address));
     if args.json {
-        return print_json(&json!({
-            "invitation": line,
-            "not-after": invitation.not_after.to_string(),
-            "fingerprint": fingerprint(&invitation.certificate.root),
-            "loopback": loopback,
-            "login": login.as_deref().map(String::as_str),
-        }));
+        return print_json(&Invited {
+            invitation: &line,
+            not_after: invitation.not_after.to_string(),
+            fingerprint: fingerprint(&invitation.certificate.root),
+            loopback,
+            login: login.as_deref().map(String::as_str),
+        });
     }
     print(&format!("{line}\n"))?;
     if args.qr {
@@ -135,13 +160,13 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
     let back = made(&home, &config, &config.nats.servers, WEEK)?.to_line();
     let met = meets(&invitation, &config.nats.servers);
     if args.json {
-        return print_json(&json!({
-            "peer": peer.agent.as_str(),
-            "principal": peer.principal.as_str(),
-            "fingerprint": words,
-            "same-server": met,
-            "invitation": back,
-        }));
+        return print_json(&Accepted {
+            peer: peer.agent.as_str(),
+            principal: peer.principal.as_str(),
+            fingerprint: &words,
+            same_server: met,
+            invitation: &back,
+        });
     }
     print(&format!("{back}\n"))?;
     anstream::eprintln!(
