@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde::{Deserialize, Serialize};
 use signet_proto::ids::AgentId;
 use signet_transport::{Config, Login};
@@ -228,7 +228,12 @@ impl OwnServer {
     fn pid(&self) -> Option<Pid> {
         let text = std::fs::read_to_string(self.directory.join(PID)).ok()?;
         let pid = text.trim().parse::<i32>().ok().and_then(Pid::from_raw)?;
-        let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+        let Ok(line) = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())) else {
+            // Without /proc, whoever answers at the server's own address is taken for it.
+            let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
+            let facts = self.facts().ok().filter(|_| alive)?;
+            return speaks_nats(&facts.listen).then_some(pid);
+        };
         let conf = self.conf_file();
         let conf = conf.as_os_str().as_encoded_bytes();
         line.split(|byte| *byte == 0)
