@@ -14,10 +14,10 @@ use crate::{
     ListAside, ListDrafts, ListHistory, ListInbox, ListOutbox, ListPeers, ListPending,
     ListQuarantine, ListTasks, ListTrust, OfferCapability, Offered, Outbox, Outgoing, Pausing,
     Peer, Pending, Policy, Progress, Progressed, Quarantine, Receive, Received, RefuseStranger,
-    ReplaceRoot, Replied, Reply, ReportTask, Respond, Retried, RetryMessage, Revoked, Send,
-    SendHandoff, Sent, SetAside, ShowMessage, ShowPause, ShowPeer, ShowPolicy, ShowStatus,
-    ShowTask, ShownPeer, ShownTask, StartTry, Started, Status, StrangerDecided, Subscribe,
-    Subscribed, TakeRevocation, Tasks, TellPause, TrustedPeer, Withdraw, Withdrawn,
+    Reload, Reloaded, ReplaceRoot, Replied, Reply, ReportTask, Respond, Retried, RetryMessage,
+    Revoked, Send, SendHandoff, Sent, SetAside, ShowMessage, ShowPause, ShowPeer, ShowPolicy,
+    ShowStatus, ShowTask, ShownPeer, ShownTask, StartTry, Started, Status, StrangerDecided,
+    Subscribe, Subscribed, TakeRevocation, Tasks, TellPause, TrustedPeer, Withdraw, Withdrawn,
 };
 
 /// The parameters of one call: what it is called, and what comes back.
@@ -261,6 +261,7 @@ calls! {
     "policy.show"       ShowPolicy      -> Policy,            Person Shows;
     "policy.check"      CheckPolicy     -> Answered,          Agent  Shows;
     "keys.adopt"        AdoptKeys       -> Adopted,           Person Changes;
+    "reload"            Reload          -> Reloaded,          Person Changes;
     "status"            ShowStatus      -> Status,            Agent  Shows;
 }
 
@@ -363,6 +364,7 @@ mod tests {
             "drafts.",
             "pause.",
             "keys.",
+            "reload",
             "quarantine.",
             "peer.add",
         ];

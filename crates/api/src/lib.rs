@@ -71,7 +71,9 @@ pub use quarantine::{
     DropMessage, DroppedMessage, ListQuarantine, Quarantine, Quarantined, Retried, RetryMessage,
 };
 pub use send::{Kind, Replied, Reply, Send, Sent, State, WaitsFor, Whose};
-pub use status::{AdoptKeys, Adopted, Clock, LogHead, Private, Refusing, ShowStatus, Status};
+pub use status::{
+    AdoptKeys, Adopted, Clock, LogHead, Private, Refusing, Reload, Reloaded, ShowStatus, Status,
+};
 pub use task::{
     AcceptTask, Authority, DecidedTask, DeclineTask, Direction, ListTasks, ReportState, ReportTask,
     SendHandoff, ShowTask, ShownTask, Step, Task, TaskState, TaskWithChain, Tasks,

@@ -7,6 +7,7 @@
 //! ```
 
 mod agent;
+mod condition;
 mod decision;
 mod drafts;
 mod handoffs;
@@ -23,9 +24,11 @@ mod peers;
 mod people;
 mod quarantine;
 mod reach;
+mod reload;
 mod sending;
 mod serve;
 mod status;
+mod watchdog;
 
 pub use decision::{Sign, verify as verify_decision};
 pub use reach::{May, Reach};
@@ -35,6 +38,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::Mode;
 use signet_api::Role;
 use signet_audit::LogError;
 use signet_proto::carrier::{CarrierId, Routes};
@@ -44,25 +48,25 @@ use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
 use crate::carrier::{self, Carriers, Reading};
-use crate::clock;
 use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
+use crate::manager::Manager;
 use crate::memory::{self, Memory, MemoryError};
 use crate::private::{self, PrivateError};
 use crate::render;
 use crate::state::{Keeper, StateError};
 
-use decision::Decisions;
-use heart::Heart;
+use heart::{Asked, Heart};
 use journal::Journal;
 use months::Months;
 
-/// How long the service manager waits for the first connection before it hears of readiness anyway:
-/// an agent starts without its server.
+/// How long after the start the terminal hears that there is no server yet: an agent starts without it.
 const FIRST_CONNECTION: Duration = Duration::from_secs(5);
+/// How much longer the service manager waits for a start that waits for room on the disk; said anew each second.
+const LONGER: Duration = Duration::from_secs(30);
 /// How many groups of deeds may wait to be performed.
 const DEEDS: usize = 64;
 /// How many calls of all sockets may wait.
@@ -140,7 +144,14 @@ fn next_for_nats(error: &signet_transport::Error) -> &'static str {
 /// # Errors
 /// What stood in the way of the start, or the write to the log that failed.
 pub async fn run(home: &Home) -> Result<(), DaemonError> {
-    run_over(home, Carried::AsConfigured, std::future::pending()).await
+    let never = std::future::pending();
+    run_over(
+        home,
+        Carried::AsConfigured,
+        &Manager::of_environment(),
+        never,
+    )
+    .await
 }
 
 /// By what a daemon is carried.
@@ -151,23 +162,29 @@ pub enum Carried {
     By(Carriers, Vec<Reading>, Routes),
 }
 
-/// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`.
+/// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`, and tells `manager` how it
+/// does.
 ///
 /// # Errors
 /// As for [`run`].
 pub async fn run_over(
     home: &Home,
     carried: Carried,
+    manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // The terminal that started the daemon may close; the daemon stays.
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move { while hangup.recv().await.is_some() {} });
+    // The terminal that started the daemon may close; the daemon stays, and reads its configuration anew.
+    let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire(home)?);
+    if config.audit_access.mode & memory::GROUP_READS != 0 {
+        // In a sandbox no chmod may name the setgid bit that the log's directory inherits: it has to be made right.
+        // Every other file is made for its owner alone by its own mode.
+        rustix::process::umask(Mode::RWXO | Mode::WGRP);
+    }
     let mut stop = pin!(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -175,7 +192,7 @@ pub async fn run_over(
             () = asked => {}
         }
     });
-    let mut memory = open_when_there_is_room(&lock, &config, stop.as_mut()).await?;
+    let mut memory = open_when_there_is_room((&lock, &config), manager, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -184,12 +201,16 @@ pub async fn run_over(
     }
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
-    let (carriers, readings) = match carried {
+    let (carriers, readings, ways) = match carried {
         Carried::By(carriers, readings, routes) => {
             memory.node.set_routes(routes);
-            (carriers, readings)
+            let ways = format!("carrier of {carriers:?}");
+            (carriers, readings, ways)
         }
-        Carried::AsConfigured => connect(&config).await?,
+        Carried::AsConfigured => {
+            let (carriers, readings) = connect(&config).await?;
+            (carriers, readings, servers_of(&config))
+        }
     };
     let (deeds, allowed) = mpsc::channel(DEEDS);
     let keeper = Keeper::start(memory.store)?;
@@ -201,6 +222,7 @@ pub async fn run_over(
     let servers = listen(&config, &lock)?;
     let (found, faults) = mpsc::channel(1);
     let months = Months::watch(home, &config, found)?;
+    let (probes, probed) = mpsc::channel(1);
     let (stopping, stopped) = watch::channel(false);
     let served = servers.into_iter().map(|server| {
         let mut stopped = stopped.clone();
@@ -212,28 +234,32 @@ pub async fn run_over(
     let mut heart = Heart::new(
         memory.node,
         &journal,
-        carriers.clone(),
-        told,
+        (carriers.clone(), told),
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        (
-            faults,
-            config.audit_dir.clone(),
-            Decisions::new(config.people_sign, clock::now()),
-        ),
+        faults,
+        (config.clone(), ways, manager.clone()),
     );
     heart.resume().await;
-
-    let ready = carriers.clone();
-    tokio::spawn(async move {
-        if let Err(error) = ready.ready(FIRST_CONNECTION).await {
-            warn!(%error, "no NATS server yet; trying on");
-        }
-        // Without a service manager there is nobody to tell.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    });
+    heart.tell_manager();
+    // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.
+    manager.ready();
+    if let Some(span) = manager.watchdog() {
+        tokio::spawn(watchdog::watch(
+            manager.clone(),
+            span,
+            probes,
+            carriers.clone(),
+        ));
+    }
+    tokio::spawn(warn_without_a_server(carriers.clone()));
     info!(%agent, socket = %config.control_socket.display(), "running");
-    heart.run(taken, called, stop).await;
+    let asked = Asked {
+        calls: called,
+        hangups,
+        probes: probed,
+    };
+    heart.run(taken, asked, stop).await;
     drop((heart, months));
     let written = journal.close().await;
     keeper.close().await;
@@ -247,6 +273,7 @@ pub async fn run_over(
         let _ = server.await;
     }
     drop(lock);
+    manager.flush().await;
     written?;
     info!(%agent, "stopped");
     Ok(())
@@ -279,6 +306,22 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> 
         .collect()
 }
 
+async fn warn_without_a_server(carriers: Carriers) {
+    if let Err(error) = carriers.ready(FIRST_CONNECTION).await {
+        warn!(%error, "no NATS server yet; trying on");
+    }
+}
+
+/// The servers that the configuration names, in words, and without a login that does not belong there.
+fn servers_of(config: &Config) -> String {
+    let bare = |url: &String| match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        _ => url.clone(),
+    };
+    let servers: Vec<String> = config.nats.servers.iter().map(bare).collect();
+    format!("NATS server at {}", servers.join(", "))
+}
+
 /// The carriers that the configuration names.
 async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonError> {
     let (nats, source) = carrier::nats(transport(config)?).await?;
@@ -293,8 +336,8 @@ async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonErro
 /// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile
 /// hears in both cases that it was full.
 async fn open_when_there_is_room(
-    lock: &HomeLock,
-    config: &Config,
+    (lock, config): (&HomeLock, &Config),
+    manager: &Manager,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
@@ -308,7 +351,9 @@ async fn open_when_there_is_room(
         };
         if !std::mem::replace(&mut told, true) {
             error!(error = %full, "refusing to start before there is room; trying every second");
+            manager.status(condition::FULL);
         }
+        manager.wait_longer(LONGER);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             () = stop.as_mut() => return Err(full),

@@ -75,6 +75,7 @@ impl Heart {
             Call::Subscribe(call) => self.subscribe(&call, caller, reply, notifier).await,
             Call::ListHistory(call) => self.history(&call, caller, reply),
             Call::AdoptKeys(_) => self.adopt_staged(reply).await,
+            Call::Reload(_) => self.reload(reply).await,
             Call::ListOutbox(call) => {
                 let listed = self.outbox(&call, &caller.reach);
                 self.show::<ListOutbox>(listed, reply).await;

@@ -146,7 +146,8 @@ impl Reach {
             | Call::ShowPause(_)
             | Call::AddPeer(_)
             | Call::ShowPolicy(_)
-            | Call::AdoptKeys(_) => Ok(()),
+            | Call::AdoptKeys(_)
+            | Call::Reload(_) => Ok(()),
         }
     }
 
