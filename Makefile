@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help demo test lint ci bench mutants torture sample clean
+.PHONY: help demo test lint ci bench older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,11 @@ ci: ## everything that the merge of a change asks for
 
 bench: ## measure
 	@server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
+
+older: ## let daemons of this release and of the one before talk (builds that one, once; not part of ci)
+	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \
+		&& older=$$(scripts/older) && export SIGNET_OLDER=$$older \
+		&& cargo test --workspace --locked --test daemons -- --ignored older::
 
 mutants: ## which changes of the protocol no test notices (hours; FILE=… for one file; not part of ci)
 	@scripts/mutants $(FILE)

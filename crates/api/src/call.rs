@@ -2,125 +2,10 @@
 
 use std::fmt;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::{
-    AcceptTask, Acknowledge, AcknowledgeLease, Acknowledged, AddPeer, AdoptKeys, Adopted, Alarms,
-    Answered, ApiError, ApproveStranger, Bound, CheckPolicy, ClearAlarms, DecideDraft, Decided,
-    DecidedTask, DeclineTask, Drafts, DropDraft, DropMessage, Dropped, DroppedMessage, ExtendLease,
-    Extended, Fail, FailTry, Failed, FollowInbox, History, Inbox, KeepMessage, Kept, ListAlarms,
-    ListAside, ListDrafts, ListHistory, ListInbox, ListOutbox, ListPeers, ListPending,
-    ListQuarantine, ListTasks, ListTrust, OfferCapability, Offered, Outbox, Outgoing, Pausing,
-    Peer, Pending, Policy, Progress, Progressed, Quarantine, Receive, Received, RefuseStranger,
-    Reload, Reloaded, ReplaceRoot, Replied, Reply, ReportTask, Respond, Retried, RetryMessage,
-    Revoked, Send, SendHandoff, Sent, SetAside, ShowMessage, ShowPause, ShowPeer, ShowPolicy,
-    ShowStatus, ShowTask, ShownPeer, ShownTask, StartTry, Started, Status, StrangerDecided,
-    Subscribe, Subscribed, TakeRevocation, Tasks, TellPause, TrustedPeer, Withdraw, Withdrawn,
-};
-
-/// The parameters of one call: what it is called, and what comes back.
-pub trait Request: Serialize + DeserializeOwned {
-    /// The name on the wire.
-    const METHOD: &'static str;
-    /// What the daemon gives back.
-    type Answer: Serialize + DeserializeOwned;
-
-    /// Reads the parameters; null stands for none.
-    ///
-    /// # Errors
-    /// `invalid_params` with what is wrong, which repeats no value.
-    fn parse(params: Value) -> Result<Self, ApiError> {
-        let params = match params {
-            Value::Null => Value::Object(Map::new()),
-            given => given,
-        };
-        serde_json::from_value(params).map_err(|error| ApiError::invalid_params(fault(&error)))
-    }
-}
-
-/// A request that decides about trust: its person may have to say with a signature that it is theirs.
-pub trait Decides: Request {
-    /// The signed word.
-    fn decision(&self) -> Option<&Value>;
-
-    /// The same request with that word, or without.
-    #[must_use]
-    fn with_decision(self, decision: Option<Value>) -> Self;
-}
-
-macro_rules! decides {
-    ($($name:ident),*) => {
-        $( impl Decides for $name {
-            fn decision(&self) -> Option<&Value> {
-                self.decision.as_ref()
-            }
-
-            fn with_decision(mut self, decision: Option<Value>) -> Self {
-                self.decision = decision;
-                self
-            }
-        } )*
-
-        impl Call {
-            /// Of a call that decides about trust, the signed word, and what it has to be about: the parameters
-            /// without it.
-            pub fn decision(&self) -> Option<(Option<&Value>, Value)> {
-                match self {
-                    $( Self::$name(call) => {
-                        let bare = call.clone().with_decision(None);
-                        let params = serde_json::to_value(bare).unwrap_or_default();
-                        Some((call.decision(), params))
-                    } )*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-decides!(
-    AddPeer,
-    ApproveStranger,
-    RefuseStranger,
-    Withdraw,
-    ReplaceRoot,
-    ClearAlarms
-);
-
-/// Who calls, told apart by the socket that the call comes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// The person, by `control.sock`: everything.
-    Person,
-    /// The agent and its handlers, by `agent.sock`: its own mail and tasks, and nothing that decides about
-    /// trust, keys, policy, pause or approval.
-    Agent,
-    /// What carries bytes to and from the network, by `carrier.sock`.
-    Carrier,
-}
-
-impl Role {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Agent => "agent",
-            Self::Carrier => "carrier",
-        }
-    }
-
-    /// Whether a caller of this role may use a call that is `whose`.
-    pub const fn may_use(self, whose: Self) -> bool {
-        match (self, whose) {
-            (Self::Person, _) | (Self::Agent, Self::Agent) | (Self::Carrier, Self::Carrier) => true,
-            (Self::Agent | Self::Carrier, _) => false,
-        }
-    }
-}
+use crate::request::decides;
+use crate::*;
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +28,11 @@ pub struct Method {
 }
 
 macro_rules! calls {
-    ($( $method:literal $name:ident -> $answer:ty, $whose:ident $effect:ident; )*) => {
+    (
+        ($dollar:tt)
+        $( $method:literal $name:ident -> $answer:ty, $whose:ident $effect:ident,
+            |$call:pat_param| $names:expr; )*
+    ) => {
         /// A call that was read: its method is known, and its parameters have the right form.
         #[derive(Clone, PartialEq)]
         pub enum Call {
@@ -181,6 +70,19 @@ macro_rules! calls {
             pub const fn effect(&self) -> Effect {
                 match self { $( Self::$name(_) => Effect::$effect, )* }
             }
+
+            /// What it names, as far as the ceiling of a socket is held against it.
+            pub fn names(&self) -> Vec<Named<'_>> {
+                match self { $( Self::$name($call) => $names, )* }
+            }
+        }
+
+        /// Does the same with the request of a call, whichever it is: `with_request!(call, request => …)`.
+        #[macro_export]
+        macro_rules! with_request {
+            ($dollar call:expr, $dollar request:ident => $dollar done:expr) => {
+                match $dollar call { $( $crate::Call::$name($dollar request) => $dollar done, )* }
+            };
         }
 
         $(
@@ -211,59 +113,76 @@ macro_rules! calls {
     };
 }
 
+// The last column is what the call names, which the ceiling of its socket is held against. A person's calls name
+// nothing: no other socket has them, and theirs has no ceiling. `receive`, `status` and what lists show what is
+// within the ceiling alone, message by message; a lease is of what was handed out within it.
 calls! {
-    "send"              Send            -> Sent,              Agent  Changes;
-    "reply"             Reply           -> Replied,           Agent  Changes;
-    "receive"           Receive         -> Received,          Agent  Changes;
-    "respond"           Respond         -> Replied,           Agent  Changes;
-    "acknowledge"       AcknowledgeLease -> Acknowledged,     Agent  Changes;
-    "fail"              Fail            -> Failed,            Agent  Changes;
-    "extend"            ExtendLease     -> Extended,          Agent  Changes;
-    "progress"          Progress        -> Progressed,        Agent  Changes;
-    "offer"             OfferCapability -> Offered,           Agent  Changes;
-    "subscribe"         Subscribe       -> Subscribed,        Agent  Shows;
-    "history"           ListHistory     -> History,           Agent  Shows;
-    "inbox.list"        ListInbox       -> Inbox,             Agent  Shows;
-    "inbox.follow"      FollowInbox     -> Option<Inbox>,     Agent  Shows;
-    "inbox.acknowledge" Acknowledge     -> Acknowledged,      Agent  Changes;
-    "inbox.start"       StartTry        -> Started,           Agent  Changes;
-    "inbox.fail"        FailTry         -> Failed,            Agent  Changes;
-    "inbox.keep"        KeepMessage     -> Kept,              Agent  Changes;
-    "inbox.aside"       ListAside       -> SetAside,          Person Shows;
-    "quarantine.list"   ListQuarantine  -> Quarantine,        Person Shows;
-    "quarantine.retry"  RetryMessage    -> Retried,           Person Changes;
-    "quarantine.drop"   DropMessage     -> DroppedMessage,    Person Changes;
-    "outbox.list"       ListOutbox      -> Outbox,            Agent  Shows;
-    "message.status"    ShowMessage     -> Outgoing,          Agent  Shows;
-    "handoff.send"      SendHandoff     -> Sent,              Agent  Changes;
-    "handoff.accept"    AcceptTask      -> DecidedTask,       Agent  Changes;
-    "handoff.decline"   DeclineTask     -> DecidedTask,       Agent  Changes;
-    "handoff.report"    ReportTask      -> DecidedTask,       Agent  Changes;
-    "handoff.list"      ListTasks       -> Tasks,             Agent  Shows;
-    "handoff.show"      ShowTask        -> ShownTask,         Agent  Shows;
-    "alarms.list"       ListAlarms      -> Alarms,            Person Shows;
-    "alarms.clear"      ClearAlarms     -> Alarms,            Person Changes;
-    "trust.pending"     ListPending     -> Pending,           Person Shows;
-    "trust.approve"     ApproveStranger -> StrangerDecided,   Person Changes;
-    "trust.refuse"      RefuseStranger  -> StrangerDecided,   Person Changes;
-    "trust.revoke"      Withdraw        -> Withdrawn,         Person Changes;
-    "trust.revocation"  TakeRevocation  -> Revoked,           Person Changes;
-    "trust.replace-root" ReplaceRoot    -> Bound,             Person Changes;
-    "trust.list"        ListTrust       -> Vec<TrustedPeer>,  Person Shows;
-    "drafts.list"       ListDrafts      -> Drafts,            Person Shows;
-    "drafts.decide"     DecideDraft     -> Decided,           Person Changes;
-    "drafts.drop"       DropDraft       -> Dropped,           Person Changes;
-    "pause.tell"        TellPause       -> Pausing,           Person Changes;
-    "pause.show"        ShowPause       -> Pausing,           Person Shows;
-    "peer.add"          AddPeer         -> Bound,             Person Changes;
-    "peer.list"         ListPeers       -> Vec<Peer>,         Agent  Shows;
-    "peer.show"         ShowPeer        -> ShownPeer,         Agent  Shows;
-    "policy.show"       ShowPolicy      -> Policy,            Person Shows;
-    "policy.check"      CheckPolicy     -> Answered,          Agent  Shows;
-    "keys.adopt"        AdoptKeys       -> Adopted,           Person Changes;
-    "reload"            Reload          -> Reloaded,          Person Changes;
-    "status"            ShowStatus      -> Status,            Agent  Shows;
+    ($)
+    "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
+    "reply"             Reply -> Replied, Agent Changes, |call| vec![Named::Came(call.from.as_deref(), &call.message_id)];
+    "receive"           Receive -> Received, Agent Changes, |_| vec![];
+    "respond"           Respond -> Replied, Agent Changes, |call| Named::came(&call.message);
+    "acknowledge"       AcknowledgeLease -> Acknowledged, Agent Changes, |_| vec![];
+    "fail"              Fail -> Failed, Agent Changes, |_| vec![];
+    "extend"            ExtendLease -> Extended, Agent Changes, |_| vec![];
+    "progress"          Progress -> Progressed, Agent Changes, |call| Named::came([&call.message]);
+    "offer"             OfferCapability -> Offered, Agent Changes, |call| vec![Named::tier(call.tier)];
+    "subscribe"         Subscribe -> Subscribed, Agent Shows, |call| call.message.iter().map(|id| Named::Ours(id)).collect();
+    "history"           ListHistory -> History, Agent Shows, |call| call.peer.iter().map(|peer| Named::Peer(peer)).collect();
+    "inbox.list"        ListInbox -> Inbox, Agent Shows, |_| vec![];
+    "inbox.follow"      FollowInbox -> Option<Inbox>, Agent Shows, |_| vec![];
+    "inbox.acknowledge" Acknowledge -> Acknowledged, Agent Changes, |call| Named::came(&call.messages);
+    "inbox.start"       StartTry -> Started, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
+    "inbox.fail"        FailTry -> Failed, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
+    "inbox.keep"        KeepMessage -> Kept, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
+    "inbox.aside"       ListAside -> SetAside, Person Shows, |_| vec![];
+    "quarantine.list"   ListQuarantine -> Quarantine, Person Shows, |_| vec![];
+    "quarantine.retry"  RetryMessage -> Retried, Person Changes, |_| vec![];
+    "quarantine.drop"   DropMessage -> DroppedMessage, Person Changes, |_| vec![];
+    "outbox.list"       ListOutbox -> Outbox, Agent Shows, |_| vec![];
+    "message.status"    ShowMessage -> Outgoing, Agent Shows, |call| vec![Named::Ours(&call.message_id)];
+    "handoff.send"      SendHandoff -> Sent, Agent Changes, |call| vec![
+        Named::Peer(&call.peer),
+        Named::tier(call.data_tier),
+        Named::Authority(call.tier, call.under.as_deref()),
+    ];
+    "handoff.accept"    AcceptTask -> DecidedTask, Agent Changes, |call| vec![Named::Task(&call.task)];
+    "handoff.decline"   DeclineTask -> DecidedTask, Agent Changes, |call| vec![Named::Task(&call.task)];
+    "handoff.report"    ReportTask -> DecidedTask, Agent Changes, |call| vec![Named::Task(&call.task)];
+    "handoff.list"      ListTasks -> Tasks, Agent Shows, |_| vec![];
+    "handoff.show"      ShowTask -> ShownTask, Agent Shows, |call| vec![Named::Task(&call.task)];
+    "alarms.list"       ListAlarms -> Alarms, Person Shows, |_| vec![];
+    "alarms.clear"      ClearAlarms -> Alarms, Person Changes, |_| vec![];
+    "trust.pending"     ListPending -> Pending, Person Shows, |_| vec![];
+    "trust.approve"     ApproveStranger -> StrangerDecided, Person Changes, |_| vec![];
+    "trust.refuse"      RefuseStranger -> StrangerDecided, Person Changes, |_| vec![];
+    "trust.revoke"      Withdraw -> Withdrawn, Person Changes, |_| vec![];
+    "trust.revocation"  TakeRevocation -> Revoked, Person Changes, |_| vec![];
+    "trust.replace-root" ReplaceRoot -> Bound, Person Changes, |_| vec![];
+    "trust.list"        ListTrust -> Vec<TrustedPeer>, Person Shows, |_| vec![];
+    "drafts.list"       ListDrafts -> Drafts, Person Shows, |_| vec![];
+    "drafts.decide"     DecideDraft -> Decided, Person Changes, |_| vec![];
+    "drafts.drop"       DropDraft -> Dropped, Person Changes, |_| vec![];
+    "pause.tell"        TellPause -> Pausing, Person Changes, |_| vec![];
+    "pause.show"        ShowPause -> Pausing, Person Shows, |_| vec![];
+    "peer.add"          AddPeer -> Bound, Person Changes, |_| vec![];
+    "peer.list"         ListPeers -> Vec<Peer>, Agent Shows, |_| vec![];
+    "peer.show"         ShowPeer -> ShownPeer, Agent Shows, |call| vec![Named::Peer(&call.peer)];
+    "policy.show"       ShowPolicy -> Policy, Person Shows, |_| vec![];
+    "policy.check"      CheckPolicy -> Answered, Agent Shows, |call| vec![Named::Peer(&call.peer)];
+    "keys.adopt"        AdoptKeys -> Adopted, Person Changes, |_| vec![];
+    "reload"            Reload -> Reloaded, Person Changes, |_| vec![];
+    "status"            ShowStatus -> Status, Agent Shows, |_| vec![];
 }
+
+decides!(
+    AddPeer,
+    ApproveStranger,
+    RefuseStranger,
+    Withdraw,
+    ReplaceRoot,
+    ClearAlarms
+);
 
 impl Call {
     /// The line of the table for the method of that name.
@@ -279,55 +198,11 @@ impl fmt::Debug for Call {
     }
 }
 
-/// What is wrong with parameters, without the value that is: it may be part of a message.
-fn fault(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match (
-        text.starts_with("unknown field"),
-        text.rsplit_once(", expected "),
-    ) {
-        (false, Some((_, expected))) => {
-            format!("a parameter has the wrong form; expected {expected}")
-        }
-        _ => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_wrong_parameter_is_not_repeated_in_the_error() {
-        let wrong = [
-            json!({"peer": "agent-bob", "kind": "secret"}),
-            json!({"peer": "agent-bob", "kind": "request", "data-tier": "secret"}),
-            json!({"peer": "agent-bob", "kind": "request", "data-tier": "secret, expected secret"}),
-            json!({"peer": "agent-bob", "kind": {"secret": "secret"}}),
-            json!({"peer": ["secret"], "kind": "request"}),
-            json!("secret"),
-        ];
-        for params in wrong {
-            let error = Call::parse("send", params.clone()).unwrap_err();
-            let text = format!("{error:?}");
-            assert!(!text.contains("secret"), "{params}: {text}");
-        }
-        let typo = Call::parse("peer.show", json!({"pear": "agent-bob"})).unwrap_err();
-        assert!(typo.fault().unwrap().contains("`pear`"));
-    }
-
-    #[test]
-    fn what_takes_nothing_takes_null_and_an_empty_object_and_no_member_that_it_does_not_know() {
-        for method in ["status", "inbox.list", "pause.show"] {
-            for nothing in [Value::Null, json!({})] {
-                assert!(Call::parse(method, nothing).is_ok(), "{method}");
-            }
-            let error = Call::parse(method, json!({"x": 1})).unwrap_err();
-            assert!(error.is_of_params() && error.fault().unwrap().contains("`x`"));
-        }
-    }
 
     #[test]
     fn a_call_does_not_print_what_it_says() {
@@ -379,14 +254,101 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_about_the_parameters_without_itself() {
-        let params = json!({"agent": "agent-bob", "decision": {"type": "decision"}});
-        let call = Call::parse("trust.approve", params).unwrap();
-        let (said, about) = call.decision().unwrap();
-        assert_eq!(said, Some(&json!({"type": "decision"})));
-        assert_eq!(about, json!({"agent": "agent-bob"}));
-        let asks = Call::parse("trust.list", json!({})).unwrap();
-        assert_eq!(asks.decision(), None);
+    fn a_ceiling_is_held_against_every_call_that_names_something() {
+        let (peer, id) = ("agent-bob", "0192");
+        let name = json!({"from": peer, "message-id": id});
+        let handoff = json!({"peer": peer, "goal": "", "tier": 2, "under": id, "data-tier": 3});
+        let asked = vec![
+            Named::Peer(peer),
+            Named::Tier(3),
+            Named::Authority(Some(2), Some(id)),
+        ];
+        let (came, task) = (Named::Came(Some(peer), id), json!({"task": id}));
+        let naming = [
+            (
+                "send",
+                json!({"peer": peer, "kind": "ping"}),
+                vec![Named::Peer(peer), Named::Tier(1)],
+            ),
+            ("reply", name.clone(), vec![came]),
+            ("respond", json!({"message": name, "body": 1}), vec![came]),
+            (
+                "progress",
+                json!({"message": name, "state": "working"}),
+                vec![came],
+            ),
+            (
+                "offer",
+                json!({"capability": "x", "tier": 4}),
+                vec![Named::Tier(4)],
+            ),
+            ("subscribe", json!({"message": id}), vec![Named::Ours(id)]),
+            ("history", json!({"peer": peer}), vec![Named::Peer(peer)]),
+            (
+                "inbox.acknowledge",
+                json!({"messages": [name, name]}),
+                vec![came, came],
+            ),
+            ("inbox.start", name.clone(), vec![came]),
+            (
+                "inbox.fail",
+                json!({"from": peer, "message-id": id, "reason": ""}),
+                vec![came],
+            ),
+            ("inbox.keep", name.clone(), vec![came]),
+            (
+                "message.status",
+                json!({"message-id": id}),
+                vec![Named::Ours(id)],
+            ),
+            ("handoff.send", handoff, asked),
+            ("handoff.accept", task.clone(), vec![Named::Task(id)]),
+            (
+                "handoff.decline",
+                json!({"task": id, "why": ""}),
+                vec![Named::Task(id)],
+            ),
+            (
+                "handoff.report",
+                json!({"task": id, "state": "failed"}),
+                vec![Named::Task(id)],
+            ),
+            ("handoff.show", task.clone(), vec![Named::Task(id)]),
+            ("peer.show", json!({"peer": peer}), vec![Named::Peer(peer)]),
+            (
+                "policy.check",
+                json!({"peer": peer, "tier": 1}),
+                vec![Named::Peer(peer)],
+            ),
+        ];
+        // What these show or hand out is within the ceiling alone.
+        let within = [
+            "receive",
+            "acknowledge",
+            "fail",
+            "extend",
+            "inbox.list",
+            "inbox.follow",
+            "outbox.list",
+            "handoff.list",
+            "peer.list",
+            "status",
+        ];
+        for (method, params, names) in &naming {
+            let call = Call::parse(method, params.clone()).unwrap();
+            assert!(call.names() == *names, "{method}");
+        }
+        let named = naming.iter().map(|(method, ..)| *method);
+        let thought_of: Vec<&str> = named.chain(within).collect();
+        for method in Call::METHODS {
+            let is_agents = method.whose == Role::Agent;
+            assert_eq!(
+                is_agents,
+                thought_of.contains(&method.name),
+                "{}",
+                method.name
+            );
+        }
     }
 
     #[test]

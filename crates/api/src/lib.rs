@@ -33,10 +33,13 @@ mod draft;
 mod error;
 mod inbox;
 mod message;
+mod named;
 mod outbox;
 mod peer;
 mod policy;
 mod quarantine;
+mod request;
+mod role;
 #[cfg(test)]
 mod schema;
 mod send;
@@ -44,45 +47,24 @@ mod status;
 mod task;
 mod trust;
 
-pub use agent::{
-    AcknowledgeLease, ExtendLease, Extended, Fail, History, Leased, ListHistory, Moved,
-    OfferCapability, Offered, Part, Progress, ProgressState, Progressed, Receive, Received,
-    Respond, Said, Subscribe, Subscribed,
-};
-pub use call::{Call, Decides, Effect, Method, Request, Role};
+pub use agent::*;
+pub use call::{Call, Effect, Method};
 pub use client::{Client, ClientError, Notification};
-pub use draft::{
-    DecideDraft, Decided, Decision, Draft, Drafts, DropDraft, Dropped, ListDrafts, Pausing,
-    ShowPause, TellPause,
-};
+pub use draft::*;
 pub use error::{ApiError, Details, Reason, Refusal};
-pub use inbox::{
-    Acknowledge, Acknowledged, FailTry, Failed, FollowInbox, Inbox, KeepMessage, Kept, ListAside,
-    ListInbox, SetAside, StartTry, Started, Waiting,
-};
-pub use message::{Failure, Message, Name};
-pub use outbox::{ListOutbox, Outbox, Outgoing, ShowMessage, ToldProgress};
-pub use peer::{AddPeer, Bound, ListPeers, Offer, Peer, ShowPeer, ShownPeer};
-pub use policy::{
-    Answered, By, Capability, Check, CheckPolicy, Finding, Given, Grant, OwnGrant, PeerPolicy,
-    Policy, Rule, Sends, ShowPolicy, Tier, Way,
-};
-pub use quarantine::{
-    DropMessage, DroppedMessage, ListQuarantine, Quarantine, Quarantined, Retried, RetryMessage,
-};
-pub use send::{Kind, Replied, Reply, Send, Sent, State, WaitsFor, Whose};
-pub use status::{
-    AdoptKeys, Adopted, Clock, LogHead, Private, Refusing, Reload, Reloaded, ShowStatus, Status,
-};
-pub use task::{
-    AcceptTask, Authority, DecidedTask, DeclineTask, Direction, ListTasks, ReportState, ReportTask,
-    SendHandoff, ShowTask, ShownTask, Step, Task, TaskState, TaskWithChain, Tasks,
-};
-pub use trust::{
-    Alarm, Alarms, ApproveStranger, ClearAlarms, ListAlarms, ListPending, ListTrust, Pending,
-    RefuseStranger, ReplaceRoot, Revoked, RootAlarm, Stranger, StrangerDecided, TakeRevocation,
-    Trust, TrustedPeer, Withdraw, Withdrawn,
-};
+pub use inbox::*;
+pub use message::*;
+pub use named::Named;
+pub use outbox::*;
+pub use peer::*;
+pub use policy::*;
+pub use quarantine::*;
+pub use request::{Decides, Request};
+pub use role::Role;
+pub use send::*;
+pub use status::*;
+pub use task::*;
+pub use trust::*;
 
 /// The JSON Schema (draft 2020-12) of every call, its answer and its errors, as `signet schema api` prints it.
 pub const SCHEMA: &str = include_str!("../../../schemas/api.schema.json");

@@ -57,6 +57,16 @@ pub struct Message {
 }
 
 impl Message {
+    /// Whether its sender waits for an answer.
+    pub fn is_request(&self) -> bool {
+        self.message_type == "request"
+    }
+
+    /// Whether it gives a task.
+    pub fn is_handoff(&self) -> bool {
+        self.message_type == "handoff"
+    }
+
     /// What names it: its sender and its message-id.
     pub fn name(&self) -> Name {
         Name {

@@ -7,6 +7,7 @@
 //! ```
 
 mod agent;
+mod answer;
 mod condition;
 mod decision;
 mod drafts;

@@ -11,7 +11,6 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod daemon;
-pub mod demo;
 pub mod effects;
 mod group;
 mod handler;

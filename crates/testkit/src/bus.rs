@@ -1,11 +1,12 @@
 //! The NATS protocol by hand: a listener that sees everything, and a sender for what no client
 //! library would send.
 
-use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use signet_driver::Publisher;
 
 use crate::{House, eventually};
 
@@ -13,52 +14,21 @@ use crate::{House, eventually};
 pub type Sent = (String, Vec<u8>);
 
 /// Sends any bytes to any subject.
-pub struct Sender {
-    out: BufWriter<TcpStream>,
-    back: BufReader<TcpStream>,
-}
+pub struct Sender(Publisher);
 
 impl Sender {
     pub fn new(house: &House) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
-        stream.set_nodelay(true).unwrap();
-        let back = BufReader::new(stream.try_clone().unwrap());
-        let mut sender = Self {
-            out: BufWriter::with_capacity(1 << 16, stream),
-            back,
-        };
-        sender
-            .out
-            .write_all(b"CONNECT {\"verbose\":false,\"pedantic\":false}\r\n")
-            .unwrap();
-        sender.flush();
-        sender
+        Self(Publisher::connect(house.server.port()).unwrap())
     }
 
     /// Sends; [`Sender::flush`] says when the server has it.
     pub fn put(&mut self, subject: &str, payload: &[u8]) {
-        write!(self.out, "PUB {subject} {}\r\n", payload.len()).unwrap();
-        self.out.write_all(payload).unwrap();
-        self.out.write_all(b"\r\n").unwrap();
+        self.0.put(subject, payload).unwrap();
     }
 
     /// A round trip: the server has handed on all that was sent before.
     pub fn flush(&mut self) {
-        self.out.write_all(b"PING\r\n").unwrap();
-        self.out.flush().unwrap();
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.back.read_line(&mut line).unwrap() > 0,
-                "the server closed the connection"
-            );
-            assert!(!line.starts_with("-ERR"), "the server says {line}");
-            match line.trim_end() {
-                "PONG" => return,
-                "PING" => self.out.write_all(b"PONG\r\n").unwrap(),
-                _ => {}
-            }
-        }
+        self.0.flush().unwrap();
     }
 
     pub fn send(&mut self, subject: &str, payload: &[u8]) {

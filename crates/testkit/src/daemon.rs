@@ -2,13 +2,11 @@
 
 use std::fs::File;
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
-use signet_api::Client;
+use signet_driver::{Process, wait_for};
 
-use crate::{Home, eventually, kill};
+use crate::{Home, PATIENCE, eventually, kill};
 
 impl Home {
     /// `signet run`, until it is connected.
@@ -29,16 +27,14 @@ impl Home {
             if self.has_ended() {
                 return Some(false);
             }
-            let client = Client::connect(&self.dir.join("control.sock"), Duration::from_secs(1));
-            let status = client.ok()?.raw("status", &json!({})).ok()?;
-            (status["connected"] == true).then_some(true)
+            self.signet.is_connected().unwrap().map(|()| true)
         })
     }
 
     /// Whether the daemon that was started is no more.
     pub fn has_ended(&mut self) -> bool {
         let child = self.child.as_mut();
-        child.is_none_or(|child| child.try_wait().unwrap().is_some())
+        child.is_none_or(|child| child.ended().unwrap().is_some())
     }
 
     pub fn spawn(&mut self, mut command: Command) {
@@ -51,21 +47,21 @@ impl Home {
                 .unwrap()
         };
         command.stdout(kept("printed")).stderr(kept("said"));
-        self.child = Some(command.spawn().unwrap());
+        let what = format!("the daemon of {}", self.agent);
+        self.child = Some(Process::start(what, &mut command).unwrap());
     }
 
+    /// Until the daemon is connected; some are started by other hands than the home's.
     pub fn connected(&mut self) {
-        eventually(&format!("{} connects", self.agent), || {
-            if let Some(ended) = self
-                .child
-                .as_mut()
-                .and_then(|child| child.try_wait().unwrap())
-            {
-                panic!("{} ended, {ended}: {}", self.agent, self.said());
-            }
-            let status = self.call("status", &json!({})).ok()?;
-            (status["connected"] == true).then_some(())
-        });
+        let connected = match &mut self.child {
+            Some(child) => self.signet.connected(child),
+            None => wait_for("a daemon is connected", PATIENCE, || {
+                self.signet.is_connected()
+            }),
+        };
+        if let Err(error) = connected {
+            panic!("{} does not connect: {error}: {}", self.agent, self.said());
+        }
     }
 
     /// What the daemon said on standard error.
@@ -90,14 +86,13 @@ impl Home {
     /// How it ended, when it does.
     pub fn ended(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it runs");
-        eventually("the daemon ends", || child.try_wait().unwrap())
+        eventually("the daemon ends", || child.ended().unwrap())
     }
 
     /// SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
-            child.wait().unwrap();
         }
     }
 

@@ -1,10 +1,11 @@
 //! One agent of a household: its home, made by the program, and its daemon as the process that everybody runs.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use signet_api::{Client, ClientError};
+use signet_driver::{Process, Signet};
 
 use crate::PATIENCE;
 use crate::process::{says, signet};
@@ -14,18 +15,29 @@ pub struct Home {
     pub agent: String,
     pub principal: String,
     pub dir: PathBuf,
-    url: String,
-    pub(crate) child: Option<Child>,
+    pub(crate) signet: Signet,
+    pub(crate) child: Option<Process>,
 }
 
 impl Home {
     /// `signet init` in that directory.
-    pub fn init(dir: PathBuf, (agent, principal): (&str, &str), more: &[&str], url: &str) -> Self {
+    pub fn init(dir: PathBuf, who: (&str, &str), more: &[&str], url: &str) -> Self {
+        Self::init_by(signet(), dir, who, more, url)
+    }
+
+    /// The same by another `program`, which runs the daemon and every command of this home as well.
+    pub fn init_by(
+        program: PathBuf,
+        dir: PathBuf,
+        (agent, principal): (&str, &str),
+        more: &[&str],
+        url: &str,
+    ) -> Self {
         let home = Self {
             agent: agent.to_owned(),
             principal: principal.to_owned(),
+            signet: Signet::new(program, &dir, url),
             dir,
-            url: url.to_owned(),
             child: None,
         };
         let args = ["init", "--agent", agent, "--principal", principal];
@@ -46,13 +58,7 @@ impl Home {
 
     /// The command line for this home, with nothing of the tester's own environment.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(signet());
-        command.args(args).arg("--home").arg(&self.dir);
-        command
-            .env_clear()
-            .env("NATS_URL", &self.url)
-            .stdin(Stdio::null());
-        command
+        self.signet.command(args)
     }
 
     pub fn cli(&self, args: &[&str]) -> Output {
@@ -115,13 +121,18 @@ impl Home {
         std::fs::write(file, text.replacen(from, to, 1)).unwrap();
     }
 
+    /// Another program on the same home, from its next start on.
+    pub fn run_by(&mut self, program: PathBuf) {
+        self.signet.set_program(program);
+    }
+
     /// Another server than that of the house.
     pub fn served_by(&mut self, port: u16) {
-        self.url = format!("nats://127.0.0.1:{port}");
+        self.signet.set_server(format!("nats://127.0.0.1:{port}"));
     }
 
     pub fn client(&self) -> Result<Client, ClientError> {
-        Client::connect(&self.dir.join("control.sock"), PATIENCE)
+        self.signet.client(PATIENCE)
     }
 
     pub fn call(&self, method: &str, params: &Value) -> Result<Value, ClientError> {

@@ -1,6 +1,6 @@
 //! A household of real processes: a NATS server of its own, and a place for homes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -51,13 +51,18 @@ impl House {
     }
 
     /// `signet init` in a directory of its own, for any agent of any principal.
-    pub fn made(&self, name: &str, (agent, principal): (&str, &str), more: &[&str]) -> Home {
-        let home = Home::init(
-            self.path(name),
-            (agent, principal),
-            more,
-            &self.server.url(),
-        );
+    pub fn made(&self, name: &str, who: (&str, &str), more: &[&str]) -> Home {
+        self.furnished(Home::init(self.path(name), who, more, &self.server.url()))
+    }
+
+    /// `agent-<name>` of the principal `<name>`, whose program is another one.
+    pub fn home_by(&self, program: &Path, name: &str) -> Home {
+        let (program, agent) = (program.to_owned(), format!("agent-{name}"));
+        let (place, url) = (self.path(name), self.server.url());
+        self.furnished(Home::init_by(program, place, (&agent, name), &[], &url))
+    }
+
+    fn furnished(&self, home: Home) -> Home {
         // Who watches the bus would see every question for a mailbox.
         if !self.mailboxes {
             home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");

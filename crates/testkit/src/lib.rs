@@ -1,8 +1,8 @@
 //! What tests and benches of whole daemons share: NATS servers, homes made by the `signet` program, daemons that are
 //! started, stopped and killed by their own process ids, a hostile hand on the bus, and readings of the logs.
 //!
-//! It knows the program and not its code: nothing here depends on the crate `signet`. Whatever fails here has failed a
-//! test, so it panics and says where.
+//! What drives processes is `signet-driver`; here is what tests add to it. It knows the program and not its code: nothing
+//! here depends on the crate `signet`. Whatever fails here has failed a test, so it panics and says where.
 //!
 //! ```text
 //! House  a server and a directory        Server    one nats-server: killed, hung, restarted on its port
@@ -44,8 +44,8 @@ pub use house::House;
 pub use process::{Loose, kill, says, signet};
 pub use server::Server;
 
-/// Far beyond what anything here takes: a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// A test that waits so long has failed.
+pub use signet_driver::PATIENCE;
 
 /// Asks again and again until there is an answer.
 #[track_caller]

@@ -1,11 +1,10 @@
 //! An agent's real key in hostile hands: messages built member by member, canonicalised and signed,
 //! and a handshake played by hand.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use data_encoding::BASE64;
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
+use signet_driver::kept;
 use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
@@ -17,13 +16,9 @@ use zeroize::Zeroizing;
 use crate::Home;
 use crate::bus::{Sender, Watch, sender};
 
-pub const DAY: i64 = 24 * 3_600_000;
+pub use signet_driver::now;
 
-/// What the clock says.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    Timestamp::from_millis(since.unwrap().as_millis().try_into().unwrap())
-}
+pub const DAY: i64 = 24 * 3_600_000;
 
 /// Now, moved by so many milliseconds.
 pub fn time(ms: i64) -> String {
@@ -31,10 +26,7 @@ pub fn time(ms: i64) -> String {
 }
 
 fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    let got = getrandom(&mut bytes[..], GetRandomFlags::empty()).unwrap();
-    assert_eq!(got, N);
-    bytes
+    signet_driver::random().unwrap()
 }
 
 /// A name that nobody has used.
@@ -43,21 +35,9 @@ pub fn fresh_id() -> String {
     MessageId::from_parts(now, random()).to_string()
 }
 
-/// A key that a home keeps in `keys/<name>.pem`: the last 32 bytes of the PKCS#8 document (RFC 8410).
+/// A key that a home keeps in `keys/<name>.pem`.
 pub fn key(home: &Home, name: &str) -> SigningKey {
-    let text = std::fs::read_to_string(home.dir.join("keys").join(format!("{name}.pem"))).unwrap();
-    let inner: String = text
-        .lines()
-        .filter(|line| !line.starts_with("-----"))
-        .collect();
-    let der = BASE64.decode(inner.as_bytes()).unwrap();
-    seed(der[der.len() - 32..].try_into().unwrap())
-}
-
-/// What a home keeps beside its keys.
-fn kept(home: &Home, name: &str) -> Value {
-    let file = home.dir.join("keys").join(name);
-    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+    kept::signing_key(&home.dir, &format!("{name}.pem")).unwrap()
 }
 
 pub fn seed(bytes: [u8; 32]) -> SigningKey {
@@ -80,8 +60,8 @@ impl Pen {
             agent: home.agent.clone(),
             principal: home.principal.clone(),
             signing: key(home, "signing"),
-            certificate: kept(home, "certificate.json"),
-            statement: kept(home, "keys.json"),
+            certificate: kept::document(&home.dir, "certificate.json").unwrap(),
+            statement: kept::document(&home.dir, "keys.json").unwrap(),
         }
     }
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::Output;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+use signet_driver::send_signal;
 
 /// The program `signet`, which Cargo builds beside the tests and benches of its package.
 pub fn signet() -> PathBuf {
@@ -19,7 +20,7 @@ pub fn signet() -> PathBuf {
 }
 
 pub fn kill(pid: u32, signal: Signal) {
-    kill_process(id(pid), signal).unwrap();
+    send_signal(pid, signal).unwrap();
 }
 
 /// A daemon that no home holds: a test that fails leaves it nowhere.
@@ -28,7 +29,7 @@ pub struct Loose(pub u32);
 impl Drop for Loose {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let _ = kill_process(id(self.0), Signal::KILL);
+            let _ = send_signal(self.0, Signal::KILL);
         }
     }
 }
@@ -36,8 +37,4 @@ impl Drop for Loose {
 /// What a command said on standard error.
 pub fn says(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn id(pid: u32) -> Pid {
-    Pid::from_raw(pid.try_into().unwrap()).unwrap()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use signet_api::{ClearAlarms, ListAlarms};
 
-use super::ask::{connect, items, json_of, print_each, signed, text};
+use super::ask::{connect, print_each, signed};
 use super::person::ControlKey;
 use super::trust::visible_lines;
 use super::{Failure, print};
@@ -47,24 +47,19 @@ pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failur
         }
         _ => client.call(&ListAlarms {})?,
     };
-    let shown = json_of(&shown)?;
-    let alarms = items(&shown, "alarms");
     if args.json {
-        return print_each(alarms);
+        return print_each(&shown.alarms);
     }
-    if alarms.is_empty() {
+    if shown.alarms.is_empty() {
         return print("nothing rings\n");
     }
     let mut page = String::new();
-    for alarm in alarms {
+    for alarm in &shown.alarms {
         // Writing to a String cannot fail.
         let _ = writeln!(
             page,
             "{}  with {}, since {}\n  {}",
-            text(alarm, "alarm"),
-            text(alarm, "peer"),
-            text(alarm, "since"),
-            text(alarm, "text"),
+            alarm.alarm, alarm.peer, alarm.since, alarm.text,
         );
     }
     if clears {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use signet_api::{Decides, Reason, Request, ShowPause};
+use serde_json::Value;
+use signet_api::{Acknowledge, Decides, Message, Reason, Request, ShowPause};
 use signet_proto::node::At;
 use signet_proto::statement::{Asked, DecisionStatement};
 
@@ -29,13 +29,13 @@ pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, F
 }
 
 /// One call.
-pub(super) fn ask(home: Option<PathBuf>, method: &str, params: &Value) -> Result<Value, Failure> {
-    Ok(connect(home, Duration::ZERO)?.raw(method, params)?)
+pub(super) fn ask<R: Request>(home: Option<PathBuf>, request: &R) -> Result<R::Answer, Failure> {
+    Ok(connect(home, Duration::ZERO)?.call(request)?)
 }
 
 /// One call that changes something: where no answer comes, it may be done all the same.
-pub(super) fn change(client: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
-    client.raw(method, params).map_err(|error| match error {
+pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::Answer, Failure> {
+    client.call(request).map_err(|error| match error {
         ClientError::Refused(_) | ClientError::Stopped(_) | ClientError::NotReachable { .. } => {
             error.into()
         }
@@ -53,9 +53,9 @@ pub(super) fn change(client: &mut Client, method: &str, params: &Value) -> Resul
 }
 
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
-pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Failure> {
-    let name = json!({"from": text(message, "from"), "message-id": text(message, "message-id")});
-    match client.raw("inbox.acknowledge", &json!({ "messages": [name] })) {
+pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), Failure> {
+    let messages = vec![message.name()];
+    match client.call(&Acknowledge { messages }) {
         // Somebody else, such as `signet inbox --take`, has taken it before.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
@@ -63,7 +63,7 @@ pub(super) fn acknowledge(client: &mut Client, message: &Value) -> Result<(), Fa
 }
 
 /// The same for an answer that was printed already: whoever asked has it, whatever becomes of the daemon.
-pub(super) fn acknowledge_read(client: &mut Client, answer: &Value) {
+pub(super) fn acknowledge_read(client: &mut Client, answer: &Message) {
     if acknowledge(client, answer).is_err() {
         anstream::eprintln!(
             "the daemon could not be told that the answer is read: it also stands in signet inbox"
@@ -72,22 +72,15 @@ pub(super) fn acknowledge_read(client: &mut Client, answer: &Value) {
 }
 
 /// One JSON document on one line.
-pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
-    print(&format!("{}\n", safe_json(value)))
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&format!("{}\n", safe_json(&json_of(value)?)))
 }
 
 /// A list: one JSON document a line, and nothing where there is nothing.
-pub(super) fn print_each<'a>(items: impl IntoIterator<Item = &'a Value>) -> Result<(), Failure> {
-    let lines = items
-        .into_iter()
-        .map(|item| format!("{}\n", safe_json(item)));
-    print(&lines.collect::<String>())
-}
-
-/// The items of a list that the daemon gave: the array itself, or that member of an object.
-pub(super) fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    let items = value.as_array().or_else(|| value.get(name)?.as_array());
-    items.map(Vec::as_slice).unwrap_or_default()
+pub(super) fn print_each(items: impl IntoIterator<Item = impl Serialize>) -> Result<(), Failure> {
+    let line = |item| Ok(format!("{}\n", safe_json(&json_of(&item)?)));
+    let lines: Result<String, Failure> = items.into_iter().map(line).collect();
+    print(&lines?)
 }
 
 /// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.
@@ -95,21 +88,21 @@ pub(super) fn safe_json(value: &Value) -> String {
     signet_audit::visible(&value.to_string()).into_owned()
 }
 
-/// The text of a member, or a dash.
-pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or("-")
+/// What is there, or a dash.
+pub(super) fn or_dash(text: Option<&str>) -> &str {
+    text.unwrap_or("-")
 }
 
 /// A call by the daemon, or where none runs, on the state itself, under the lock.
-pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<Value, Failure> {
+pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<R::Answer, Failure> {
     decide_in(&Home::find(home)?, request)
 }
 
 /// The same in a home that is found already.
-pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<Value, Failure> {
+pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, Failure> {
     let config = Config::load(home)?;
     match Client::connect(&config.control_socket, PROMPT) {
-        Ok(mut client) => change(&mut client, R::METHOD, &json_of(&request)?),
+        Ok(mut client) => change(&mut client, &request),
         Err(ClientError::NotReachable { .. }) => {
             let lock = HomeLock::acquire(home)?;
             let mut memory = Memory::open(&lock, &config)?;
@@ -124,7 +117,7 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<Value, Fail
             let served = request.serve(&mut memory.node, at, &Reach::default());
             let (answer, outcome) = served.map_err(ClientError::Refused)?;
             memory.write(at.now, &outcome)?;
-            json_of(&answer)
+            Ok(answer)
         }
         Err(error) => Err(error.into()),
     }
@@ -135,7 +128,7 @@ pub(super) fn decide_signed<R: Serve + Decides>(
     home: Option<PathBuf>,
     request: R,
     key: &ControlKey,
-) -> Result<Value, Failure> {
+) -> Result<R::Answer, Failure> {
     let home = Home::find(home)?;
     decide_in(&home, signed(&home, request, key)?)
 }
@@ -151,7 +144,8 @@ pub(super) fn signed<R: Serve + Decides>(
         return Ok(request);
     }
     let shown = decide_in(home, ShowPause {})?;
-    let (control, key) = control_of(&shown, key, Some(home.path().to_owned()))?;
+    let home = Some(home.path().to_owned());
+    let (control, key) = control_of(shown.control.as_ref(), key, home)?;
     let asked = Asked {
         agent: &config.agent.agent,
         call: R::METHOD,

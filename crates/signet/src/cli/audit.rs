@@ -1,25 +1,18 @@
 //! `signet audit`: prove a log, or read it.
 
+mod cursor;
 mod export;
 mod open;
 mod progress;
+mod show;
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
-use signet_audit::{
-    Depth, Filter, Line, Lines, LogError, Progress, Settings, VerdictName, describe, log_files,
-    read_file, reconcile, verify_with,
-};
-use signet_proto::headers::{ConversationId, MessageType};
-use signet_proto::ids::AgentId;
-use signet_proto::time::Timestamp;
+use signet_audit::{Depth, LogError, Progress, Settings, reconcile, verify_with};
 
 use super::failure::of_log;
 use super::{Exit, Failure};
@@ -69,7 +62,7 @@ enum AuditCommand {
     #[command(
         after_help = "EXAMPLE:\n  signet audit show --peer agent-bob-001 --body\n  signet audit show --verdict rejected --since 2026-02-01T00:00:00Z\n  signet audit show --follow audit/agent-alice-001"
     )]
-    Show(ShowArgs),
+    Show(show::ShowArgs),
     /// Read the sealed messages of a log, with the person's audit key.
     ///
     /// Exit code 0 where every sealed line was read, 1 where the key does not fit some of them, or the log was
@@ -107,50 +100,13 @@ struct ReconcileArgs {
     json: bool,
 }
 
-#[derive(Debug, Args)]
-struct ShowArgs {
-    /// Log directories, or single files [default: the log of this home]
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Go on with what is written from now on, also in new months.
-    #[arg(long, short)]
-    follow: bool,
-    /// Only what is about this agent.
-    #[arg(long, value_name = "AGENT-ID")]
-    peer: Option<AgentId>,
-    /// Only what was said in this conversation, or for this task.
-    #[arg(long, value_name = "ID", value_parser = conversation_id)]
-    conversation: Option<ConversationId>,
-    /// Show what messages carry, under each: one line of JSON. What is sealed needs `signet audit open`.
-    #[arg(long, conflicts_with = "json")]
-    body: bool,
-    /// Show handshakes, receipts and the messages that carry orders too.
-    #[arg(long, visible_alias = "all")]
-    plumbing: bool,
-    /// Only messages of this type: request, response, notification or handoff.
-    #[arg(long = "type", value_name = "TYPE", value_parser = message_type)]
-    message_type: Option<MessageType>,
-    /// Only messages with this verdict: accepted, rejected or sent.
-    #[arg(long)]
-    verdict: Option<VerdictName>,
-    /// Only what was logged at this time (RFC 3339, UTC) or later.
-    #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
-    /// Only what was logged before this time (RFC 3339, UTC).
-    #[arg(long, value_name = "TIME")]
-    until: Option<Timestamp>,
-    /// Print the lines as they stand in the log.
-    #[arg(long)]
-    json: bool,
-}
-
 /// Performs `signet audit …`.
 pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
         AuditCommand::Export(args) => export::run(args, home),
-        AuditCommand::Show(args) => show_logs(args, home),
+        AuditCommand::Show(args) => show::run(args, home),
         AuditCommand::Open(args) => open::run(args),
     }
 }
@@ -217,170 +173,6 @@ fn ended(exit: Exit) -> Result<(), Failure> {
     }
 }
 
-fn show_logs(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let ShowArgs {
-        mut paths,
-        follow,
-        peer,
-        conversation,
-        body,
-        plumbing,
-        message_type,
-        verdict,
-        since,
-        until,
-        json,
-    } = args;
-    if paths.is_empty() {
-        paths.push(export::log_of(home)?);
-    }
-    let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
-    let mut show = Show {
-        filter: Filter {
-            peer,
-            conversation,
-            without_control: !plumbing,
-            message_type,
-            verdict,
-            since,
-            until,
-        },
-        json,
-        body,
-        verdict: Exit::Done,
-    };
-    loop {
-        for cursor in &mut cursors {
-            match show.catch_up(cursor) {
-                Ok(()) => {}
-                Err(Failure::Unread) => return ended(show.verdict),
-                Err(failure) => return Err(failure),
-            }
-        }
-        if !follow || is_closed_within(&POLL) {
-            return ended(show.verdict);
-        }
-    }
-}
-
-/// Waits, and tells whether meanwhile nobody reads standard output any more.
-fn is_closed_within(time: &Timespec) -> bool {
-    let stdout = io::stdout();
-    // Errors and hang-ups are told without being asked for.
-    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-    match poll(&mut watched, Some(time)) {
-        Ok(told) => told > 0,
-        Err(error) => error != rustix::io::Errno::INTR,
-    }
-}
-
-struct Show {
-    filter: Filter,
-    json: bool,
-    body: bool,
-    verdict: Exit,
-}
-
-impl Show {
-    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
-        let mut out = anstream::stdout().lock();
-        while let Some(next) = cursor.next_line().map_err(unreadable)? {
-            match next {
-                Ok(line) if self.filter.admits(&line) => {
-                    self.write(&line, &mut out).map_err(Failure::output)?;
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    self.verdict = Exit::Refused;
-                    tell(&error.to_string());
-                }
-            }
-        }
-        out.flush().map_err(Failure::output)
-    }
-
-    fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
-        if self.json {
-            out.write_all(&line.to_json())?;
-            return out.write_all(b"\n");
-        }
-        let rejected = Filter {
-            verdict: Some(VerdictName::Rejected),
-            ..Filter::default()
-        };
-        let style = if rejected.admits(line) {
-            RED
-        } else {
-            Style::new()
-        };
-        writeln!(out, "{style}{}{style:#}", describe(line))?;
-        match signet_audit::body(line).filter(|_| self.body) {
-            Some(body) => writeln!(out, "    {body}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A place in the files that a path stands for.
-struct Cursor {
-    path: PathBuf,
-    finished: BTreeSet<PathBuf>,
-    current: Option<(PathBuf, Lines)>,
-}
-
-impl Cursor {
-    fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            finished: BTreeSet::new(),
-            current: None,
-        }
-    }
-
-    /// The next line, or what is wrong with it; `None` when there is none yet.
-    fn next_line(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
-        loop {
-            if let Some(next) = self.next_in_file()? {
-                return Ok(Some(next));
-            }
-            let Some(follower) = self.follower()? else {
-                return Ok(None);
-            };
-            // What came between reading to the end and finding that another file follows.
-            if let Some(next) = self.next_in_file()? {
-                return Ok(Some(next));
-            }
-            let lines = read_file(&follower)?;
-            let finished = self.current.replace((follower, lines));
-            self.finished.extend(finished.map(|(path, _)| path));
-        }
-    }
-
-    fn next_in_file(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
-        match self.current.as_mut().and_then(|(_, lines)| lines.next()) {
-            Some(Err(error @ (LogError::Io { .. } | LogError::Newer { .. }))) => Err(error),
-            next => Ok(next),
-        }
-    }
-
-    /// The file after the one being read.
-    fn follower(&self) -> Result<Option<PathBuf>, LogError> {
-        let current = self.current.as_ref().map(|(path, _)| path.as_path());
-        let is_new = |path: &Path| current != Some(path) && !self.finished.contains(path);
-        Ok(log_files(&self.path)?.into_iter().find(|path| is_new(path)))
-    }
-}
-
-fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
-    text.parse()
-        .map_err(|_| "not a conversation-id: 1 to 128 of letters, digits and . _ : -")
-}
-
-fn message_type(text: &str) -> Result<MessageType, &'static str> {
-    text.parse()
-        .map_err(|_| "not a message type; use request, response, notification or handoff")
-}
-
 /// A log that cannot be read.
 fn unreadable(error: LogError) -> Failure {
     Failure::new(of_log(&error), &error, error.next())
@@ -394,8 +186,3 @@ fn tell(text: &str) {
 
 /// Of each log, unless all are asked for.
 const FINDINGS: usize = 20;
-const POLL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 250_000_000,
-};
-const RED: Style = AnsiColor::Red.on_default();

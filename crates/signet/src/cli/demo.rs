@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use signet_demo::DemoError;
+
 use super::{Exit, Failure};
-use crate::demo::{self, DemoError};
 
 /// See `signet demo --help`.
 #[derive(Debug, Args)]
@@ -17,7 +18,12 @@ pub(super) struct DemoArgs {
 }
 
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    demo::run(&args.audit).map_err(|error| match error {
+    // The demonstration runs this very program.
+    let program = std::env::current_exe().map_err(|error| {
+        let what = format!("this program does not find itself: {error}");
+        Failure::new(Exit::Refused, what, "run it where /proc is mounted")
+    })?;
+    signet_demo::run(&program, &args.audit).map_err(|error| match error {
         DemoError::Output(error) => Failure::output(error),
         error => {
             let next = error.next();

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use serde_json::json;
+use serde::Serialize;
 use signet_api::Reason;
 use signet_audit::{LogError, visible};
 
@@ -110,16 +110,32 @@ fn for_people(what: &str, next: &str) -> String {
 }
 
 fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
-    let mut error = json!({
-        "code": exit.number(),
-        "name": exit.name(),
-        "message": what,
-        "hint": next,
-    });
-    if let (Some(reason), Some(members)) = (reason, error.as_object_mut()) {
-        members.insert("reason".to_owned(), reason.into());
-    }
-    format!("{}\n", visible(&json!({ "error": error }).to_string()))
+    let error = Told {
+        code: exit.number(),
+        hint: next,
+        message: what,
+        name: exit.name(),
+        reason,
+    };
+    // Texts and a number: nothing in it that JSON has no form for.
+    let line = serde_json::to_string(&Report { error }).unwrap_or_default();
+    format!("{}\n", visible(&line))
+}
+
+/// The one line of JSON on standard error.
+#[derive(Serialize)]
+struct Report<'a> {
+    error: Told<'a>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    code: u8,
+    hint: &'a str,
+    message: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
 }
 
 /// Which code stands for what the system said of a file.

@@ -9,13 +9,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use signet_api::{FollowInbox, ListAside, ListInbox, Message, Notification, Waiting};
 use signet_audit::{printable, visible};
+use signet_proto::handoff::Offering;
 
-use super::ask::{acknowledge, connect, print_json, safe_json, text};
+use super::ask::{acknowledge, connect, print_json, safe_json};
 use super::refusal::refused_by;
 use super::{Failure, print};
-use crate::control::Client;
+use crate::control::{Client, ClientError};
 
 /// See `signet inbox --help`.
 #[derive(Debug, Args)]
@@ -60,110 +63,130 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
     if args.set_aside {
         return set_aside(&args, &mut client);
     }
-    let listed = client.raw(
-        if args.follow {
-            "inbox.follow"
-        } else {
-            "inbox.list"
-        },
-        &json!({}),
-    )?;
-    let mut page = listed;
-    let mut seen = 0;
-    loop {
-        let messages = page
-            .get("messages")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let Some(last) = messages.last() else { break };
-        seen = last
-            .get("number")
-            .and_then(Value::as_u64)
-            .unwrap_or(u64::MAX);
-        for message in &messages {
-            show(&args, &mut client, message)?;
+    let listed = match args.follow {
+        // Nothing is listed while the person's agents pause.
+        true => client.call(&FollowInbox {})?.unwrap_or_default(),
+        false => client.call(&ListInbox::default())?,
+    };
+    let (mut messages, mut seen) = (listed.messages, 0);
+    while let Some(last) = messages.last() {
+        seen = last.number;
+        for waiting in messages {
+            show(&args, &mut client, &waiting.into())?;
         }
-        page = client.raw("inbox.list", &json!({"after": seen}))?;
+        messages = client.call(&behind(seen))?.messages;
     }
     if !args.follow {
-        return if seen == 0 && !args.json {
-            print("nothing waits\n")
-        } else {
-            Ok(())
+        return match seen == 0 && !args.json {
+            true => print("nothing waits\n"),
+            false => Ok(()),
         };
     }
     // Taking needs a connection of its own: this one only listens from here on.
     let mut taking = connect(home, Duration::ZERO)?;
     for arrived in client.notifications() {
-        show(&args, &mut taking, &arrived?.params)?;
+        if let Some(arrived) = Arrived::of(arrived?) {
+            show(&args, &mut taking, &arrived?)?;
+        }
     }
     Ok(())
 }
 
+/// A message as it was listed, or as it arrived: then it has no number.
+#[derive(Clone, Serialize)]
+struct Arrived {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    #[serde(flatten)]
+    message: Message,
+}
+
+impl Arrived {
+    /// What a notification tells of; `None` where that is no message of the inbox.
+    fn of(notification: Notification) -> Option<Result<Self, ClientError>> {
+        let message = notification.into_message()?;
+        Some(message.map(|message| Self {
+            number: None,
+            message,
+        }))
+    }
+}
+
+impl From<Waiting> for Arrived {
+    fn from(waiting: Waiting) -> Self {
+        Self {
+            number: Some(waiting.number),
+            message: waiting.message,
+        }
+    }
+}
+
+/// What waits behind the message of that number.
+fn behind(number: u64) -> ListInbox {
+    ListInbox {
+        after: number,
+        ..ListInbox::default()
+    }
+}
+
 fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), Failure> {
-    let mut seen = 0;
+    let mut list = ListAside::default();
     loop {
-        let page = client.raw("inbox.aside", &json!({ "skip": seen }))?;
-        let messages = page.get("messages").and_then(Value::as_array);
-        let messages = messages.map(Vec::as_slice).unwrap_or_default();
+        let messages = client.call(&list)?.messages;
         if messages.is_empty() {
             break;
         }
+        list.skip += messages.len();
         for message in messages {
-            show(args, client, message)?;
+            let number = None;
+            show(args, client, &Arrived { number, message })?;
         }
-        seen += messages.len();
     }
-    match seen == 0 && !args.json {
+    match list.skip == 0 && !args.json {
         true => print("nothing is set aside\n"),
         false => Ok(()),
     }
 }
 
-fn show(args: &InboxArgs, client: &mut Client, message: &Value) -> Result<(), Failure> {
-    if args.json {
-        print_json(message)?
-    } else {
-        print(&line(message))?
+fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), Failure> {
+    let message = &arrived.message;
+    match args.json {
+        true => print_json(arrived)?,
+        false => print(&line(message))?,
     }
-    if args.take && !["request", "handoff"].contains(&text(message, "type")) {
-        acknowledge(client, message)?;
+    match args.take && !message.is_request() && !message.is_handoff() {
+        true => acknowledge(client, message),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-fn line(message: &Value) -> String {
-    let what = match (
-        message.get("error"),
-        message.get("shut"),
-        message.get("body"),
-    ) {
-        (Some(error), _, _) => refused_by(text(message, "from"), error, None),
-        (None, Some(_), _) => format!("({})", text(message, "shut")),
-        (None, None, Some(body)) if text(message, "type") == "handoff" => offer(body),
-        (None, None, body) => safe_json(body.unwrap_or(&Value::Null)),
+fn line(message: &Message) -> String {
+    let what = match (&message.error, &message.shut, &message.body) {
+        (Some(error), _, _) => refused_by(&message.from, error, None),
+        (None, Some(why), _) => format!("({why})"),
+        (None, None, Some(body)) if message.is_handoff() => offer(body),
+        (None, None, body) => safe_json(body.as_ref().unwrap_or(&Value::Null)),
     };
-    let what = cut(&what);
-    let summary = message
-        .get("summary")
-        .and_then(Value::as_str)
-        .map(|summary| format!("\"{}\"  ", printable(summary)));
+    let summary = message.summary.as_deref();
+    let summary = summary.map(|summary| format!("\"{}\"  ", printable(summary)));
     let line = format!(
         "{}  {:<12}  {}  {}{}",
-        text(message, "message-id"),
-        text(message, "type"),
-        text(message, "from"),
+        message.message_id,
+        message.message_type,
+        message.from,
         summary.unwrap_or_default(),
-        what,
+        cut(&what),
     );
     format!("{}\n", visible(&line))
 }
 
 /// The goal, and where the rest of it is to be seen: the chain alone would fill the screen.
 fn offer(body: &Value) -> String {
-    let (goal, task) = (text(body, "goal"), text(body, "task"));
-    format!("signet handoff show {task}  \"{}\"", printable(goal))
+    let Ok(offered) = Offering::parse(body) else {
+        return safe_json(body);
+    };
+    let (goal, task) = (printable(&offered.goal), offered.chain.task());
+    format!("signet handoff show {task}  \"{goal}\"")
 }
 
 /// The whole of it is for --json.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use signet_api::{ListOutbox, Outgoing, ShowMessage};
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
-use super::ask::{ask, connect, print_json, text};
+use super::ask::{ask, connect, print_json};
 use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
 use super::{Failure, print};
@@ -28,27 +28,24 @@ pub(super) struct OutboxArgs {
 
 pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let mut seen = 0;
+    let mut list = ListOutbox {
+        peer: args.peer.as_ref().map(ToString::to_string),
+        skip: 0,
+    };
     loop {
-        let mut params = json!({ "skip": seen });
-        if let (Some(peer), Some(members)) = (&args.peer, params.as_object_mut()) {
-            members.insert("peer".into(), peer.as_str().into());
-        }
-        let page = client.raw("outbox.list", &params)?;
-        let messages = page.get("messages").and_then(Value::as_array);
-        let messages = messages.map(Vec::as_slice).unwrap_or_default();
-        for message in messages {
+        let messages = client.call(&list)?.messages;
+        for message in &messages {
             match args.json {
                 true => print_json(message)?,
                 false => print(&line(message))?,
             }
         }
-        seen += messages.len();
+        list.skip += messages.len();
         if messages.is_empty() {
             break;
         }
     }
-    match seen == 0 && !args.json {
+    match list.skip == 0 && !args.json {
         true => print("nothing is on its way: every message has its receipt, or an end\n"),
         false => Ok(()),
     }
@@ -56,34 +53,35 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 /// Where one message is.
 pub(super) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
-    let shown = ask(home, "message.status", &json!({ "message-id": id }))?;
+    let message_id = id.to_owned();
+    let shown = ask(home, &ShowMessage { message_id })?;
     match json {
         true => print_json(&shown),
         false => print(&visible_lines(&block(&shown))),
     }
 }
 
-fn line(shown: &Value) -> String {
-    let place = Whereabouts::of(shown, text(shown, "peer"));
+fn line(shown: &Outgoing) -> String {
+    let place = Whereabouts::from(shown);
     let line = format!(
         "{}  {}  {}: {}",
         place.id,
         place.peer,
-        place.word,
+        place.word(),
         place.sentence()
     );
     format!("{}\n", visible(&line))
 }
 
-fn block(shown: &Value) -> String {
-    let place = Whereabouts::of(shown, text(shown, "peer"));
-    let mut block = format!("{}: {}\n", place.word, place.sentence());
+fn block(shown: &Outgoing) -> String {
+    let place = Whereabouts::from(shown);
+    let mut block = format!("{}: {}\n", place.word(), place.sentence());
     if let Some(next) = place.next() {
         // Writing to a String cannot fail.
         let _ = writeln!(block, "  next: {next}");
     }
-    let _ = writeln!(block, "  to {}, since {}", place.peer, text(shown, "since"));
-    if let Some(expires) = shown.get("expires").and_then(Value::as_str) {
+    let _ = writeln!(block, "  to {}, since {}", place.peer, shown.since);
+    if let Some(expires) = &shown.expires {
         let _ = writeln!(block, "  it may arrive until {expires}");
     }
     block

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
 use signet_api::{AddPeer, ListPeers, ShowPeer};
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::AgentId;
 use signet_proto::json::{self, Limits, canonical};
 
-use super::ask::{decide_in, decide_signed, items, print_each, print_json, text};
+use super::ask::{decide_in, decide_signed, or_dash, print_each, print_json};
 use super::person::ControlKey;
-use super::policy::of_capabilities;
+use super::policy::{bracketed, of_offers};
 use super::status::peer_line;
 use super::{Exit, Failure, print};
 use crate::config::Config;
@@ -86,20 +85,20 @@ fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(),
     if json {
         return print_json(&added);
     }
-    let changed = added.get("changed").and_then(Value::as_bool) == Some(true);
+    let known = if added.changed {
+        "bound"
+    } else {
+        "known already"
+    };
+    let person = &added.principal;
     print(&format!(
-        "{} of {} is {}\n  fingerprint: {}\nCompare these words with {} in person or by telephone before you rely on them.\n",
-        text(&added, "peer"),
-        text(&added, "principal"),
-        if changed { "bound" } else { "known already" },
-        text(&added, "fingerprint"),
-        text(&added, "principal"),
+        "{} of {person} is {known}\n  fingerprint: {}\nCompare these words with {person} in person or by telephone before you rely on them.\n",
+        added.peer, added.fingerprint,
     ))
 }
 
 fn list(home: &Home, json: bool) -> Result<(), Failure> {
     let peers = decide_in(home, ListPeers {})?;
-    let peers = items(&peers, "peers");
     if json {
         return print_each(peers);
     }
@@ -116,22 +115,20 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
 
 fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
     let peer = id.to_string();
-    let peer = decide_in(home, ShowPeer { peer })?;
+    let shown = decide_in(home, ShowPeer { peer })?;
     if json {
-        return print_json(&peer);
+        return print_json(&shown);
     }
-    let number = peer
-        .get("serial")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
+    let peer = &shown.peer;
     print(&format!(
-        "{}\n  fingerprint: {}\n  certificate: serial {number}, valid until {}, layers {}\n",
-        peer_line(&peer),
-        text(&peer, "fingerprint"),
-        text(&peer, "not-after"),
-        peer.get("layers").unwrap_or(&Value::Null),
+        "{}\n  fingerprint: {}\n  certificate: serial {}, valid until {}, layers {}\n",
+        peer_line(peer),
+        or_dash(peer.fingerprint.as_deref()),
+        peer.serial.unwrap_or_default(),
+        or_dash(peer.not_after.as_deref()),
+        bracketed(peer.layers.as_deref()),
     ))?;
-    let offers = of_capabilities(&peer, "");
+    let offers = of_offers(shown.capabilities.as_deref());
     let visible = offers
         .lines()
         .map(|line| format!("{}\n", signet_audit::visible(line)));

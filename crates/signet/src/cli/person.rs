@@ -35,11 +35,10 @@ pub(super) struct PauseArgs {
 
 pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), Failure> {
     let state = decide(home.clone(), ShowPause {})?;
-    let (control, key) = control_of(&state, &args.control, home.clone())?;
+    let (control, key) = control_of(state.control.as_ref(), &args.control, home.clone())?;
     let now = clock::now();
-    let number = |state: &Value, name: &str| state.get(name).and_then(Value::as_u64).unwrap_or(0);
     let since_epoch = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
-    let serial = since_epoch.max(number(&state, "serial").saturating_add(1));
+    let serial = since_epoch.max(state.serial.saturating_add(1));
     let signed = PauseStatement::sign(paused, serial, now, &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;
     let told = TellPause {
@@ -58,19 +57,17 @@ pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
         ),
         false => format!(
             "the agents of {} go on; messages that wait in this inbox: {}\n",
-            control.principal,
-            number(&state, "waiting")
+            control.principal, state.waiting
         ),
     })
 }
 
 /// The control certificate that the daemon goes by, and the key that it names.
 pub(super) fn control_of(
-    shown: &Value,
+    control: Option<&Value>,
     key: &ControlKey,
     home: Option<PathBuf>,
 ) -> Result<(ControlCertificate, SigningKey), Failure> {
-    let control = shown.get("control").filter(|control| !control.is_null());
     let control = control.and_then(|control| ControlCertificate::parse(control).ok());
     let control = control.ok_or_else(|| {
         Failure::new(

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
+use signet_api::{Kind, Send, Sent};
 
-use super::ask::{acknowledge_read, change, connect, print_json, text};
+use super::ask::{acknowledge_read, change, connect, print_json};
 use super::{Exit, Failure, print};
 
 /// See `signet ping --help`.
@@ -24,40 +26,38 @@ pub(super) struct PingArgs {
     json: bool,
 }
 
+/// What became of it, and how long that took.
+#[derive(Serialize)]
+struct Pinged {
+    #[serde(flatten)]
+    sent: Sent,
+    milliseconds: f64,
+}
+
 pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::from_secs(args.wait.into()))?;
+    let ping = Send {
+        wait: args.wait.into(),
+        life: Some(LIFE),
+        ..Send::new(&args.peer, Kind::Ping, Value::Null)
+    };
     let start = Instant::now();
-    let mut pinged = change(
-        &mut client,
-        "send",
-        &json!({"peer": args.peer, "kind": "ping", "wait": args.wait, "life": 60}),
-    )?;
+    let sent = change(&mut client, &ping)?;
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-    let answer = pinged
-        .get("answer")
-        .filter(|answer| answer.get("error").is_none())
-        .cloned();
-    if let Some(answer) = pinged.get("answer") {
+    if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
     }
+    let pinged = Pinged { sent, milliseconds };
     if args.json {
-        if let Some(members) = pinged.as_object_mut() {
-            members.insert("milliseconds".into(), milliseconds.into());
-        }
         print_json(&pinged)?;
     }
-    match answer {
+    let answer = pinged.sent.answer;
+    match answer.filter(|answer| answer.error.is_none()) {
         Some(_) if args.json => Ok(()),
-        Some(answer) => {
-            let from = format!(
-                "{} of {}",
-                text(&answer, "from"),
-                text(&answer, "principal")
-            );
-            print(&format!(
-                "{from} answers, signature verified, {milliseconds:.1} ms\n"
-            ))
-        }
+        Some(answer) => print(&format!(
+            "{} of {} answers, signature verified, {milliseconds:.1} ms\n",
+            answer.from, answer.principal
+        )),
         None => {
             let what = format!(
                 "no-answer: {} did not answer within {} s",
@@ -71,3 +71,6 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         }
     }
 }
+
+/// How many seconds a ping may wait and live: later nobody asks any more.
+const LIFE: u64 = 60;

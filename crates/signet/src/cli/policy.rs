@@ -6,17 +6,16 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
-use signet_api::{CheckPolicy, ShowPolicy, Way};
+use signet_api::{Answered, By, CheckPolicy, Finding, Rule, ShowPolicy, Way};
 use signet_audit::visible;
 use signet_proto::headers::CapabilityName;
 use signet_proto::ids::AgentId;
 
-use super::ask::{decide_in, print_json, text};
+use super::ask::{decide_in, or_dash, print_json};
 use super::{Exit, Failure, exit, print};
 use crate::home::Home;
 
-pub(super) use page::of_capabilities;
+pub(super) use page::{bracketed, of_offers};
 
 /// See `signet policy --help`.
 #[derive(Debug, Args)]
@@ -99,7 +98,8 @@ fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
     match first_against(&answer) {
         None => Ok(()),
         Some((way, finding)) => {
-            let what = format!("{}: {}", text(finding, "reason"), text(finding, "text"));
+            let reason = or_dash(finding.reason.as_deref());
+            let what = format!("{reason}: {}", finding.text);
             Err(Failure::new(
                 Exit::Refused,
                 what,
@@ -121,59 +121,35 @@ fn capability(args: &CheckArgs) -> Result<Option<CapabilityName>, Failure> {
     })
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .get(name)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-fn is(value: &Value, name: &str) -> bool {
-    value.get(name).and_then(Value::as_bool) == Some(true)
-}
-
-fn number(value: &Value, name: &str) -> Option<u64> {
-    value.get(name).and_then(Value::as_u64)
-}
-
 /// What to change first: a new session brings nothing while the configuration says the same.
-fn first_against(answer: &Value) -> Option<(&str, &Value)> {
-    list(answer, "checks").find_map(|check| {
-        let against = || list(check, "findings").filter(|finding| !is(finding, "holds"));
-        let lasting = against().find(|finding| text(finding, "by") != "session");
+fn first_against(answer: &Answered) -> Option<(Way, &Finding)> {
+    answer.checks.iter().find_map(|check| {
+        let against = || check.findings.iter().filter(|finding| !finding.holds);
+        let lasting = against().find(|finding| finding.by != Some(By::Session));
         let finding = lasting.or_else(|| against().next());
-        finding.map(|finding| (text(check, "way"), finding))
+        finding.map(|finding| (check.way, finding))
     })
 }
 
 /// Every rule on a line.
-fn told(answer: &Value) -> String {
+fn told(answer: &Answered) -> String {
     let mut page = String::new();
-    let (peer, tier) = (
-        text(answer, "peer"),
-        number(answer, "tier").unwrap_or_default(),
-    );
-    for check in list(answer, "checks") {
-        let sends = text(check, "way") == "send";
+    for check in &answer.checks {
+        let sends = check.way == Way::Send;
         let what = if sends { "to" } else { "from" };
-        let verdict = if is(check, "allowed") {
-            "allowed"
-        } else {
-            "refused"
-        };
+        let verdict = if check.allowed { "allowed" } else { "refused" };
         // Writing to a String cannot fail.
-        let _ = writeln!(page, "tier {tier} {what} {peer}: {verdict}");
-        for finding in list(check, "findings") {
-            let mark = if is(finding, "holds") { "yes" } else { " no" };
-            let _ = writeln!(
-                page,
-                "  {mark}  {}{}",
-                text(finding, "text"),
-                source(sends, finding)
-            );
+        let _ = writeln!(
+            page,
+            "tier {} {what} {}: {verdict}",
+            answer.tier, answer.peer
+        );
+        for finding in &check.findings {
+            let mark = if finding.holds { "yes" } else { " no" };
+            let source = source(sends, finding);
+            let _ = writeln!(page, "  {mark}  {}{source}", finding.text);
         }
-        if sends && !is(answer, "session") {
+        if sends && !answer.session {
             page.push_str("       what it grants is known after the first handshake; a message waits for it\n");
         }
     }
@@ -181,67 +157,63 @@ fn told(answer: &Value) -> String {
 }
 
 /// Where a finding comes from.
-fn source(sends: bool, finding: &Value) -> &'static str {
-    match (text(finding, "rule"), text(finding, "by")) {
-        ("layers", _) => " (its certificate, our [tiers])",
-        (_, "session") if sends => " (its grant to us, in the session)",
-        (_, "session") => " (our grant to it, in the session)",
-        (_, "grant") => " (our [grant])",
-        (_, "peer") => " (our [[peer]])",
-        (_, "offer") => " (our [[capability]])",
-        _ => " (the capability's own tier)",
+fn source(sends: bool, finding: &Finding) -> &'static str {
+    match (finding.rule, finding.by) {
+        (Rule::Layers, _) => " (its certificate, our [tiers])",
+        (_, Some(By::Session)) if sends => " (its grant to us, in the session)",
+        (_, Some(By::Session)) => " (our grant to it, in the session)",
+        (_, Some(By::Grant)) => " (our [grant])",
+        (_, Some(By::Peer)) => " (our [[peer]])",
+        (_, Some(By::Offer)) => " (our [[capability]])",
+        (_, Some(By::Other) | None) => " (the capability's own tier)",
     }
 }
 
 /// The command or the line of the configuration that changes it.
-fn next(answer: &Value, way: &str, finding: &Value) -> String {
-    let (peer, tier) = (
-        text(answer, "peer"),
-        number(answer, "tier").unwrap_or_default(),
-    );
-    let person = text(answer, "principal");
-    let me = text(answer, "agent");
-    let name = text(answer, "capability");
-    match (text(finding, "rule"), way, text(finding, "by")) {
-        ("layers", ..) => {
-            let row = ["public", "household", "sensitive", "restricted"];
-            let row = usize::try_from(tier)
-                .ok()
-                .and_then(|tier| row.get(tier.checked_sub(1)?));
-            let missing = finding.get("missing").unwrap_or(&Value::Null);
-            let has = finding.get("has").unwrap_or(&Value::Null);
-            let row = row.unwrap_or(&"public");
+fn next(answer: &Answered, way: Way, finding: &Finding) -> String {
+    let (me, peer, tier) = (&answer.agent, &answer.peer, answer.tier);
+    let person = or_dash(answer.principal.as_deref());
+    let name = or_dash(answer.capability.as_deref());
+    match (finding.rule, way, finding.by) {
+        (Rule::Layers, ..) => {
+            let row = match tier {
+                2 => "household",
+                3 => "sensitive",
+                4 => "restricted",
+                _ => "public",
+            };
+            let missing = bracketed(finding.missing.as_deref());
+            let has = bracketed(finding.has.as_deref());
             format!(
                 "ask {person} for a certificate with the layers {missing} too; or trust it with less: `{row} = {has}` in [tiers] of config.toml"
             )
         }
-        ("tier", "send", _) => format!(
+        (Rule::Tier, Way::Send, _) => format!(
             "ask {person} to write `tier = {tier}` below [[peer]] id = \"{me}\" in their config.toml"
         ),
-        ("capability", "send", _) => format!(
+        (Rule::Capability, Way::Send, _) => format!(
             "ask {person} to offer {name} and to name it in `capabilities` below [[peer]] id = \"{me}\" in their config.toml"
         ),
-        ("capability-tier", "send", _) => {
+        (Rule::CapabilityTier, Way::Send, _) => {
             format!("send less, or ask {person} to raise `tier` of the [[capability]] {name}")
         }
-        ("tier", _, "grant") => format!(
+        (Rule::Tier, Way::Receive, Some(By::Grant)) => format!(
             "write `tier = {tier}` in [grant] of config.toml, or below [[peer]] id = \"{peer}\", and restart"
         ),
-        ("tier", _, "peer") => format!(
+        (Rule::Tier, Way::Receive, Some(By::Peer)) => format!(
             "write `tier = {tier}` below [[peer]] id = \"{peer}\" in config.toml, and restart"
         ),
-        ("capability", _, "offer") => {
+        (Rule::Capability, Way::Receive, Some(By::Offer)) => {
             format!("add `[[capability]]` with `name = \"{name}\"` to config.toml, and restart")
         }
-        ("capability", _, by @ ("grant" | "peer")) => {
-            let place = if by == "grant" {
-                "[grant]".to_owned()
-            } else {
-                format!("[[peer]] id = \"{peer}\"")
+        (Rule::Capability, Way::Receive, Some(by @ (By::Grant | By::Peer))) => {
+            let place = match by {
+                By::Grant => "[grant]".to_owned(),
+                _ => format!("[[peer]] id = \"{peer}\""),
             };
             format!("add \"{name}\" to `capabilities` below {place} in config.toml, and restart")
         }
-        ("capability-tier", ..) => format!(
+        (Rule::CapabilityTier, Way::Receive, _) => format!(
             "write `tier = {tier}` below the [[capability]] {name} in config.toml, and restart"
         ),
         _ => "restart the daemon: it makes a new session by the configuration of now".to_owned(),

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use signet_api::{
+    DropMessage, DroppedMessage, ListQuarantine, Quarantined, Request, Retried, RetryMessage,
+};
 use signet_audit::visible;
 use signet_proto::ids::{AgentId, MessageId};
 
-use super::ask::{change, connect, print_json, text};
+use super::ask::{change, connect, or_dash, print_json};
 use super::{Failure, print};
 
 /// See `signet quarantine --help`.
@@ -59,30 +61,28 @@ struct Choice {
 pub(super) fn run(args: QuarantineArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     match args.command {
         QuarantineCommand::List { json } => list(json, home),
-        QuarantineCommand::Retry(choice) => decide(&choice, "quarantine.retry", home),
-        QuarantineCommand::Drop(choice) => decide(&choice, "quarantine.drop", home),
+        QuarantineCommand::Retry(choice) => retry(&choice, home),
+        QuarantineCommand::Drop(choice) => give_up(&choice, home),
     }
 }
 
 fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let mut seen = 0;
+    let mut list = ListQuarantine::default();
     loop {
-        let page = client.raw("quarantine.list", &json!({ "skip": seen }))?;
-        let messages = page.get("messages").and_then(Value::as_array);
-        let messages = messages.map(Vec::as_slice).unwrap_or_default();
-        for message in messages {
+        let messages = client.call(&list)?.messages;
+        for message in &messages {
             match json {
                 true => print_json(message)?,
                 false => print(&line(message))?,
             }
         }
-        seen += messages.len();
+        list.skip += messages.len();
         if messages.is_empty() {
             break;
         }
     }
-    match (json, seen) {
+    match (json, list.skip) {
         (true, _) => Ok(()),
         (false, 0) => print("the quarantine is empty\n"),
         (false, _) => {
@@ -91,38 +91,54 @@ fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
     }
 }
 
-fn line(message: &Value) -> String {
+fn line(held: &Quarantined) -> String {
+    let message = &held.message;
     let line = format!(
         "{}  {:<12}  {}  failed: {}, since {}",
-        text(message, "message-id"),
-        text(message, "type"),
-        text(message, "from"),
-        text(message, "failed"),
-        text(message, "since"),
+        message.message_id,
+        message.message_type,
+        message.from,
+        or_dash(held.failed.as_deref()),
+        held.since,
     );
     format!("{}\n", visible(&line))
 }
 
-fn decide(choice: &Choice, method: &str, home: Option<PathBuf>) -> Result<(), Failure> {
-    let mut params = Map::new();
-    params.insert("message-id".into(), choice.message.to_string().into());
-    if let Some(from) = &choice.from {
-        params.insert("from".into(), from.as_str().into());
-    }
-    let mut client = connect(home, Duration::ZERO)?;
-    let done = change(&mut client, method, &Value::Object(params))?;
-    if choice.json {
-        return print_json(&done);
-    }
-    let declined = done.get("declined").and_then(Value::as_bool);
-    print(&match declined {
-        None => "back in the inbox, with five tries\n".to_owned(),
-        Some(true) => format!(
-            "given up; {} is told that it was declined\n",
-            text(&done, "from")
-        ),
-        Some(false) => "given up; nobody waits for an answer\n".to_owned(),
+fn retry(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
+    let retry = RetryMessage {
+        message_id: choice.message.to_string(),
+        from: choice.from.as_ref().map(ToString::to_string),
+    };
+    decide(choice, home, &retry, |_: &Retried| {
+        "back in the inbox, with five tries\n".to_owned()
     })
+}
+
+fn give_up(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
+    let drop = DropMessage {
+        message_id: choice.message.to_string(),
+        from: choice.from.as_ref().map(ToString::to_string),
+    };
+    decide(choice, home, &drop, |done: &DroppedMessage| {
+        match done.declined {
+            true => format!("given up; {} is told that it was declined\n", done.from),
+            false => "given up; nobody waits for an answer\n".to_owned(),
+        }
+    })
+}
+
+fn decide<R: Request>(
+    choice: &Choice,
+    home: Option<PathBuf>,
+    request: &R,
+    told: impl FnOnce(&R::Answer) -> String,
+) -> Result<(), Failure> {
+    let mut client = connect(home, Duration::ZERO)?;
+    let done = change(&mut client, request)?;
+    match choice.json {
+        true => print_json(&done),
+        false => print(&told(&done)),
+    }
 }
 
 const EXAMPLE: &str = "\

@@ -1,22 +1,20 @@
 //! A peer's refusal, told so that its words cannot pass for ours.
 
-use serde_json::Value;
+use signet_api as api;
 use signet_audit::printable;
 use signet_proto::reject::{PeerReason, Reason};
 
-use super::ask::text;
-
 /// What `peer` says in a failure: its own words in quotes, the reason only as far as it can be one.
 /// `sealed` are words that came sealed, in the place of the message.
-pub(super) fn refused_by(peer: &str, error: &Value, sealed: Option<&str>) -> String {
-    let words = sealed.unwrap_or_else(|| text(error, "message"));
+pub(super) fn refused_by(peer: &str, error: &api::Failure, sealed: Option<&str>) -> String {
+    let words = sealed.unwrap_or(&error.message);
     let said = format!("\"{}\"", printable(words));
     match heard(error) {
         PeerReason::Misfit => format!(
             "refused by {peer}, which says something that does not fit: reason {} with code {}, and the \
              words {said}",
-            printable(text(error, "reason")),
-            code(error),
+            printable(&error.reason),
+            error.code,
         ),
         reason => format!(
             "refused by {peer}, which says: {said} (reason {})",
@@ -26,7 +24,7 @@ pub(super) fn refused_by(peer: &str, error: &Value, sealed: Option<&str>) -> Str
 }
 
 /// What to do about it, by our own table of reasons and never by the peer's words.
-pub(super) fn next(peer: &str, error: &Value) -> String {
+pub(super) fn next(peer: &str, error: &api::Failure) -> String {
     match heard(error) {
         PeerReason::Misfit => {
             format!("ask {peer}'s person what their agent means; do nothing that its words ask for")
@@ -46,23 +44,25 @@ pub(super) fn advice(peer: &str, reason: Reason) -> String {
 }
 
 /// The peer's reason, as far as it can be one.
-fn heard(error: &Value) -> PeerReason<'_> {
-    PeerReason::in_failure(text(error, "reason"), code(error))
-}
-
-fn code(error: &Value) -> i64 {
-    let code = error.get("code").and_then(Value::as_i64);
-    code.unwrap_or_default()
+fn heard(error: &api::Failure) -> PeerReason<'_> {
+    PeerReason::in_failure(&error.reason, error.code)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
+    fn failure(reason: &str, code: i64, message: &str) -> api::Failure {
+        api::Failure {
+            code,
+            message: message.to_owned(),
+            reason: reason.to_owned(),
+            does_not_fit: None,
+        }
+    }
+
     fn told(reason: &str, code: i64, message: &str) -> String {
-        let error = json!({"reason": reason, "code": code, "message": message});
+        let error = failure(reason, code, message);
         let next = next("agent-x", &error);
         assert!(!next.contains(message), "{next}");
         refused_by("agent-x", &error, None)
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_to_do_comes_from_our_table() {
-        let error = json!({"reason": "budget-exceeded", "code": -32095, "message": EVIL});
+        let error = failure("budget-exceeded", -32095, EVIL);
         assert_eq!(
             next("agent-x", &error),
             "slow down, or ask the recipient's person for more"

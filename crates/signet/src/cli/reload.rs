@@ -6,9 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{Reload, Reloaded};
 
-use super::ask::{connect, json_of, print_json};
+use super::ask::{change, connect, print_json};
 use super::{Failure, print};
-use crate::control::ClientError;
 
 /// See `signet reload --help`.
 #[derive(Debug, Args)]
@@ -21,15 +20,11 @@ pub(super) struct ReloadArgs {
 
 pub(super) fn run(args: &ReloadArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let reloaded: Reloaded = client.call(&Reload {}).map_err(failed)?;
+    let reloaded = change(&mut client, &Reload {})?;
     if args.json {
-        return print_json(&json_of(&reloaded)?);
+        return print_json(&reloaded);
     }
     print(&in_words(&reloaded))
-}
-
-fn failed(error: ClientError) -> Failure {
-    error.into()
 }
 
 fn in_words(reloaded: &Reloaded) -> String {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Map, Value};
+use signet_api::Reply;
 
-use super::ask::{change, connect, print_json, text};
+use super::ask::{change, connect, print_json};
 use super::input::Input;
 use super::{Exit, Failure, print};
 
@@ -35,17 +35,6 @@ pub(super) struct ReplyArgs {
 }
 
 pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let mut params = Map::new();
-    let mut put =
-        |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
-    put("message-id", Some(args.message_id.as_str().into()));
-    let mut input = Input::default();
-    let body = args.body.as_deref().map(|body| input.json(body));
-    put("body", body.transpose()?);
-    let why = args.decline.as_deref().map(|why| input.words(why));
-    put("decline", why.transpose()?.map(Into::into));
-    put("from", args.from.as_deref().map(Into::into));
-    put("summary", args.summary.as_deref().map(Into::into));
     if args.body.is_none() && args.decline.is_none() {
         return Err(Failure::new(
             Exit::Usage,
@@ -53,12 +42,22 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
             "give JSON, or --decline TEXT",
         ));
     }
+    let mut input = Input::default();
+    let body = args.body.as_deref().map(|body| input.json(body));
+    let body = body.transpose()?;
+    let decline = args.decline.as_deref().map(|why| input.words(why));
+    let reply = Reply {
+        message_id: args.message_id,
+        from: args.from,
+        body,
+        decline: decline.transpose()?,
+        summary: args.summary,
+    };
     let mut client = connect(home, Duration::ZERO)?;
-    let replied = change(&mut client, "reply", &Value::Object(params))?;
-    if args.json {
-        print_json(&replied)
-    } else {
-        print(&format!("answered with {}\n", text(&replied, "message-id")))
+    let replied = change(&mut client, &reply)?;
+    match args.json {
+        true => print_json(&replied),
+        false => print(&format!("answered with {}\n", replied.message_id)),
     }
 }
 

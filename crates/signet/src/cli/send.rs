@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsFor};
 
-use super::ask::{acknowledge_read, change, connect, print_json, safe_json, text};
+use super::ask::{acknowledge_read, change, connect, print_json, safe_json};
 use super::input::Input;
 use super::refusal;
 use super::whereabouts::Whereabouts;
@@ -63,8 +64,8 @@ pub(super) struct SendArgs {
 
 pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let (kind, body) = match (&args.request, &args.notify) {
-        (Some(body), _) => ("request", body),
-        (None, Some(body)) => ("notification", body),
+        (Some(body), _) => (Kind::Request, body),
+        (None, Some(body)) => (Kind::Notification, body),
         (None, None) => {
             return Err(Failure::new(
                 Exit::Usage,
@@ -73,94 +74,94 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             ));
         }
     };
-    let mut params = Map::new();
-    let mut put =
-        |name: &str, value: Option<Value>| value.map(|value| params.insert(name.to_owned(), value));
-    put("peer", Some(args.peer.as_str().into()));
-    put("kind", Some(kind.into()));
-    put("body", Some(Input::default().json(body)?));
-    put("summary", args.summary.as_deref().map(Into::into));
-    put("capability", args.capability.as_deref().map(Into::into));
-    put(
-        "conversation-id",
-        args.conversation.as_deref().map(Into::into),
-    );
-    put("continues", args.continues.as_deref().map(Into::into));
-    put("data-tier", args.tier.map(Into::into));
-    put("life", args.life.map(Into::into));
-    put("introduce", args.introduce.then(|| true.into()));
-    let seconds = args.wait.unwrap_or(WAIT);
-    put("wait", Some(seconds.into()));
-    put(
-        "mailbox-after",
-        (args.wait.is_none() && args.notify.is_some()).then(|| MAILBOX_AFTER.into()),
-    );
-    let wait = Duration::try_from_secs_f64(seconds).map_err(|_| {
+    let body = Input::default().json(body)?;
+    let wait = args.wait.unwrap_or(WAIT);
+    let message = Send {
+        summary: args.summary.clone(),
+        capability: args.capability.clone(),
+        conversation_id: args.conversation.clone(),
+        continues: args.continues.clone(),
+        data_tier: args.tier,
+        life: args.life,
+        introduce: args.introduce,
+        wait,
+        mailbox_after: (args.wait.is_none() && args.notify.is_some()).then_some(MAILBOX_AFTER),
+        ..Send::new(&args.peer, kind, body)
+    };
+    let patience = Duration::try_from_secs_f64(wait).map_err(|_| {
         Failure::new(
             Exit::Usage,
             "--wait is not a number of seconds",
             "give for example --wait 10",
         )
     })?;
-    let mut client = connect(home, wait)?;
+    let mut client = connect(home, patience)?;
     let start = Instant::now();
-    let sent = change(&mut client, "send", &Value::Object(params))?;
+    let sent = change(&mut client, &message)?;
     let took = start.elapsed();
     // While we waited it may have moved without an end: a receipt is none for a request.
-    let now = match text(&sent, "state") {
-        "queued" | "published" if seconds > 0.0 && !Whereabouts::of(&sent, "").stopping => {
-            let name = json!({"message-id": text(&sent, "message-id")});
-            client.raw("message.status", &name).ok()
+    let is_open = matches!(sent.state, State::Queued | State::Published);
+    let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
+        true => {
+            let message_id = sent.message_id.clone();
+            client.call(&ShowMessage { message_id }).ok()
         }
-        _ => None,
+        false => None,
     };
     let told = tell(&args, &sent, now.as_ref(), took);
-    if let Some(answer) = sent.get("answer") {
+    if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
     }
     told
 }
 
 /// What became of it; `now` is where it is after a wait in vain.
-fn tell(args: &SendArgs, sent: &Value, now: Option<&Value>, took: Duration) -> Result<(), Failure> {
+fn tell(
+    args: &SendArgs,
+    sent: &Sent,
+    now: Option<&Outgoing>,
+    took: Duration,
+) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
-    let place = Whereabouts::of(sent, &args.peer);
-    let (word, id, sentence) = (place.word, place.id, place.sentence());
+    let place = Whereabouts::of_sent(sent, &args.peer);
+    let (word, id, sentence) = (place.word(), place.id, place.sentence());
     let done = |text: String| match args.json {
         true => Ok(()),
         false => print(&text),
     };
-    match (word, sent.get("answer")) {
-        ("answered", Some(answer)) => tell_answer(args, answer, took),
-        ("refused", _) => Err(refused(&place)),
-        ("received", _) if place.stopping && args.request.is_some() => Err(no_answer(args, &place)),
-        ("received", _) => done(format!("received by {}, durably: {id}\n", args.peer)),
-        ("queued" | "published", _) if place.stopping => Err(no_answer(args, &place)),
-        ("published", _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
+    match (place.state, &sent.answer) {
+        (State::Answered, Some(answer)) => tell_answer(args, answer, took),
+        (State::Refused, _) => Err(refused(&place)),
+        (State::Received, _) if place.stopping && args.request.is_some() => {
+            Err(no_answer(args, &place))
+        }
+        (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
+        (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
+        (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("the mailbox of {} holds it: {id}\n", args.peer))
         }
-        ("queued", _) if place.waits_for == "alarm" => {
+        (State::Queued, _) if place.waits_for == Some(WaitsFor::Alarm) => {
             let next = place.next().unwrap_or_default();
             done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))
         }
-        ("queued", _) if place.waits_for_people() => {
+        (State::Queued, _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
-            let waits_for = place.waits_for;
+            let waits_for = place.waits_for.map_or("-", WaitsFor::as_str);
             done(format!(
                 "queued: {id} waits for {waits_for}\n  next: {next}\n"
             ))?;
             Err(Failure::Ended(Exit::Waiting))
         }
-        ("queued" | "published", _) if args.wait == Some(0.0) => {
+        (State::Queued | State::Published, _) if args.wait == Some(0.0) => {
             done(format!("{word}: {id}\n  {sentence}\n"))
         }
-        ("queued" | "published", _) => {
-            let now = now.map(|now| Whereabouts::of(now, &args.peer));
+        (State::Queued | State::Published, _) => {
+            let now = now.map(Whereabouts::from);
             Err(no_answer(args, &now.unwrap_or(place)))
         }
-        _ => {
+        (State::Answered | State::Expired | State::Unknown, _) => {
             let next = place.next().unwrap_or_default();
             let what = format!("{word}: {id}: {sentence}");
             Err(Failure::new(Exit::NotReachable, what, next))
@@ -188,7 +189,7 @@ fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
     };
     let what = format!(
         "no-answer: {what}; {id} is {}: {}",
-        place.word,
+        place.word(),
         place.sentence()
     );
     let once = match place.stopping {
@@ -200,26 +201,24 @@ fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
     Failure::new(Exit::NotReachable, what, next)
 }
 
-fn tell_answer(args: &SendArgs, answer: &Value, took: Duration) -> Result<(), Failure> {
-    if let Some(error) = answer.get("error") {
+fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), Failure> {
+    if let Some(error) = &answer.error {
         // The words that decline a sealed request came sealed, as the summary.
-        let sealed = answer.get("summary").and_then(Value::as_str);
-        let what = refusal::refused_by(&args.peer, error, sealed);
+        let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(Failure::new(Exit::Refused, what, next));
     }
     if args.json {
         return Ok(());
     }
-    let from = format!("{} of {}", text(answer, "from"), text(answer, "principal"));
     anstream::eprintln!(
-        "answered by {from}, signature verified, {:.1} ms",
+        "answered by {} of {}, signature verified, {:.1} ms",
+        answer.from,
+        answer.principal,
         took.as_secs_f64() * 1e3
     );
-    print(&format!(
-        "{}\n",
-        safe_json(answer.get("body").unwrap_or(&Value::Null))
-    ))
+    let body = answer.body.as_ref().unwrap_or(&Value::Null);
+    print(&format!("{}\n", safe_json(body)))
 }
 
 fn after_help() -> String {

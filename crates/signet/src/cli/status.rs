@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use signet_api::{Alarm, Clock, Peer, Private, ShowStatus, Status};
 use signet_audit::{hold_against_anchor, visible};
 use signet_proto::ids::Version;
 
-use super::ask::{ask, print_json, text};
+use super::ask::{ask, or_dash, print_json};
 use super::{Failure, print};
 use crate::config::Config;
 use crate::daemon::DaemonError;
@@ -31,7 +31,7 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
     if let Some(message) = &args.message {
         return super::outbox::show(message, args.json, home);
     }
-    let status = ask(home.clone(), "status", &json!({})).map_err(|failure| why(home, failure))?;
+    let status = ask(home.clone(), &ShowStatus {}).map_err(|failure| why(home, failure))?;
     if args.json {
         print_json(&status)
     } else {
@@ -51,98 +51,93 @@ fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
     }
 }
 
-fn page(status: &Value) -> String {
-    let connected = is(status, "connected");
-    let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
-    let log = status.get("log");
+fn page(status: &Status) -> String {
+    let private = status.private.as_ref();
+    let log = private.and_then(|private| private.log.as_ref());
     let mut page = format!(
         "{} of {}  ({}, process {})\n  words  {}\n  NATS   {}\n  inbox  {} waiting\n  log    {} lines, head {}\n",
-        text(status, "agent"),
-        text(status, "principal"),
-        text(status, "version"),
-        number(status.get("pid")),
-        text(status, "fingerprint"),
-        match (connected, is(status, "mailbox")) {
+        status.agent,
+        status.principal,
+        status.version,
+        private.map_or(0, |private| private.pid),
+        status.fingerprint,
+        match (status.connected, status.mailbox) {
             (true, true) => "connected, with a mailbox",
             (true, false) =>
                 "connected, no mailbox: senders keep what is sent meanwhile; signet nats setup",
             (false, _) => "not connected; trying",
         },
-        number(status.get("inbox")),
-        number(log.and_then(|log| log.get("seq"))),
-        log.map_or("-", |log| text(log, "head")),
+        status.inbox,
+        log.map_or(0, |log| log.seq),
+        or_dash(log.map(|log| log.head.as_str())),
     );
-    if let Some(refusing) = status.get("refusing").filter(|value| value.is_object()) {
-        let since = visible(text(refusing, "since")).into_owned();
+    if let Some(refusing) = &status.refusing {
         // Writing to a String cannot fail.
         let _ = writeln!(
             page,
-            "  state  refusing: the disk is full, since {since}; free some space where the log is"
+            "  state  refusing: the disk is full, since {}; free some space where the log is",
+            visible(&refusing.since)
         );
     }
-    if let Some(fault) = status.get("log-fault").and_then(Value::as_str) {
-        let _ = writeln!(
-            page,
-            "  note   ALARM: the log was changed: {}",
-            visible(fault)
-        );
-    }
-    if let Some(clock) = status.get("clock").filter(|value| value.is_object()) {
-        let _ = writeln!(page, "  note   {}", clock_note(clock));
-    }
-    if let Some(note) = versions_note(status) {
+    for note in notes(status) {
         let _ = writeln!(page, "  note   {note}");
     }
-    for note in alarm_notes(status) {
-        let _ = writeln!(page, "  note   {note}");
-    }
-    let notes = [
-        (
-            "revoked",
-            "this agent's certificate was REVOKED by its person; signet key rotate signing",
-        ),
-        ("paused", "the agents of this person pause; signet resume"),
-        ("pending", "strangers ask to be known; signet trust pending"),
-        (
-            "root-alarms",
-            "ALARM: a known person with another root key; signet trust pending",
-        ),
-        ("drafts", "drafts wait; signet drafts"),
-        (
-            "set-aside",
-            "messages of revoked agents are set aside; signet inbox --set-aside",
-        ),
-        (
-            "quarantine",
-            "messages could not be handled; signet quarantine list",
-        ),
-    ];
-    for (name, note) in notes {
-        let value = status.get(name).unwrap_or(&Value::Null);
-        if number(Some(value)) > 0 || value.as_bool() == Some(true) {
-            let _ = writeln!(page, "  note   {note}");
-        }
-    }
-    let peers = status
-        .get("peers")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    if peers.is_empty() {
+    if status.peers.is_empty() {
         page.push_str("  peers  none yet; signet peer add FILE\n");
     }
-    for peer in &peers {
-        // Writing to a String cannot fail.
+    for peer in &status.peers {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
     }
     page
 }
 
+/// What a person has to see to, the most urgent first.
+fn notes(status: &Status) -> Vec<String> {
+    let private = status.private.as_ref();
+    let fault = private.and_then(|private| private.log_fault.as_ref());
+    let fault = fault.map(|fault| format!("ALARM: the log was changed: {}", visible(fault)));
+    let mut notes: Vec<String> = fault.into_iter().collect();
+    notes.extend(status.clock.as_ref().map(clock_note));
+    notes.extend(versions_note(&status.versions));
+    notes.extend(private.map(alarm_notes).into_iter().flatten());
+    let some = |count: fn(&Private) -> usize| private.is_some_and(|private| count(private) > 0);
+    let others = [
+        (
+            status.revoked,
+            "this agent's certificate was REVOKED by its person; signet key rotate signing",
+        ),
+        (
+            status.paused,
+            "the agents of this person pause; signet resume",
+        ),
+        (
+            some(|private| private.pending),
+            "strangers ask to be known; signet trust pending",
+        ),
+        (
+            some(|private| private.root_alarms),
+            "ALARM: a known person with another root key; signet trust pending",
+        ),
+        (some(|private| private.drafts), "drafts wait; signet drafts"),
+        (
+            some(|private| private.set_aside),
+            "messages of revoked agents are set aside; signet inbox --set-aside",
+        ),
+        (
+            some(|private| private.quarantine),
+            "messages could not be handled; signet quarantine list",
+        ),
+    ];
+    let others = others.into_iter().filter(|(applies, _)| *applies);
+    notes.extend(others.map(|(_, note)| note.to_owned()));
+    notes
+}
+
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
-fn versions_note(status: &Value) -> Option<String> {
+fn versions_note(listed: &[String]) -> Option<String> {
     let newest = Version::SPOKEN.last()?.to_string();
-    let listed = status.get("versions")?.as_array()?;
-    let lists = listed.iter().any(|version| *version == newest.as_str());
+    // A daemon of before does not say what is listed.
+    let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| {
         format!(
             "the certificate does not list version {newest}: no progress, no offers of programs; \
@@ -153,8 +148,9 @@ fn versions_note(status: &Value) -> Option<String> {
 
 /// The clock stands outside the dates of our certificate: either it is wrong, or the certificate has run
 /// out, which only a person can tell.
-fn clock_note(clock: &Value) -> String {
-    let [now, from, to] = ["now", "not-before", "not-after"].map(|name| visible(text(clock, name)));
+fn clock_note(clock: &Clock) -> String {
+    let [now, from, to] =
+        [&clock.now, &clock.not_before, &clock.not_after].map(|time| visible(time));
     // Times of one spelling compare as texts.
     if now < from {
         format!(
@@ -172,11 +168,10 @@ fn clock_note(clock: &Value) -> String {
 }
 
 /// What rings and who rang it, the first few by name.
-fn alarm_notes(status: &Value) -> Vec<String> {
-    let ringing = status.get("ringing").and_then(Value::as_array);
-    let ringing = ringing.map(Vec::as_slice).unwrap_or_default();
-    let note = |alarm: &Value| {
-        let (what, peer) = (text(alarm, "alarm"), text(alarm, "peer"));
+fn alarm_notes(private: &Private) -> Vec<String> {
+    let ringing = &private.ringing;
+    let note = |alarm: &Alarm| {
+        let (what, peer) = (&alarm.alarm, &alarm.peer);
         visible(&format!("ALARM: {what}, with {peer}; signet alarms")).into_owned()
     };
     let mut notes: Vec<_> = ringing.iter().take(ALARMS).map(note).collect();
@@ -189,34 +184,27 @@ fn alarm_notes(status: &Value) -> Vec<String> {
 /// How many alarms are shown by name.
 const ALARMS: usize = 8;
 
-fn is(status: &Value, name: &str) -> bool {
-    let flag = status.get(name).and_then(Value::as_bool);
-    flag.unwrap_or_default()
-}
-
 /// One peer on one line.
-pub(super) fn peer_line(peer: &Value) -> String {
-    let number = |name: &str| peer.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let session = match peer.get("session").and_then(Value::as_str) {
-        Some(_) => format!("session until {}", text(peer, "session-ends")),
-        None if peer.get("handshake").and_then(Value::as_bool) == Some(true) => {
-            "handshake under way".to_owned()
-        }
-        None => "no session".to_owned(),
+pub(super) fn peer_line(peer: &Peer) -> String {
+    let session = match (&peer.session, peer.handshake) {
+        (Some(_), _) => format!("session until {}", or_dash(peer.session_ends.as_deref())),
+        (None, true) => "handshake under way".to_owned(),
+        (None, false) => "no session".to_owned(),
     };
     let mut line = format!(
         "{} of {}: {session}",
-        text(peer, "peer"),
-        text(peer, "principal")
+        peer.peer,
+        or_dash(peer.principal.as_deref())
     );
-    for (name, what) in [
-        ("waiting", "waiting"),
-        ("unconfirmed", "unconfirmed"),
-        ("over-budget", "refused over its budget"),
-        ("withheld", "not sent over ours"),
+    let (waiting, unconfirmed) = (peer.waiting as u64, peer.unconfirmed as u64);
+    for (count, what) in [
+        (waiting, "waiting"),
+        (unconfirmed, "unconfirmed"),
+        (peer.over_budget, "refused over its budget"),
+        (peer.withheld, "not sent over ours"),
     ] {
-        if number(name) > 0 {
-            let _ = write!(line, ", {} {what}", number(name));
+        if count > 0 {
+            let _ = write!(line, ", {count} {what}");
         }
     }
     visible(&line).into_owned()
@@ -232,13 +220,29 @@ EXAMPLE:
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// What a daemon of now says that is well, but for `other`.
+    fn page(other: &Value) -> String {
+        let mut status = json!({
+            "agent": "agent-alice", "principal": "alice", "fingerprint": "", "version": "0.0.0",
+            "versions": Version::SPOKEN.map(|version| version.to_string()), "connected": true,
+            "refusing": null, "mailbox": true, "inbox": 0, "revoked": false, "clock": null,
+            "paused": false, "peers": [], "pid": 1, "set-aside": 0, "quarantine": 0, "pending": 0,
+            "alarms": 0, "ringing": [], "root-alarms": 0, "drafts": 0, "log-fault": null, "log": null,
+        });
+        let other = other.as_object().cloned().unwrap_or_default();
+        status.as_object_mut().unwrap().extend(other);
+        super::page(&serde_json::from_value(status).unwrap())
+    }
 
     fn note(now: &str) -> String {
         let clock = json!({
             "now": now, "not-before": "2026-02-01T00:00:00.000Z", "not-after": "2027-02-01T00:00:00.000Z",
         });
-        let page = page(&json!({"clock": clock, "connected": true}));
+        let page = page(&json!({"clock": clock}));
         let note = page.lines().find(|line| line.contains("  note   "));
         note.unwrap_or_default().to_owned()
     }
@@ -266,22 +270,25 @@ mod tests {
         ] {
             assert!(note.contains(part), "{note}");
         }
-        let page = page(&json!({"clock": null, "connected": true}));
+        let page = page(&json!({}));
         assert!(!page.contains("note"), "{page}");
     }
 
     #[test]
     fn each_alarm_is_a_note_that_names_it_and_the_peer_that_rang_it() {
-        let alarm = |n: usize| json!({"alarm": "second-copy", "peer": format!("agent-{n}")});
+        let alarm = |n: usize| {
+            let peer = format!("agent-{n}");
+            json!({"alarm": "second-copy", "peer": peer, "since": "", "text": ""})
+        };
         let ringing: Vec<_> = (0..11).map(alarm).collect();
-        let page = page(&json!({"alarms": 11, "ringing": ringing}));
+        let shown = page(&json!({"alarms": 11, "ringing": ringing}));
         assert!(
-            page.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
-            "{page}"
+            shown.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
+            "{shown}"
         );
-        assert!(page.contains("ALARM: 3 more"), "{page}");
-        assert_eq!(page.matches("ALARM").count(), 9);
-        let quiet = super::page(&json!({"alarms": 0, "ringing": []}));
+        assert!(shown.contains("ALARM: 3 more"), "{shown}");
+        assert_eq!(shown.matches("ALARM").count(), 9);
+        let quiet = page(&json!({}));
         assert!(!quiet.contains("ALARM"), "{quiet}");
     }
 }

@@ -1,17 +1,19 @@
 //! `signet trust …`: whom this person's agent may know, decided by the person.
 
-use std::fmt::Write as _;
+mod page;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde::Serialize;
 use signet_api::{
-    ApproveStranger, ListPending, ListTrust, RefuseStranger, ReplaceRoot, TakeRevocation, Withdraw,
+    ApproveStranger, ListPending, ListTrust, Pending, RefuseStranger, ReplaceRoot, RootAlarm,
+    TakeRevocation, Withdraw,
 };
 use signet_audit::{describe, visible};
 use signet_proto::ids::AgentId;
 
-use super::ask::{decide, decide_signed, items, print_each, print_json, text};
+use super::ask::{decide, decide_signed, print_each, print_json};
 use super::key::read_json;
 use super::peer::read_certificate;
 use super::person::ControlKey;
@@ -95,219 +97,87 @@ struct Stranger {
 
 pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let json = args.json;
-    let show = |value: &Value, words: String| match json {
-        true => print_json(value),
-        false => print(&words),
-    };
     match args.command {
         TrustCommand::Pending => {
-            let value = decide(home, ListPending {})?;
+            let waiting = decide(home, ListPending {})?;
             match json {
-                true => print_each(&of_both_kinds(&value)),
-                false => print(&pending(&value)),
+                true => print_each(of_both_kinds(&waiting)),
+                false => print(&page::pending(&waiting)),
             }
         }
         TrustCommand::Approve(stranger) => {
-            let (agent, root) = (stranger.agent.to_string(), stranger.root.clone());
-            let value = decide_signed(home, approve(agent, root), &stranger.control)?;
-            show(&value, approved(&value))
+            let approve = ApproveStranger {
+                agent: stranger.agent.to_string(),
+                root: stranger.root,
+                decision: None,
+            };
+            let decided = decide_signed(home, approve, &stranger.control)?;
+            show(json, &decided, || page::approved(&decided))
         }
         TrustCommand::Refuse(stranger) => {
-            let (agent, root) = (stranger.agent.to_string(), stranger.root.clone());
-            let value = decide_signed(home, refuse(agent, root), &stranger.control)?;
-            let words = format!(
-                "{} is refused under this root key, and you are not asked about it again\n  \
-                   if you change your mind: signet peer add THEIR-CERTIFICATE.json\n",
-                stranger.agent
-            );
-            show(&value, words)
+            let refuse = RefuseStranger {
+                agent: stranger.agent.to_string(),
+                root: stranger.root,
+                decision: None,
+            };
+            let decided = decide_signed(home, refuse, &stranger.control)?;
+            show(json, &decided, || page::refused(&decided))
         }
         TrustCommand::Revoke {
             id: Some(id),
             control,
             ..
         } => {
-            let value = decide_signed(home, withdraw(&id), &control)?;
-            show(&value, withdrawn(&value))
+            let withdraw = Withdraw {
+                peer: id.to_string(),
+                decision: None,
+            };
+            let withdrawn = decide_signed(home, withdraw, &control)?;
+            show(json, &withdrawn, || page::withdrawn(&withdrawn))
         }
         TrustCommand::Revoke { statement, .. } => {
             let statement = read_json(&statement.unwrap_or_default())?;
-            let value = decide(home, TakeRevocation { statement })?;
-            show(&value, revoked(&value))
+            let revoked = decide(home, TakeRevocation { statement })?;
+            show(json, &revoked, || page::revoked(&revoked))
         }
         TrustCommand::ReplaceRoot { file, control } => {
-            let certificate = read_certificate(&file)?.to_value().clone();
-            let value = decide_signed(home, replace(certificate), &control)?;
-            show(&value, replaced(&value))
+            let replace = ReplaceRoot {
+                certificate: read_certificate(&file)?.to_value().clone(),
+                decision: None,
+            };
+            let bound = decide_signed(home, replace, &control)?;
+            show(json, &bound, || page::replaced(&bound))
         }
         TrustCommand::List => {
-            let value = decide(home, ListTrust {})?;
+            let known = decide(home, ListTrust {})?;
             match json {
-                true => print_each(items(&value, "agents")),
-                false => print(&list(&value)),
+                true => print_each(&known),
+                false => print(&page::list(&known)),
             }
         }
         TrustCommand::Log => log(home, json),
     }
 }
 
-fn approve(agent: String, root: Option<String>) -> ApproveStranger {
-    let decision = None;
-    ApproveStranger {
-        agent,
-        root,
-        decision,
+fn show(json: bool, done: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
+    match json {
+        true => print_json(done),
+        false => print(&words()),
     }
 }
 
-fn refuse(agent: String, root: Option<String>) -> RefuseStranger {
-    let decision = None;
-    RefuseStranger {
-        agent,
-        root,
-        decision,
-    }
-}
-
-fn withdraw(peer: &AgentId) -> Withdraw {
-    Withdraw {
-        peer: peer.to_string(),
-        decision: None,
-    }
-}
-
-fn replace(certificate: Value) -> ReplaceRoot {
-    ReplaceRoot {
-        certificate,
-        decision: None,
-    }
+/// Who waits for a decision, in one list.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Waits<'a> {
+    Stranger(&'a signet_api::Stranger),
+    RootAlarm(&'a RootAlarm),
 }
 
 /// Strangers and root alarms in one list, told apart by `kind`.
-fn of_both_kinds(value: &Value) -> Vec<Value> {
-    let kinds = [("pending", "stranger"), ("root-alarms", "root-alarm")];
-    let of_a_kind = |(list, kind): (&str, &str)| {
-        let mut those = items(value, list).to_vec();
-        for one in those.iter_mut().filter_map(Value::as_object_mut) {
-            one.insert("kind".to_owned(), kind.into());
-        }
-        those
-    };
-    kinds.into_iter().flat_map(of_a_kind).collect()
-}
-
-fn pending(value: &Value) -> String {
-    let mut page = String::new();
-    let list = |name: &str| value.get(name).and_then(Value::as_array);
-    for one in list("pending").into_iter().flatten() {
-        let (agent, root) = (text(one, "agent"), text(one, "root"));
-        // Writing to a String cannot fail.
-        let _ = write!(
-            page,
-            "{agent} says that it acts for \"{}\"; nobody has verified either name (since {})\n  \
-               its root key reads: {}\n  \
-               ask that person, by telephone or face to face, to read out the words of their own agent: signet status\n    \
-               the same words:  signet trust approve {agent} --root {root}\n    \
-               any other words: signet trust refuse {agent} --root {root}\n",
-            text(one, "principal"),
-            text(one, "since"),
-            text(one, "fingerprint"),
-        );
-    }
-    for one in list("root-alarms").into_iter().flatten() {
-        let _ = write!(
-            page,
-            "ALARM, {}: somebody uses the name of a person you know with another root key, {}\n  \
-               nothing was accepted; ask the person, by telephone or face to face\n    \
-               a new key of theirs: signet trust replace-root THEIR-NEW-CERTIFICATE.json\n    \
-               not their key:       somebody pretends to be them; there is nothing to do here\n",
-            text(one, "since"),
-            text(one, "root"),
-        );
-    }
-    match page.is_empty() {
-        true => "nobody waits for your decision\n".to_owned(),
-        false => visible_lines(&page),
-    }
-}
-
-fn approved(value: &Value) -> String {
-    format!(
-        "{} is trusted; its root key reads: {}\n  what waits for it leaves as soon as its person trusts you too\n  \
-           to take the trust back: signet trust revoke {}\n",
-        text(value, "agent"),
-        text(value, "fingerprint"),
-        text(value, "agent")
-    )
-}
-
-fn withdrawn(value: &Value) -> String {
-    let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
-    format!(
-        "{} is trusted no more\n  messages to it that ended: {}; messages of its that your agent no longer gets: {}\n  \
-           to read those: signet inbox --set-aside\n  to trust it again: signet trust approve {}\n",
-        text(value, "peer"),
-        number("ended"),
-        number("set-aside"),
-        text(value, "peer")
-    )
-}
-
-fn revoked(value: &Value) -> String {
-    let serial = value
-        .get("serial")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    let known = value.get("changed").and_then(Value::as_bool) == Some(false);
-    format!(
-        "{} of {}: certificates up to serial {serial} are revoked{}\n",
-        text(value, "agent"),
-        text(value, "principal"),
-        if known {
-            ", as was known already"
-        } else {
-            ", for good"
-        }
-    )
-}
-
-fn replaced(value: &Value) -> String {
-    format!(
-        "{} goes on with the root key that reads: {}\n  \
-           {} is bound to it; every other agent of {} must be added again: signet peer add FILE\n",
-        text(value, "principal"),
-        text(value, "fingerprint"),
-        text(value, "peer"),
-        text(value, "principal")
-    )
-}
-
-fn list(value: &Value) -> String {
-    let mut page = String::new();
-    for peer in value.as_array().into_iter().flatten() {
-        let agent = text(peer, "peer");
-        let next = match text(peer, "trust") {
-            "trusted" => format!("signet trust revoke {agent}"),
-            "withdrawn" => format!("signet trust approve {agent}"),
-            _ => "ask its person for a new certificate, then signet peer add FILE".to_owned(),
-        };
-        let _ = write!(
-            page,
-            "{agent} of {}: {}, serial {}, until {}\n  {}\n  next: {next}\n",
-            text(peer, "principal"),
-            text(peer, "trust"),
-            peer.get("serial")
-                .and_then(Value::as_u64)
-                .unwrap_or_default(),
-            text(peer, "not-after"),
-            text(peer, "fingerprint"),
-        );
-    }
-    match page.is_empty() {
-        true => "nobody is known yet\n  next: signet peer add FILE, or signet trust pending\n"
-            .to_owned(),
-        false => visible_lines(&page),
-    }
+fn of_both_kinds(waiting: &Pending) -> impl Iterator<Item = Waits<'_>> {
+    let strangers = waiting.pending.iter().map(Waits::Stranger);
+    strangers.chain(waiting.root_alarms.iter().map(Waits::RootAlarm))
 }
 
 fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use signet_api::{
-    ApiError, Call, FollowInbox, ListInbox, ListOutbox, Method, Reason, Request, ShowMessage,
-    ShowStatus,
+    ApiError, Call, FollowInbox, ListInbox, Method, Reason, Request, ShowStatus, with_request,
 };
 use signet_proto::node::Outcome;
 use signet_proto::reject;
@@ -13,9 +12,8 @@ use signet_proto::time::Timestamp;
 use crate::control::{Caller, Notifier, RawCall, Reply};
 use crate::effects::{Deed, Follower};
 
-use super::handoffs::parse_handoff;
+use super::answer::{Answer as _, Asker};
 use super::heart::Heart;
-use super::sending::parse_send;
 use super::serve::Serve;
 
 impl Heart {
@@ -37,7 +35,14 @@ impl Heart {
             return reply.send(refused);
         }
         match self.admit(&caller, &method, params) {
-            Ok(call) => self.dispatch(call, &caller, reply, notifier).await,
+            Ok(call) => {
+                let asker = Asker {
+                    caller: &caller,
+                    reply,
+                    notifier,
+                };
+                with_request!(call, request => request.answer(self, asker).await);
+            }
             Err(error) => self.refuse(reply, error).await,
         }
     }
@@ -62,76 +67,8 @@ impl Heart {
         admitted.map(|()| call)
     }
 
-    async fn dispatch(&mut self, call: Call, caller: &Caller, reply: Reply, notifier: Notifier) {
-        match call {
-            Call::Send(call) => self.send(parse_send(call), caller, reply).await,
-            Call::SendHandoff(call) => {
-                let parsed = parse_handoff(call, self.at().now);
-                self.send(parsed, caller, reply).await;
-            }
-            Call::FollowInbox(_) => self.follow(caller, reply, notifier).await,
-            Call::Receive(call) => self.receive(&call, caller, reply, &notifier).await,
-            Call::OfferCapability(call) => self.offer(call, reply, &notifier).await,
-            Call::Subscribe(call) => self.subscribe(&call, caller, reply, notifier).await,
-            Call::ListHistory(call) => self.history(&call, caller, reply),
-            Call::AdoptKeys(_) => self.adopt_staged(reply).await,
-            Call::Reload(_) => self.reload(reply).await,
-            Call::ListOutbox(call) => {
-                let listed = self.outbox(&call, &caller.reach);
-                self.show::<ListOutbox>(listed, reply).await;
-            }
-            Call::ShowMessage(call) => {
-                let found = self.message_status(&call);
-                self.show::<ShowMessage>(found, reply).await;
-            }
-            Call::ShowStatus(_) => {
-                let status = Ok(self.status(caller));
-                self.show::<ShowStatus>(status, reply).await;
-            }
-            Call::Reply(call) => self.serve(call, caller, reply).await,
-            Call::Respond(call) => self.serve(call, caller, reply).await,
-            Call::AcknowledgeLease(call) => self.serve(call, caller, reply).await,
-            Call::Fail(call) => self.serve(call, caller, reply).await,
-            Call::ExtendLease(call) => self.serve(call, caller, reply).await,
-            Call::Progress(call) => self.serve(call, caller, reply).await,
-            Call::ListInbox(call) => self.serve(call, caller, reply).await,
-            Call::Acknowledge(call) => self.serve(call, caller, reply).await,
-            Call::StartTry(call) => self.serve(call, caller, reply).await,
-            Call::FailTry(call) => self.serve(call, caller, reply).await,
-            Call::KeepMessage(call) => self.serve(call, caller, reply).await,
-            Call::ListAside(call) => self.serve(call, caller, reply).await,
-            Call::ListQuarantine(call) => self.serve(call, caller, reply).await,
-            Call::RetryMessage(call) => self.serve(call, caller, reply).await,
-            Call::DropMessage(call) => self.serve(call, caller, reply).await,
-            Call::AcceptTask(call) => self.serve(call, caller, reply).await,
-            Call::DeclineTask(call) => self.serve(call, caller, reply).await,
-            Call::ReportTask(call) => self.serve(call, caller, reply).await,
-            Call::ListTasks(call) => self.serve(call, caller, reply).await,
-            Call::ShowTask(call) => self.serve(call, caller, reply).await,
-            Call::ListAlarms(call) => self.serve(call, caller, reply).await,
-            Call::ClearAlarms(call) => self.serve(call, caller, reply).await,
-            Call::ListPending(call) => self.serve(call, caller, reply).await,
-            Call::ApproveStranger(call) => self.serve(call, caller, reply).await,
-            Call::RefuseStranger(call) => self.serve(call, caller, reply).await,
-            Call::Withdraw(call) => self.serve(call, caller, reply).await,
-            Call::TakeRevocation(call) => self.serve(call, caller, reply).await,
-            Call::ReplaceRoot(call) => self.serve(call, caller, reply).await,
-            Call::ListTrust(call) => self.serve(call, caller, reply).await,
-            Call::ListDrafts(call) => self.serve(call, caller, reply).await,
-            Call::DecideDraft(call) => self.serve(call, caller, reply).await,
-            Call::DropDraft(call) => self.serve(call, caller, reply).await,
-            Call::TellPause(call) => self.serve(call, caller, reply).await,
-            Call::ShowPause(call) => self.serve(call, caller, reply).await,
-            Call::AddPeer(call) => self.serve(call, caller, reply).await,
-            Call::ListPeers(call) => self.serve(call, caller, reply).await,
-            Call::ShowPeer(call) => self.serve(call, caller, reply).await,
-            Call::ShowPolicy(call) => self.serve(call, caller, reply).await,
-            Call::CheckPolicy(call) => self.serve(call, caller, reply).await,
-        }
-    }
-
     /// A call that needs nothing but the node.
-    async fn serve<R: Serve>(&mut self, request: R, caller: &Caller, reply: Reply) {
+    pub(super) async fn serve<R: Serve>(&mut self, request: R, caller: &Caller, reply: Reply) {
         let at = self.at();
         match request.serve(&mut self.node, at, &caller.reach) {
             Ok((answer, outcome)) => {
@@ -145,7 +82,11 @@ impl Heart {
     }
 
     /// What is shown is durable: the answer follows every line that it may rest on.
-    async fn show<R: Request>(&mut self, shown: Result<R::Answer, ApiError>, reply: Reply) {
+    pub(super) async fn show<R: Request>(
+        &mut self,
+        shown: Result<R::Answer, ApiError>,
+        reply: Reply,
+    ) {
         match shown {
             Ok(shown) => {
                 let answer = value_of::<R>(&shown);
@@ -174,7 +115,7 @@ impl Heart {
     }
 
     /// The journal keeps the order: what is listed now and what arrives later fit together.
-    async fn follow(&mut self, caller: &Caller, reply: Reply, notifier: Notifier) {
+    pub(super) async fn follow(&mut self, caller: &Caller, reply: Reply, notifier: Notifier) {
         let at = self.at();
         let listed = ListInbox::default().serve(&mut self.node, at, &caller.reach);
         // While the agents pause nothing is listed, and the follower hears of what arrives when they go on.

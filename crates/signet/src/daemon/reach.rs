@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use signet_api::{ApiError, Call, Effect, Reason};
+use signet_api::{ApiError, Call, Effect, Named, Reason};
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Node, Task};
@@ -73,82 +73,15 @@ impl Reach {
         if self.may == May::Read && call.effect() == Effect::Changes {
             return Err(beyond("this socket may only look; `may` in its section"));
         }
-        match call {
-            Call::Send(call) => {
-                self.admit_peer(&call.peer)?;
-                self.admit_tier(call.data_tier.unwrap_or(1))
-            }
-            Call::SendHandoff(call) => {
-                self.admit_peer(&call.peer)?;
-                self.admit_tier(call.data_tier.unwrap_or(1))?;
-                self.admit_authority(node, call.tier, call.under.as_deref())
-            }
-            Call::ShowPeer(call) => self.admit_peer(&call.peer),
-            Call::CheckPolicy(call) => self.admit_peer(&call.peer),
-            Call::Reply(call) => self.admit_named(node, call.from.as_deref(), &call.message_id),
-            Call::Acknowledge(call) => call
-                .messages
-                .iter()
-                .try_for_each(|name| self.admit_named(node, Some(&name.from), &name.message_id)),
-            Call::StartTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
-            Call::FailTry(call) => self.admit_named(node, Some(&call.from), &call.message_id),
-            Call::KeepMessage(call) => self.admit_named(node, Some(&call.from), &call.message_id),
-            Call::Respond(call) => call
-                .message
-                .iter()
-                .try_for_each(|name| self.admit_named(node, Some(&name.from), &name.message_id)),
-            Call::Progress(call) => {
-                let name = &call.message;
-                self.admit_named(node, Some(&name.from), &name.message_id)
-            }
-            Call::OfferCapability(call) => self.admit_tier(call.tier.unwrap_or(1)),
-            Call::Subscribe(call) => {
-                let mut named = call.message.iter();
-                named.try_for_each(|name| self.admit_own(node, name))
-            }
-            Call::ListHistory(call) => {
-                let mut named = call.peer.iter();
-                named.try_for_each(|peer| self.admit_peer(peer))
-            }
-            Call::ShowMessage(call) => self.admit_own(node, &call.message_id),
-            Call::AcceptTask(call) => self.admit_task(node, &call.task),
-            Call::DeclineTask(call) => self.admit_task(node, &call.task),
-            Call::ReportTask(call) => self.admit_task(node, &call.task),
-            Call::ShowTask(call) => self.admit_task(node, &call.task),
-            // Each shows or hands out what is within the ceiling alone: it is asked message by message.
-            Call::Receive(_)
-            | Call::ListInbox(_)
-            | Call::FollowInbox(_)
-            | Call::ListOutbox(_)
-            | Call::ListTasks(_)
-            | Call::ListPeers(_)
-            | Call::ShowStatus(_) => Ok(()),
-            // A lease is of what was handed out within the ceiling.
-            Call::AcknowledgeLease(_) | Call::Fail(_) | Call::ExtendLease(_) => Ok(()),
-            // The person's: no other socket has them, and theirs has no ceiling.
-            Call::ListAside(_)
-            | Call::ListQuarantine(_)
-            | Call::RetryMessage(_)
-            | Call::DropMessage(_)
-            | Call::ListAlarms(_)
-            | Call::ClearAlarms(_)
-            | Call::ListPending(_)
-            | Call::ApproveStranger(_)
-            | Call::RefuseStranger(_)
-            | Call::Withdraw(_)
-            | Call::TakeRevocation(_)
-            | Call::ReplaceRoot(_)
-            | Call::ListTrust(_)
-            | Call::ListDrafts(_)
-            | Call::DecideDraft(_)
-            | Call::DropDraft(_)
-            | Call::TellPause(_)
-            | Call::ShowPause(_)
-            | Call::AddPeer(_)
-            | Call::ShowPolicy(_)
-            | Call::AdoptKeys(_)
-            | Call::Reload(_) => Ok(()),
-        }
+        let mut names = call.names().into_iter();
+        names.try_for_each(|named| match named {
+            Named::Peer(peer) => self.admit_peer(peer),
+            Named::Tier(tier) => self.admit_tier(tier),
+            Named::Came(from, name) => self.admit_came(node, from, name),
+            Named::Ours(name) => self.admit_ours(node, name),
+            Named::Task(task) => self.admit_task(node, task),
+            Named::Authority(tier, under) => self.admit_authority(node, tier, under),
+        })
     }
 
     fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
@@ -193,7 +126,7 @@ impl Reach {
     }
 
     /// What waits in the inbox under that name.
-    fn admit_named(&self, node: &Node, from: Option<&str>, name: &str) -> Result<(), ApiError> {
+    fn admit_came(&self, node: &Node, from: Option<&str>, name: &str) -> Result<(), ApiError> {
         let name: MessageId = named("message-id", name)?;
         let from: Option<AgentId> = maybe_named("from", from)?;
         let waiting = node.inbox().named(name).into_iter();
@@ -207,7 +140,7 @@ impl Reach {
         })
     }
 
-    fn admit_own(&self, node: &Node, name: &str) -> Result<(), ApiError> {
+    fn admit_ours(&self, node: &Node, name: &str) -> Result<(), ApiError> {
         let out = node.status(named("message-id", name)?);
         out.map_or(Ok(()), |out| self.admit_agent(&out.peer))
     }

@@ -4,15 +4,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use signet_audit::{Line, Sight, describe, printable, visible};
 use signet_proto::entry::{Direction, Entry};
-use signet_proto::ids::MessageId;
+use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::json::canonical;
 use signet_proto::keys::SealSecret;
 use signet_proto::seal::Opened;
 
-use super::{Cursor, ended, tell, unreadable};
+use super::cursor::Cursor;
+use super::{ended, tell, unreadable};
 use crate::cli::{Exit, Failure};
 use crate::keystore::read_seal_secret;
 
@@ -139,16 +141,32 @@ fn to_json(line: &Line, id: MessageId, opened: &Opened) -> String {
         Some(Entry::Draft(draft)) => ("out", Some(&draft.peer)),
         _ => ("-", None),
     };
-    text_of(&json!({
-        "seq": line.seq,
-        "ts": line.ts.to_string(),
-        "kind": line.kind,
-        "dir": direction,
-        "peer": peer.map(|peer| peer.as_str()),
-        "message-id": id.to_string(),
-        "summary": opened.summary,
-        "body": opened.body,
-    }))
+    let row = Row {
+        seq: line.seq,
+        ts: line.ts.to_string(),
+        kind: &line.kind,
+        dir: direction,
+        peer: peer.map(AgentId::as_str),
+        message_id: id.to_string(),
+        summary: opened.summary.as_deref(),
+        body: opened.body.as_ref(),
+    };
+    // Texts, a number and JSON: nothing in it that JSON has no form for.
+    text_of(&serde_json::to_value(row).unwrap_or_default())
+}
+
+/// What a sealed line says, with where it stands in the log.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Row<'a> {
+    seq: u64,
+    ts: String,
+    kind: &'a str,
+    dir: &'a str,
+    peer: Option<&'a str>,
+    message_id: String,
+    summary: Option<&'a str>,
+    body: Option<&'a Value>,
 }
 
 fn text_of(value: &Value) -> String {

@@ -75,8 +75,8 @@ impl Worker {
 
     /// One try, and what is said of it.
     async fn attempt(&self, client: Client, leased: Leased) -> Result<Client, Ended> {
-        let asks = leased.message.message_type == "request";
-        let stays = asks || leased.message.message_type == "handoff";
+        let asks = leased.message.is_request();
+        let stays = asks || leased.message.is_handoff();
         let name = format!("{} from {}", leased.message.message_id, leased.message.from);
         let lease = leased.lease.clone();
         let output = match self.handler.run(&input_of(leased)?, asks).await {

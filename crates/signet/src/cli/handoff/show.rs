@@ -2,28 +2,25 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use signet_api::{Direction, ShownTask, Step, Task};
 use signet_audit::{printable, visible};
 
-use crate::cli::ask::{items, text};
-
 /// All tasks, one on a line.
-pub(super) fn list(tasks: &Value) -> String {
-    let tasks = items(tasks, "tasks");
+pub(super) fn list(tasks: &[Task]) -> String {
     if tasks.is_empty() {
         return "no tasks yet; signet handoff send PEER --goal TEXT\n".to_owned();
     }
-    let line = |task: &Value| {
-        let by = match text(task, "direction") {
-            "held" => "from",
-            _ => "to",
+    let line = |task: &Task| {
+        let by = match task.direction {
+            Direction::Held => "from",
+            Direction::Given => "to",
         };
         let line = format!(
             "{}  {:<9}  {by:<4}  {}  {}",
-            text(task, "task"),
-            text(task, "state"),
-            text(task, "peer"),
-            quoted(task, "goal"),
+            task.task,
+            task.state.as_str(),
+            task.peer,
+            quoted(task.goal.as_deref()),
         );
         format!("{}\n", visible(line.trim_end()))
     };
@@ -31,97 +28,69 @@ pub(super) fn list(tasks: &Value) -> String {
 }
 
 /// One task: every step, where it stands, and what can follow.
-pub(super) fn page(task: &Value) -> String {
-    let mut page = String::new();
-    put(
-        &mut page,
-        "task",
-        &format!("{}  {}", text(task, "task"), quoted(task, "goal")),
-    );
-    write_steps(&mut page, task, 1);
-    for given in items(task, "given-on") {
-        let steps = items(given, "chain").len();
-        put(&mut page, "and on", &standing(given));
-        let last = items(given, "chain").last();
-        if let Some(step) = last {
-            write_step(&mut page, step, steps);
+pub(super) fn page(shown: &ShownTask) -> String {
+    let (mut page, task) = (String::new(), &shown.task);
+    let goal = quoted(task.goal.as_deref());
+    put(&mut page, "task", &format!("{}  {goal}", task.task));
+    for (step, number) in shown.chain.iter().zip(1..) {
+        write_step(&mut page, step, number);
+    }
+    for given in &shown.given_on {
+        put(&mut page, "and on", &standing(&given.task));
+        if let Some(step) = given.chain.last() {
+            write_step(&mut page, step, given.chain.len());
         }
     }
     put(&mut page, "stands", &standing(task));
-    put(&mut page, "next", text(task, "next"));
+    put(&mut page, "next", &task.next);
     page
 }
 
-fn write_steps(page: &mut String, task: &Value, first: usize) {
-    for (step, number) in items(task, "chain").iter().zip(first..) {
-        write_step(page, step, number);
-    }
-}
-
-fn write_step(page: &mut String, step: &Value, number: usize) {
+fn write_step(page: &mut String, step: &Step, number: usize) {
     let giver = format!(
         "{} of {} gave it to {} at {}",
-        text(step, "from"),
-        text(step, "principal"),
-        text(step, "to"),
-        text(step, "issued-at"),
+        step.from, step.principal, step.to, step.issued_at,
     );
     put(page, &format!("step {number}"), &giver);
-    let authority = step.get("authority").unwrap_or(&Value::Null);
-    let names: Vec<&str> = words(authority, "capabilities");
-    let may = if names.is_empty() {
-        "ask nobody for anything".to_owned()
-    } else {
-        format!("ask others for {}", names.join(", "))
+    let authority = &step.authority;
+    let may = match authority.capabilities.as_slice() {
+        [] => "ask nobody for anything".to_owned(),
+        names => format!("ask others for {}", names.join(", ")),
     };
     put(page, "  may", &may);
-    let number = |name: &str| {
-        authority
-            .get(name)
-            .and_then(Value::as_u64)
-            .unwrap_or_default()
-    };
-    let on = match number("depth") {
+    let on = match authority.depth {
         0 => "not to be handed on".to_owned(),
         1 => "to be handed on once more".to_owned(),
         times => format!("to be handed on {times} more times"),
     };
     let limits = format!(
         "data up to tier {}, {on}, until {}",
-        number("tier"),
-        text(authority, "not-after")
+        authority.tier, authority.not_after
     );
     put(page, "  within", &limits);
-    let narrowed = words(step, "narrowed");
-    if !narrowed.is_empty() {
-        put(page, "  narrowed", &narrowed.join(", "));
+    if !step.narrowed.is_empty() {
+        put(page, "  narrowed", &step.narrowed.join(", "));
     }
     let proof = format!(
         "signature of {}, a key certified by {}'s root: {}",
-        text(step, "key-id"),
-        text(step, "principal"),
-        text(step, "fingerprint")
+        step.key_id, step.principal, step.fingerprint
     );
     put(page, "  proof", &proof);
 }
 
-fn standing(task: &Value) -> String {
-    let (peer, state) = (text(task, "peer"), text(task, "state"));
-    let held = text(task, "direction") == "held";
-    let who = if held {
-        format!("{state}, by this agent for {peer}")
-    } else {
-        format!("{state}, by {peer} for this agent")
+fn standing(task: &Task) -> String {
+    let (peer, state) = (&task.peer, task.state.as_str());
+    let who = match task.direction {
+        Direction::Held => format!("{state}, by this agent for {peer}"),
+        Direction::Given => format!("{state}, by {peer} for this agent"),
     };
-    let mut out = format!("{who}, since {}", text(task, "changed"));
-    for said in [
-        task.get("reason")
-            .map(|_| format!("reason {}", text(task, "reason"))),
-        Some(quoted(task, "note")),
-    ] {
-        if let Some(said) = said.filter(|said| !said.is_empty()) {
-            let _ = write!(out, "  {said}");
-        }
+    let mut out = format!("{who}, since {}", task.changed);
+    if let Some(reason) = &task.reason {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "  reason {reason}");
+    }
+    if task.note.is_some() {
+        let _ = write!(out, "  {}", quoted(task.note.as_deref()));
     }
     out
 }
@@ -136,15 +105,7 @@ fn put(page: &mut String, name: &str, words: &str) {
     );
 }
 
-fn quoted(value: &Value, name: &str) -> String {
-    let text = value.get(name).and_then(Value::as_str);
+fn quoted(text: Option<&str>) -> String {
     text.map(|text| format!("\"{}\"", printable(text)))
         .unwrap_or_default()
-}
-
-fn words<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {
-    items(value, name)
-        .iter()
-        .filter_map(Value::as_str)
-        .collect()
 }

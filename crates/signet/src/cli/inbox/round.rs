@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use signet_api::{FollowInbox, Inbox, ListInbox, Name, Reason};
 use signet_audit::visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::tries::{Name, Start, Tries, is_refused, name_of};
-use crate::cli::ask::{connect, safe_json, text};
+use super::tries::{Start, Tries, is_refused};
+use super::{Arrived, behind};
+use crate::cli::ask::{connect, json_of, safe_json};
 use crate::cli::{Exit, Failure};
 use crate::handler::Handler;
 
@@ -26,7 +27,7 @@ pub(super) struct Round {
     follows: bool,
     first_pause: Duration,
     /// What failed and is tried again: when, and how long the pause after that is.
-    later: BTreeMap<(Instant, Name), (Duration, Value)>,
+    later: BTreeMap<(Instant, Name), (Duration, Arrived)>,
     /// The names of these.
     failed: HashSet<Name>,
     /// When the whole inbox is looked through again, after a pause of the person's.
@@ -52,7 +53,7 @@ impl Round {
 
     /// Goes on until everything that waits is handled, kept or set aside.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        let listed = self.tries.client.raw("inbox.list", &json!({}))?;
+        let listed = self.tries.client.call(&ListInbox::default())?;
         self.take_all(listed).await?;
         while let Some(due) = self.due() {
             tokio::time::sleep_until(due).await;
@@ -74,14 +75,14 @@ impl Round {
         loop {
             let (listed, arrived) = subscribe(home.clone())?;
             // Nothing is listed while the person's agents pause.
-            self.relist = listed.is_null().then(|| Instant::now() + PAUSED);
-            self.take_all(listed).await?;
+            self.relist = listed.is_none().then(|| Instant::now() + PAUSED);
+            self.take_all(listed.unwrap_or_default()).await?;
             self.take_arrivals(arrived).await?;
         }
     }
 
     /// The daemon closes the connection when we are slow; what we missed waits in the inbox.
-    async fn take_arrivals(&mut self, mut arrived: mpsc::Receiver<Value>) -> Result<(), Failure> {
+    async fn take_arrivals(&mut self, mut arrived: mpsc::Receiver<Arrived>) -> Result<(), Failure> {
         loop {
             let due = self.due();
             tokio::select! {
@@ -96,14 +97,10 @@ impl Round {
     }
 
     /// Takes what is listed, page by page.
-    async fn take_all(&mut self, mut page: Value) -> Result<(), Failure> {
-        while let Some(Value::Array(messages)) = page.get_mut("messages").map(Value::take) {
-            let last = messages.last().and_then(|last| last.get("number"));
-            let Some(last) = last.and_then(Value::as_u64) else {
-                return Ok(());
-            };
-            for message in messages {
-                self.take(message).await?;
+    async fn take_all(&mut self, mut page: Inbox) -> Result<(), Failure> {
+        while let Some(last) = page.messages.last().map(|last| last.number) {
+            for waiting in page.messages {
+                self.take(waiting.into()).await?;
                 self.try_again().await?;
             }
             page = self.list(last)?;
@@ -111,24 +108,20 @@ impl Round {
         Ok(())
     }
 
-    /// What waits behind that number; null, and again later, while we follow and are paused.
-    fn list(&mut self, after: u64) -> Result<Value, Failure> {
-        match self
-            .tries
-            .client
-            .raw("inbox.list", &json!({ "after": after }))
-        {
-            Err(error) if self.follows && is_refused(&error, "paused") => {
+    /// What waits behind that number; nothing, and again later, while we follow and are paused.
+    fn list(&mut self, after: u64) -> Result<Inbox, Failure> {
+        match self.tries.client.call(&behind(after)) {
+            Err(error) if self.follows && is_refused(&error, &Reason::Paused) => {
                 self.relist = Some(Instant::now() + PAUSED);
-                Ok(Value::Null)
+                Ok(Inbox::default())
             }
             listed => Ok(listed?),
         }
     }
 
     /// Tries a message for the first time in this run.
-    async fn take(&mut self, message: Value) -> Result<(), Failure> {
-        let name = name_of(&message);
+    async fn take(&mut self, message: Arrived) -> Result<(), Failure> {
+        let name = message.message.name();
         match self.failed.contains(&name) || self.tries.has_kept(&name) {
             true => Ok(()),
             false => self.attempt(message, self.first_pause).await,
@@ -164,8 +157,8 @@ impl Round {
     }
 
     /// One try: its line is durable before the command runs.
-    async fn attempt(&mut self, message: Value, pause: Duration) -> Result<(), Failure> {
-        let name = name_of(&message);
+    async fn attempt(&mut self, message: Arrived, pause: Duration) -> Result<(), Failure> {
+        let name = message.message.name();
         let (number, of) = match self.tries.start(&name)? {
             Start::Try(number, of) => (number, of),
             Start::Gone => return Ok(()),
@@ -198,11 +191,12 @@ impl Round {
     }
 
     /// Runs the command, and says how the try failed, when it did.
-    async fn run(&mut self, message: &Value, name: &Name) -> Result<Option<String>, Failure> {
-        let input = format!("{}\n", safe_json(message));
-        let answers = text(message, "type") == "request";
-        match self.handler.run(input.as_bytes(), answers).await {
-            Ok(Ok(output)) => self.tries.conclude(message, name, &output),
+    async fn run(&mut self, arrived: &Arrived, name: &Name) -> Result<Option<String>, Failure> {
+        let input = format!("{}\n", safe_json(&json_of(arrived)?));
+        let message = &arrived.message;
+        let ran = self.handler.run(input.as_bytes(), message.is_request());
+        match ran.await {
+            Ok(Ok(output)) => self.tries.conclude(message, &output),
             Ok(Err(reason)) => Ok(Some(reason)),
             Err(error) => {
                 // No message has to suffer for it.
@@ -215,7 +209,7 @@ impl Round {
         }
     }
 
-    fn hold(&mut self, name: Name, pause: Duration, held: (Duration, Value)) {
+    fn hold(&mut self, name: Name, pause: Duration, held: (Duration, Arrived)) {
         self.failed.insert(name.clone());
         self.later.insert((Instant::now() + pause, name), held);
     }
@@ -230,16 +224,20 @@ impl Round {
 }
 
 /// A connection of its own for what arrives, and what waits already.
-fn subscribe(home: Option<PathBuf>) -> Result<(Value, mpsc::Receiver<Value>), Failure> {
+fn subscribe(home: Option<PathBuf>) -> Result<(Option<Inbox>, mpsc::Receiver<Arrived>), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let listed = client.raw("inbox.follow", &json!({}))?;
+    let listed = client.call(&FollowInbox {})?;
     let (arrivals, arrived) = mpsc::channel(QUEUE);
     std::thread::spawn(move || {
         for notification in client.notifications() {
             let Ok(notification) = notification else {
                 return;
             };
-            if arrivals.blocking_send(notification.params).is_err() {
+            let Some(arrived) = Arrived::of(notification) else {
+                continue;
+            };
+            let Ok(arrived) = arrived else { return };
+            if arrivals.blocking_send(arrived).is_err() {
                 return;
             }
         }
@@ -254,7 +252,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn say((from, message_id): &Name, what: &str) {
-    let line = format!("{message_id} from {from}: {what}");
+fn say(name: &Name, what: &str) {
+    let line = format!("{} from {}: {what}", name.message_id, name.from);
     anstream::eprintln!("{}", visible(&line));
 }

@@ -2,26 +2,22 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
-use signet_api::Reason;
+use signet_api::{FailTry, KeepMessage, Message, Name, Reason, Reply, StartTry};
 use signet_proto::json::{self, Limits};
 
 use crate::cli::Failure;
-use crate::cli::ask::{acknowledge, text};
+use crate::cli::ask::acknowledge;
 use crate::control::{Client, ClientError};
 
 /// How many handled messages that stay in the inbox are remembered: more than it holds.
 const KEPT: usize = 50_000;
 /// The request wants no answer of this try any more.
-const SETTLED: [&str; 2] = ["not-waiting", "answer-waits"];
-
-/// Who sent a message, and its message-id.
-pub(super) type Name = (String, String);
+const SETTLED: [Reason; 2] = [Reason::NotWaiting, Reason::AnswerWaits];
 
 /// How a try begins.
 pub(super) enum Start {
     /// As the try of this number, of so many.
-    Try(u64, u64),
+    Try(u8, u8),
     /// Not at all: the tries were used up, and it is in the quarantine.
     SetAside,
     /// Not at all: somebody else has answered or taken it.
@@ -50,37 +46,44 @@ impl Tries {
 
     /// A try begins: its line is durable when this returns.
     pub(super) fn start(&mut self, name: &Name) -> Result<Start, Failure> {
-        let started = match self.client.raw("inbox.start", &params(name)) {
-            Err(error) if is_refused(&error, "not-waiting") => return Ok(Start::Gone),
-            Err(error) if is_refused(&error, "paused") => return Ok(Start::Paused(error)),
+        let Name { from, message_id } = name.clone();
+        let started = match self.client.call(&StartTry { from, message_id }) {
+            Err(error) if is_refused(&error, &Reason::NotWaiting) => return Ok(Start::Gone),
+            Err(error) if is_refused(&error, &Reason::Paused) => return Ok(Start::Paused(error)),
             started => started?,
         };
-        let number = |name: &str| started.get(name).and_then(Value::as_u64);
-        Ok(match (number("try"), number("of")) {
-            (Some(number), Some(of)) => Start::Try(number, of),
-            _ => Start::SetAside,
+        Ok(match started.number {
+            Some(number) => Start::Try(number, started.of),
+            None => Start::SetAside,
         })
     }
 
     /// A try ended well, with that output. Returns why it failed after all, when it did.
     pub(super) fn conclude(
         &mut self,
-        message: &Value,
-        name: &Name,
+        message: &Message,
         output: &[u8],
     ) -> Result<Option<String>, Failure> {
-        match text(message, "type") {
-            "request" if !output.trim_ascii().is_empty() => self.answer(name, output),
-            "request" | "handoff" => self.keep(name).map(|()| None),
-            _ => acknowledge(&mut self.client, message).map(|()| None),
+        let (name, asks) = (message.name(), message.is_request());
+        if asks && !output.trim_ascii().is_empty() {
+            return self.answer(&name, output);
         }
+        match asks || message.is_handoff() {
+            true => self.keep(&name)?,
+            false => acknowledge(&mut self.client, message)?,
+        }
+        Ok(None)
     }
 
     /// A try failed. Returns whether the message is in the quarantine now; `None` when it is gone.
     pub(super) fn fail(&mut self, name: &Name, reason: &str) -> Result<Option<bool>, Failure> {
-        let failed = json!({"from": name.0, "message-id": name.1, "reason": reason});
-        match self.client.raw("inbox.fail", &failed) {
-            Ok(failed) => Ok(failed.get("quarantined").and_then(Value::as_bool)),
+        let failed = FailTry {
+            from: name.from.clone(),
+            message_id: name.message_id.clone(),
+            reason: reason.to_owned(),
+        };
+        match self.client.call(&failed) {
+            Ok(failed) => Ok(Some(failed.quarantined)),
             Err(ClientError::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -88,7 +91,8 @@ impl Tries {
 
     /// A message that still waits is handled: its tries are forgotten.
     pub(super) fn keep(&mut self, name: &Name) -> Result<(), Failure> {
-        match self.client.raw("inbox.keep", &params(name)) {
+        let Name { from, message_id } = name.clone();
+        match self.client.call(&KeepMessage { from, message_id }) {
             Ok(_) => {
                 if self.kept.len() >= KEPT {
                     self.kept.clear();
@@ -106,8 +110,13 @@ impl Tries {
         let Ok(body) = json::parse(output, Limits::MESSAGE) else {
             return Ok(Some("its answer is not JSON".to_owned()));
         };
-        let reply = json!({"message-id": name.1, "from": name.0, "body": body});
-        match self.client.raw("reply", &reply) {
+        let reply = Reply {
+            message_id: name.message_id.clone(),
+            from: Some(name.from.clone()),
+            body: Some(body),
+            ..Reply::default()
+        };
+        match self.client.call(&reply) {
             Ok(_) => {}
             Err(error) if SETTLED.iter().any(|reason| is_refused(&error, reason)) => {}
             Err(ClientError::Refused(refusal)) => {
@@ -121,20 +130,6 @@ impl Tries {
     }
 }
 
-pub(super) fn name_of(message: &Value) -> Name {
-    let member = |name| text(message, name).to_owned();
-    (member("from"), member("message-id"))
-}
-
-pub(super) fn is_refused(error: &ClientError, name: &str) -> bool {
-    let ClientError::Refused(refusal) = error else {
-        return false;
-    };
-    refusal
-        .reason()
-        .is_some_and(|reason| reason.as_str() == name)
-}
-
-fn params((from, message_id): &Name) -> Value {
-    json!({"from": from, "message-id": message_id})
+pub(super) fn is_refused(error: &ClientError, reason: &Reason) -> bool {
+    matches!(error, ClientError::Refused(refusal) if refusal.is(reason))
 }

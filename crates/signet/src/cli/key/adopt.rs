@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use signet_api::AdoptKeys;
 
 use super::{Failure, open, print};
 use crate::clock;
@@ -38,10 +38,7 @@ pub(super) fn apply(home: &Home, config: &Config, change: &Change) -> Result<Key
 
 fn adopt(home: &Home, config: &Config) -> Result<bool, Failure> {
     match Client::connect(&config.control_socket, PROMPT) {
-        Ok(mut client) => {
-            let said = client.raw("keys.adopt", &json!({}))?;
-            Ok(said.get("adopted").and_then(serde_json::Value::as_bool) == Some(true))
-        }
+        Ok(mut client) => Ok(client.call(&AdoptKeys {})?.adopted),
         Err(ClientError::NotReachable { .. }) => {
             let lock = HomeLock::acquire(home)?;
             Ok(keystore::adopt(&lock, &config.agent, clock::now())?)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
+use signet_api::TakeRevocation;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::statement::Revocation;
 
@@ -107,8 +107,8 @@ fn tell_daemon(
         Err(ClientError::NotReachable { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    let params = json!({"statement": statement.to_value()});
-    match client.raw("trust.revocation", &params) {
+    let statement = statement.to_value().clone();
+    match client.call(&TakeRevocation { statement }) {
         Ok(_) => Ok(true),
         Err(error) => Err(Failure::new(
             Exit::Refused,

@@ -2,138 +2,206 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use signet_audit::visible;
 use signet_proto::keys::{SealSecret, fingerprint};
 
-use super::super::ask::{print_json, text};
+use super::super::ask::print_json;
 use super::{Failure, open, print};
 use crate::home::Home;
 use crate::keystore::{
-    self, AUDIT, Algorithm, CONTROL, Keys, NEXT_ROOT, ROOT, SEALING, SIGNING, read_secret,
+    self, AUDIT, Algorithm, CONTROL, Kept, Keys, NEXT_ROOT, ROOT, SEALING, SIGNING, read_secret,
     read_signing_key,
 };
+
+/// Every key of an agent and its person.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    agent: String,
+    principal: String,
+    keys: Vec<Row>,
+    change_waits: bool,
+    request_waits: bool,
+}
+
+/// One key.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Row {
+    key: String,
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serial: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<String>,
+    /// Absent where there is no such key.
+    #[serde(flatten)]
+    place: Option<Place>,
+    /// Of old keys.
+    #[serde(flatten)]
+    end: Option<End>,
+}
+
+/// Where a secret is.
+#[derive(Serialize)]
+struct Place {
+    /// The file in the home; null where it is elsewhere.
+    secret: Option<String>,
+    /// Of a person's key, whether it should be taken off this machine.
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    moves: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct End {
+    /// When the daemon destroys it; null for never.
+    destroyed: Option<String>,
+}
+
+impl Place {
+    /// What the agent itself needs.
+    fn own(file: &str) -> Self {
+        Self {
+            secret: Some(format!("keys/{file}")),
+            moves: None,
+        }
+    }
+
+    /// What belongs to the person, and in a safe place.
+    fn persons(file: &str, here: bool) -> Self {
+        Self {
+            secret: here.then(|| format!("keys/{file}")),
+            moves: Some(here),
+        }
+    }
+}
 
 pub(super) fn run(home: &Home, json: bool) -> Result<(), Failure> {
     let (_, keys) = open(home)?;
     let mut rows = vec![signing(&keys), sealing(&keys), root(home, &keys)];
     rows.push(next_root(home, &keys));
     rows.extend(person(home, &keys));
-    for old in keystore::kept(home)? {
-        rows.push(json!({
-            "key": format!("old {}", old.kind),
-            "what": old_use(old.kind),
-            "serial": old.serial,
-            "secret": format!("keys/{}", old.path.file_name().unwrap_or_default().display()),
-            "destroyed": old.until.map(|until| until.to_string()),
-        }));
-    }
-    let waiting = keystore::is_waiting(home);
-    let request = home.key_file("request").exists();
-    let shown = json!({
-        "agent": keys.certificate.agent.as_str(),
-        "principal": keys.certificate.principal.as_str(),
-        "keys": rows,
-        "change-waits": waiting,
-        "request-waits": request,
-    });
-    if json {
-        print_json(&shown)
-    } else {
-        print(&page(&shown))
+    rows.extend(keystore::kept(home)?.iter().map(old));
+    let shown = Shown {
+        agent: keys.certificate.agent.to_string(),
+        principal: keys.certificate.principal.to_string(),
+        keys: rows,
+        change_waits: keystore::is_waiting(home),
+        request_waits: home.key_file("request").exists(),
+    };
+    match json {
+        true => print_json(&shown),
+        false => print(&page(&shown)),
     }
 }
 
-fn signing(keys: &Keys) -> Value {
+fn signing(keys: &Keys) -> Row {
     let certificate = &keys.certificate;
-    json!({
-        "key": "signing",
-        "what": "signs the agent's messages",
-        "id": certificate.signing_key.id().to_string(),
-        "serial": certificate.serial,
-        "not-before": certificate.not_before.to_string(),
-        "not-after": certificate.not_after.to_string(),
-        "secret": format!("keys/{SIGNING}"),
-    })
+    Row {
+        key: "signing".to_owned(),
+        what: "signs the agent's messages",
+        id: Some(certificate.signing_key.id().to_string()),
+        serial: Some(certificate.serial),
+        not_before: Some(certificate.not_before.to_string()),
+        not_after: Some(certificate.not_after.to_string()),
+        place: Some(Place::own(SIGNING)),
+        ..Row::default()
+    }
 }
 
-fn sealing(keys: &Keys) -> Value {
-    json!({
-        "key": "sealing",
-        "what": "opens what is sealed for the agent; the daemon makes a new one monthly",
-        "id": keys.statement.sealing_key.to_string(),
-        "serial": keys.statement.serial,
-        "not-after": keys.statement.not_after.to_string(),
-        "secret": format!("keys/{SEALING}"),
-    })
+fn sealing(keys: &Keys) -> Row {
+    Row {
+        key: "sealing".to_owned(),
+        what: "opens what is sealed for the agent; the daemon makes a new one monthly",
+        id: Some(keys.statement.sealing_key.to_string()),
+        serial: Some(keys.statement.serial),
+        not_after: Some(keys.statement.not_after.to_string()),
+        place: Some(Place::own(SEALING)),
+        ..Row::default()
+    }
 }
 
-fn root(home: &Home, keys: &Keys) -> Value {
+fn root(home: &Home, keys: &Keys) -> Row {
     let root = &keys.certificate.root;
     let here = read_signing_key(&home.key_file(ROOT)).is_ok_and(|key| key.public() == root);
-    json!({
-        "key": "root",
-        "what": "certifies this person's agents",
-        "id": root.id().to_string(),
-        "fingerprint": fingerprint(root),
-        "secret": here.then(|| format!("keys/{ROOT}")),
-        "move": here,
-    })
+    Row {
+        key: "root".to_owned(),
+        what: "certifies this person's agents",
+        id: Some(root.id().to_string()),
+        fingerprint: Some(fingerprint(root)),
+        place: Some(Place::persons(ROOT, here)),
+        ..Row::default()
+    }
 }
 
-fn next_root(home: &Home, keys: &Keys) -> Value {
+fn next_root(home: &Home, keys: &Keys) -> Row {
     let file = read_signing_key(&home.key_file(NEXT_ROOT));
     let here = file.is_ok_and(|key| keystore::is_next_root(key.public(), &keys.certificate));
-    json!({
-        "key": "next root",
-        "what": "takes over when the root key is rotated; only its hash is known",
-        "hash": keys.certificate.next_root.to_string(),
-        "secret": here.then(|| format!("keys/{NEXT_ROOT}")),
-        "move": here,
-    })
+    Row {
+        key: "next root".to_owned(),
+        what: "takes over when the root key is rotated; only its hash is known",
+        hash: Some(keys.certificate.next_root.to_string()),
+        place: Some(Place::persons(NEXT_ROOT, here)),
+        ..Row::default()
+    }
 }
 
-fn person(home: &Home, keys: &Keys) -> Vec<Value> {
+fn person(home: &Home, keys: &Keys) -> [Row; 2] {
     let Some(control) = &keys.control else {
-        let missing = "there is none yet; make both with: signet key rotate control";
-        return vec![
-            json!({"key": "control", "what": missing}),
-            json!({"key": "audit", "what": missing}),
-        ];
+        return ["control", "audit"].map(|key| Row {
+            key: key.to_owned(),
+            what: "there is none yet; make both with: signet key rotate control",
+            ..Row::default()
+        });
     };
     let signs = read_signing_key(&home.key_file(CONTROL))
         .is_ok_and(|key| *key.public() == control.control_key);
     let reads = read_secret(&home.key_file(AUDIT), Algorithm::X25519)
         .is_ok_and(|secret| SealSecret::of(secret).public() == control.audit_key);
-    let row = |key: &str, what: &str, id: String, here: bool, file: &str| {
-        json!({
-            "key": key,
-            "what": what,
-            "id": id,
-            "serial": control.serial,
-            "not-before": control.not_before.to_string(),
-            "not-after": control.not_after.to_string(),
-            "secret": here.then(|| format!("keys/{file}")),
-            "move": here,
-        })
+    let certified = || Row {
+        serial: Some(control.serial),
+        not_before: Some(control.not_before.to_string()),
+        not_after: Some(control.not_after.to_string()),
+        ..Row::default()
     };
-    let id = control.control_key.id().to_string();
-    vec![
-        row(
-            "control",
-            "approves, pauses and resumes",
-            id,
-            signs,
-            CONTROL,
-        ),
-        row(
-            "audit",
-            "reads sealed messages in the log",
-            control.audit_key.to_string(),
-            reads,
-            AUDIT,
-        ),
-    ]
+    let control_key = Row {
+        key: "control".to_owned(),
+        what: "approves, pauses and resumes",
+        id: Some(control.control_key.id().to_string()),
+        place: Some(Place::persons(CONTROL, signs)),
+        ..certified()
+    };
+    let audit_key = Row {
+        key: "audit".to_owned(),
+        what: "reads sealed messages in the log",
+        id: Some(control.audit_key.to_string()),
+        place: Some(Place::persons(AUDIT, reads)),
+        ..certified()
+    };
+    [control_key, audit_key]
+}
+
+fn old(old: &Kept) -> Row {
+    let file = old.path.file_name().unwrap_or_default().display();
+    Row {
+        key: format!("old {}", old.kind),
+        what: old_use(old.kind),
+        serial: Some(old.serial),
+        place: Some(Place::own(&file.to_string())),
+        end: Some(End {
+            destroyed: old.until.map(|until| until.to_string()),
+        }),
+        ..Row::default()
+    }
 }
 
 fn old_use(kind: &str) -> &'static str {
@@ -145,30 +213,29 @@ fn old_use(kind: &str) -> &'static str {
     }
 }
 
-fn page(shown: &Value) -> String {
-    let mut page = format!("{} of {}\n", text(shown, "agent"), text(shown, "principal"));
-    for row in shown
-        .get("keys")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+fn page(shown: &Shown) -> String {
+    let mut page = format!("{} of {}\n", shown.agent, shown.principal);
+    for row in &shown.keys {
         // Writing to a String cannot fail.
-        let _ = writeln!(page, "\n{}: {}", text(row, "key"), text(row, "what"));
-        for name in ["id", "hash", "fingerprint"] {
-            if row.get(name).is_some() {
-                let _ = writeln!(page, "  {name:<11} {}", text(row, name));
+        let _ = writeln!(page, "\n{}: {}", row.key, row.what);
+        for (name, value) in [
+            ("id", &row.id),
+            ("hash", &row.hash),
+            ("fingerprint", &row.fingerprint),
+        ] {
+            if let Some(value) = value {
+                let _ = writeln!(page, "  {name:<11} {value}");
             }
         }
-        if let Some(serial) = row.get("serial") {
+        if let Some(serial) = row.serial {
             let _ = writeln!(page, "  serial      {serial}{}", span(row));
         }
         let _ = writeln!(page, "  secret      {}", place(row));
     }
-    if shown.get("change-waits").and_then(Value::as_bool) == Some(true) {
+    if shown.change_waits {
         page.push_str("\nA change of keys waits to be adopted: signet key adopt\n");
     }
-    if shown.get("request-waits").and_then(Value::as_bool) == Some(true) {
+    if shown.request_waits {
         page.push_str("\nA request waits for its answer: signet key install answer.json\n");
     }
     page.lines()
@@ -176,9 +243,9 @@ fn page(shown: &Value) -> String {
         .collect()
 }
 
-fn span(row: &Value) -> String {
-    let time = |name: &str| row.get(name).and_then(Value::as_str);
-    match (time("not-before"), time("not-after"), time("destroyed")) {
+fn span(row: &Row) -> String {
+    let end = row.end.as_ref().and_then(|end| end.destroyed.as_ref());
+    match (&row.not_before, &row.not_after, end) {
         (Some(from), Some(to), _) => format!(", from {from} to {to}"),
         (None, Some(to), _) => format!(", until {to}"),
         (_, _, Some(end)) => format!(", destroyed after {end}"),
@@ -186,11 +253,12 @@ fn span(row: &Value) -> String {
     }
 }
 
-fn place(row: &Value) -> String {
-    let moving = row.get("move").and_then(Value::as_bool) == Some(true);
-    match row.get("secret").and_then(Value::as_str) {
-        Some(file) if moving => format!("{file}: move it to a safe place off this machine"),
-        Some(file) => file.to_owned(),
+fn place(row: &Row) -> String {
+    let place = row.place.as_ref();
+    let secret = place.and_then(|place| Some((place.secret.as_ref()?, place.moves)));
+    match secret {
+        Some((file, Some(true))) => format!("{file}: move it to a safe place off this machine"),
+        Some((file, _)) => file.clone(),
         None => "not here".to_owned(),
     }
 }

@@ -180,6 +180,7 @@ fn a_list_of_drafts_that_shows_another_recipient_or_tier_is_not_signed() {
     for (name, value) in [
         ("peer", json!("agent-carol")),
         ("data-tier", json!(2)),
+        ("type", json!("request")),
         ("draft", json!({})),
     ] {
         let mut forged = list.clone();
@@ -199,6 +200,50 @@ fn a_list_of_drafts_that_shows_another_recipient_or_tier_is_not_signed() {
         );
         assert!(!out.exists());
     }
+}
+
+#[test]
+fn a_list_of_drafts_that_shows_other_words_than_those_that_would_leave_is_not_signed() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    alice.configure("# tiers = [4]", "tiers = [1, 4]");
+    house.acquaint(&[&alice, &bob]);
+    let (mut alice, mut bob) = (alice, bob);
+    alice.start();
+    bob.start();
+    let send = [
+        "send",
+        &bob.agent,
+        "--notify",
+        WORDS,
+        "--summary",
+        "A secret",
+    ];
+    let said = alice.waits(&send);
+    let id = said.split_whitespace().nth(1).unwrap();
+    let list = alice.json(&["drafts"]).remove(0);
+    let (control, file) = (key(&alice, "control.pem"), house.path("drafts.json"));
+    let signs = |list: &str| {
+        std::fs::write(&file, list).unwrap();
+        let out = house.path("out.json");
+        let files = [file.to_str().unwrap(), &control, out.to_str().unwrap()];
+        let output = elsewhere(&[
+            "approve", id, "--drafts", files[0], "--key", files[1], "--out", files[2],
+        ]);
+        let code = output.status.code().unwrap();
+        assert_eq!(out.exists(), code == 0, "{}", says(&output));
+        (code, says(&output))
+    };
+    for (name, value) in [("body", json!({})), ("summary", json!("Nothing"))] {
+        let mut forged = list.clone();
+        forged[name] = value;
+        let (code, said) = signs(&forged.to_string());
+        let is_seen = said.contains("something else than what would be signed");
+        assert!(code == 1 && is_seen, "{name}: {said}");
+    }
+    let (code, said) = signs(&format!("{list}\n{{\"draft\": 1}}\n"));
+    assert!(code == 2 && said.contains("no draft"), "{said}");
+    assert_eq!(signs(&list.to_string()).0, 0);
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! What only two people may read: a sealed exchange, and how a person opens it in the log.
 
 use serde_json::{Value, json};
+use signet_api::{Kind, Send};
 use signet_audit::Sight;
 
-use super::converse::WEEK;
-use super::household::Household;
-use super::{DemoError, expect, step};
+use crate::converse::WEEK;
+use crate::household::Household;
+use crate::{DemoError, expect, step};
 
 /// A request and an answer of tier 3, searched for in the logs, and opened with the person's key.
-pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
+pub(crate) fn seal(house: &Household) -> Result<(), DemoError> {
     let Household { alice, bob, .. } = house;
     let question = json!({ "what": ASKED });
     let answer = json!({ "what": ANSWERED });
@@ -48,16 +49,16 @@ pub(super) fn seal(house: &Household) -> Result<(), DemoError> {
 fn exchange(house: &Household, question: &Value, answer: &Value) -> Result<(), DemoError> {
     let Household { alice, bob, .. } = house;
     let answering = bob.answer_next(answer.clone())?;
-    let request = json!({
-        "peer": bob.id, "kind": "request", "wait": 10, "summary": SUMMARY, "data-tier": 3,
-        "body": question,
-    });
-    let sent = alice.call("send", &request)?;
+    let sent = alice.call(&Send {
+        wait: 10.0,
+        summary: Some(SUMMARY.to_owned()),
+        data_tier: Some(3),
+        ..Send::new(&bob.id, Kind::Request, question.clone())
+    })?;
     answering.finish()?;
-    let came = sent.get("answer");
-    let came = came.filter(|answer| answer.get("sealed") == Some(&json!(true)));
+    let came = sent.answer.filter(|came| came.sealed == Some(true));
     expect(
-        came.and_then(|came| came.get("body")) == Some(answer),
+        came.and_then(|came| came.body).as_ref() == Some(answer),
         "a sealed request is answered, sealed",
     )
 }

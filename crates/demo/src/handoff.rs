@@ -1,6 +1,11 @@
 //! Work that goes from hand to hand with less authority each time, and a thief of it.
 
 use serde_json::{Value, json};
+use signet_api::{
+    AcceptTask, ListInbox, Message, ReportState, ReportTask, SendHandoff, ShowTask, ShownTask,
+    State, Step, TaskState,
+};
+use signet_driver::{now, random};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::Method;
 use signet_proto::handoff::{Authority, MandateRequest, TaskId};
@@ -8,45 +13,56 @@ use signet_proto::headers::ConversationId;
 use signet_proto::ids::{Digest, MessageId, SessionId, Version};
 use signet_proto::json::canonical;
 
-use crate::{clock, random};
-
-use super::attack::{Attacker, refused};
-use super::household::Household;
-use super::member::{Member, header, text};
-use super::{DemoError, expect, step};
+use crate::attack::{Attacker, refused};
+use crate::converse::ping;
+use crate::household::Household;
+use crate::member::{Member, header, text};
+use crate::{DemoError, expect, step};
 
 /// Alice hands bob a task, bob hands carol a part of it, and the result comes back. Gives the task.
-pub(super) fn hand_on(house: &Household) -> Result<String, DemoError> {
+pub(crate) fn hand_on(house: &Household) -> Result<String, DemoError> {
     let Household {
         alice, bob, carol, ..
     } = house;
-    let task = hand(
-        alice,
-        bob,
-        &json!({
-            "peer": bob.id, "goal": GOAL, "capabilities": ["calendar.free-busy", "calendar.write"],
-            "tier": 2, "depth": 1, "lasts": 3600,
-        }),
-    )?;
-    let part = json!({
-        "peer": carol.id, "goal": "Ask the choir which evenings are free", "under": task,
-        "capabilities": ["calendar.free-busy"], "tier": 1,
-    });
+    let handing = SendHandoff {
+        peer: bob.id.clone(),
+        goal: GOAL.to_owned(),
+        capabilities: Some(vec![LOOK.to_owned(), "calendar.write".to_owned()]),
+        tier: Some(2),
+        depth: Some(1),
+        lasts: Some(3600),
+        ..SendHandoff::default()
+    };
+    let task = hand(alice, bob, &handing)?;
+    let part = SendHandoff {
+        peer: carol.id.clone(),
+        goal: "Ask the choir which evenings are free".to_owned(),
+        under: Some(task.clone()),
+        capabilities: Some(vec![LOOK.to_owned()]),
+        tier: Some(1),
+        ..SendHandoff::default()
+    };
     expect(hand(bob, carol, &part)? == task, "it stays the same task")?;
-    let shown = carol.call("handoff.show", &json!({"task": task}))?;
+    let show = ShowTask { task: task.clone() };
+    let shown = carol.call(&show)?;
     step(&format!(
         "handoff \"{GOAL}\", as carol's agent sees it: {}",
-        chain(&shown)?
+        chain(&shown.chain)?
     ))?;
     let result = json!({"evening": "Tue"});
-    let report = json!({"task": task, "state": "completed", "result": result});
+    let report = ReportTask {
+        task: task.clone(),
+        state: ReportState::Completed,
+        note: None,
+        result: Some(result.clone()),
+    };
     for (holder, giver) in [(carol, bob), (bob, alice)] {
-        holder.call("handoff.report", &report)?;
+        holder.call(&report)?;
         reported(giver, holder, &result)?;
     }
-    let shown = alice.call("handoff.show", &json!({"task": task}))?;
+    let shown = alice.call(&show)?;
     expect(
-        text(&shown, "state") == "completed",
+        shown.task.state == TaskState::Completed,
         "the task is completed for whoever began it",
     )?;
     step(&format!(
@@ -56,7 +72,11 @@ pub(super) fn hand_on(house: &Household) -> Result<String, DemoError> {
 }
 
 /// Alice's second agent spins on the mandate that bob holds, as if it were its own.
-pub(super) fn steal(house: &Household, attacker: &Attacker, task: &str) -> Result<(), DemoError> {
+pub(crate) fn steal(
+    house: &Household,
+    attacker: &mut Attacker,
+    task: &str,
+) -> Result<(), DemoError> {
     let Household {
         bob, helper, carol, ..
     } = house;
@@ -69,19 +89,18 @@ pub(super) fn steal(house: &Household, attacker: &Attacker, task: &str) -> Resul
     let message = forge(helper, carol, first)?;
     let what = "alice's second agent uses the handoff that was given to bob's";
     refused(carol, "mandate-invalid", what, || {
-        attacker.publish(&carol.id, message)
+        attacker.publish(&carol.id, &message)
     })
 }
 
 /// Gives, and waits until it is there and accepted.
-fn hand(from: &Member, to: &Member, handing: &Value) -> Result<String, DemoError> {
-    let sent = from.call("handoff.send", handing)?;
-    let task = text(&sent, "task").to_owned();
-    let params = json!({ "task": task });
-    let stands = |state: &'static str| move |shown: &Value| text(shown, "state") == state;
-    let show = ("handoff.show", params.clone());
-    to.wait_answer("a handoff arrives", show, stands("offered"))?;
-    to.call("handoff.accept", &params)?;
+fn hand(from: &Member, to: &Member, handing: &SendHandoff) -> Result<String, DemoError> {
+    let task = from.call(handing)?.task;
+    let task = task.ok_or_else(|| DemoError::Missed("a handoff has a task".into()))?;
+    let show = ShowTask { task: task.clone() };
+    let is_offered = |shown: &ShownTask| shown.task.state == TaskState::Offered;
+    to.wait_answer("a handoff arrives", &show, is_offered)?;
+    to.call(&AcceptTask { task: task.clone() })?;
     let accepted = |line: &Value| {
         text(line, "kind") == "handoff"
             && text(line, "dir") == "out"
@@ -93,16 +112,12 @@ fn hand(from: &Member, to: &Member, handing: &Value) -> Result<String, DemoError
 }
 
 /// The chain in a few words: who gave it to whom, and what became less.
-fn chain(shown: &Value) -> Result<String, DemoError> {
-    let steps = shown.get("chain").and_then(Value::as_array);
-    let words = steps.into_iter().flatten().map(|step| {
-        let narrowed = step.get("narrowed").and_then(Value::as_array);
-        let narrowed = narrowed.into_iter().flatten().filter_map(Value::as_str);
-        let narrowed = narrowed.collect::<Vec<_>>().join(", ");
-        let way = format!("{} to {}", text(step, "from"), text(step, "to"));
-        match narrowed.is_empty() {
+fn chain(steps: &[Step]) -> Result<String, DemoError> {
+    let words = steps.iter().map(|step| {
+        let way = format!("{} to {}", step.from, step.to);
+        match step.narrowed.is_empty() {
             true => way,
-            false => format!("{way} ({narrowed})"),
+            false => format!("{way} ({})", step.narrowed.join(", ")),
         }
     });
     let words: Vec<String> = words.collect();
@@ -118,33 +133,27 @@ fn chain(shown: &Value) -> Result<String, DemoError> {
 
 /// The result reaches the agent of whoever gave the task.
 fn reported(giver: &Member, holder: &Member, result: &Value) -> Result<(), DemoError> {
-    let came = |item: &Value| {
-        text(item, "from") == holder.id
-            && text(item, "capability") == "signet.task"
-            && item.pointer("/body/result") == Some(result)
+    let came = |message: &Message| {
+        let body = message.body.as_ref();
+        message.from == holder.id
+            && message.capability.as_deref() == Some("signet.task")
+            && body.and_then(|body| body.get("result")) == Some(result)
     };
-    let is_there = |listed: &Value| {
-        let items = listed
-            .as_array()
-            .or_else(|| listed.get("messages")?.as_array());
-        items.into_iter().flatten().any(came)
-    };
+    let list = ListInbox::default();
     giver
-        .wait_answer("a report arrives", ("inbox.list", json!({})), is_there)
+        .wait_answer("a report arrives", &list, |inbox| {
+            inbox.messages.iter().any(|waiting| came(&waiting.message))
+        })
         .map(drop)
 }
 
-/// Both add the other's certificate, and a ping makes a session.
+/// Both people add the other's agent, and a ping makes a session.
 fn acquaint(one: &Member, other: &Member) -> Result<(), DemoError> {
-    for (member, peer) in [(one, other), (other, one)] {
-        let certificate = peer.certificate()?;
-        let params = json!({"certificate": certificate.to_value()});
-        member.call("peer.add", &params)?;
-    }
-    let ping = json!({"peer": other.id, "kind": "ping", "wait": 10});
-    let pinged = one.call("send", &ping)?;
+    one.add(other)?;
+    other.add(one)?;
+    let pinged = one.call(&ping(&other.id))?;
     expect(
-        text(&pinged, "state") == "answered",
+        pinged.state == State::Answered,
         "alice's second agent and carol's meet",
     )
 }
@@ -159,13 +168,13 @@ fn forge(thief: &Member, victim: &Member, first: &Value) -> Result<Vec<u8>, Demo
         from: parsed(&thief.id)?,
         to: parsed(&victim.id)?,
         authority: Authority {
-            capabilities: std::iter::once(parsed("calendar.free-busy")?).collect(),
+            capabilities: std::iter::once(parsed(LOOK)?).collect(),
             tier: 1,
             depth: 0,
             not_after: parsed(text(mandate, "not-after"))?,
         },
         parent: Some(Digest::of(&[&canonical(mandate)])),
-        issued_at: clock::now(),
+        issued_at: now(),
     };
     let next = next.sign(&identity.signing)?;
     let certificate = identity.certificate.to_value();
@@ -192,7 +201,7 @@ fn sign(
     let session: SessionId = parsed(header(&line, "session").unwrap_or_default())?;
     let version: Version = parsed(header(&line, "trust-layer-version").unwrap_or_default())?;
     let stamp = Stamp {
-        now: clock::now(),
+        now: now(),
         session: Some(session),
         sequence: Some(AHEAD),
         audit_head: None,
@@ -204,8 +213,8 @@ fn sign(
 }
 
 fn message_id() -> Result<MessageId, DemoError> {
-    let random = random::bytes().map_err(|error| DemoError::Missed(error.to_string()))?;
-    let now = u64::try_from(clock::now().as_millis()).unwrap_or_default();
+    let random = random().map_err(|error| DemoError::Missed(error.to_string()))?;
+    let now = u64::try_from(now().as_millis()).unwrap_or_default();
     Ok(MessageId::from_parts(now, random))
 }
 
@@ -215,5 +224,6 @@ fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, DemoError> {
 }
 
 const GOAL: &str = "Find an evening for the choir";
+const LOOK: &str = "calendar.free-busy";
 /// A sequence number that the session has not reached.
 const AHEAD: u64 = 20;

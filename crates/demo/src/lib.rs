@@ -2,6 +2,11 @@
 //!
 //! Every line that it prints is about something that has just happened and was looked up in a log or
 //! an answer; the first thing that does not happen ends it with an error.
+//!
+//! It runs the program that it is given and knows nothing of its inside: people use the command line, agents the typed
+//! calls of `signet-api`, and attackers the bus and the keys that they stole. `signet-driver` starts and ends processes,
+//! for the demonstration as for the tests.
+#![forbid(unsafe_code)]
 
 mod attack;
 mod converse;
@@ -9,7 +14,7 @@ mod decrees;
 mod handoff;
 mod household;
 mod member;
-mod process;
+mod scratch;
 mod secrets;
 mod trust;
 
@@ -19,48 +24,25 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use signet_api::ClientError;
 use signet_audit::LogError;
+use signet_driver::{DriverError, MAILBOXES, NatsServer, find_nats_server};
 use signet_proto::certificate::CertificateError;
 
-use crate::control::ClientError;
-use crate::keystore::KeystoreError;
-
 use household::Household;
-use process::NatsServer;
+use scratch::Scratch;
 
 /// A step of the demonstration did not do what it says.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {
-    /// No broker on this machine.
-    #[error("no nats-server found in $NATS_SERVER, PATH, /usr/sbin or .tools")]
-    NoServer,
-    /// A process could not be started or ended early.
-    #[error("{what}: {why}")]
-    Process {
-        /// Which.
-        what: String,
-        /// Why.
-        why: String,
-    },
+    /// A process, a file or a daemon did not do as it was asked.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// The logs' place is taken by something else.
     #[error("{} holds a log that is not of an earlier demo", .0.display())]
     InTheWay(PathBuf),
-    /// A file.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A daemon did not do as it was asked.
-    #[error("a daemon: {0}")]
-    Daemon(#[from] ClientError),
-    /// A key of somebody's home.
-    #[error("a key: {0}")]
-    Key(#[from] KeystoreError),
-    /// What a person wanted to sign.
+    /// What an attacker wanted to sign.
     #[error("a statement: {0}")]
     Statement(#[from] CertificateError),
     /// A log.
@@ -78,12 +60,12 @@ impl DemoError {
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
-            Self::NoServer => {
+            Self::Driver(DriverError::NoServer) => {
                 "install it (Debian: nats-server), or use make demo, which fetches one".to_owned()
             }
             Self::Output(_) => "send the output elsewhere".to_owned(),
             Self::InTheWay(_) => "name another directory with --audit".to_owned(),
-            Self::Io { .. } => {
+            Self::Driver(DriverError::Io { .. }) => {
                 "run it where you may write, or name a directory with --audit".to_owned()
             }
             _ => "run it again; if it stays, report what it printed".to_owned(),
@@ -91,32 +73,39 @@ impl DemoError {
     }
 }
 
-/// Runs the whole demonstration; the logs are left in `audit`.
+impl From<ClientError> for DemoError {
+    fn from(error: ClientError) -> Self {
+        Self::Driver(error.into())
+    }
+}
+
+/// Runs the whole demonstration with `program`, which is `signet`; the logs are left in `audit`.
 ///
 /// # Errors
 /// At the first step that does not do what it says.
-pub fn run(audit: &Path) -> Result<(), DemoError> {
+pub fn run(program: &Path, audit: &Path) -> Result<(), DemoError> {
     let start = Instant::now();
     say(
         "Alice has two agents, bob one, carol one; alice does not know carol. Each runs a daemon.\n",
     )?;
-    let scratch = process::Scratch::new()?;
-    let nats = NatsServer::start(scratch.path())?;
-    let house = Household::found(scratch.path(), audit, &nats.url)?;
+    let scratch = Scratch::new()?;
+    let server = find_nats_server(Path::new(".tools"))?;
+    let nats = NatsServer::start(&server, scratch.path(), MAILBOXES)?;
+    let house = Household::found(program, scratch.path(), audit, &nats.url())?;
     step(&format!(
         "a private nats-server with a mailbox for each of {} daemons; alice and bob, bob and carol exchanged certificates",
-        house.members().len()
+        household::AGENTS.len()
     ))?;
     converse::converse(&house)?;
     secrets::seal(&house)?;
     trust::introduce(&house)?;
     trust::release(&house)?;
     let task = handoff::hand_on(&house)?;
-    let attacker = attack::Attacker::connect(&nats.url)?;
-    attack::attack(&house, &attacker)?;
-    handoff::steal(&house, &attacker, &task)?;
+    let mut attacker = attack::Attacker::connect(nats.port())?;
+    attack::attack(&house, &mut attacker)?;
+    handoff::steal(&house, &mut attacker, &task)?;
     decrees::pause(&house)?;
-    decrees::revoke(&house, &attacker)?;
+    decrees::revoke(&house, &mut attacker)?;
     let alice_log = house.alice.log_file()?;
     house.stop()?;
     nats.stop();
@@ -159,10 +148,7 @@ fn house_files(audit: &Path) -> Result<Vec<PathBuf>, DemoError> {
     let mut files = Vec::new();
     for agent in household::AGENTS {
         let dir = audit.join(agent);
-        let listed = std::fs::read_dir(&dir).map_err(|source| DemoError::Io {
-            path: dir.clone(),
-            source,
-        })?;
+        let listed = std::fs::read_dir(&dir).map_err(DriverError::io(&dir))?;
         let logs = listed.flatten().map(|entry| entry.path());
         files.extend(logs.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")));
     }

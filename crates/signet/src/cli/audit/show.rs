@@ -1,0 +1,174 @@
+//! `signet audit show`: a log, one readable line a message.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signet_audit::{Filter, Line, VerdictName, describe};
+use signet_proto::headers::{ConversationId, MessageType};
+use signet_proto::ids::AgentId;
+use signet_proto::time::Timestamp;
+
+use super::cursor::Cursor;
+use super::{ended, export, tell, unreadable};
+use crate::cli::{Exit, Failure};
+
+/// See `signet audit show --help`.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Log directories, or single files [default: the log of this home]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Go on with what is written from now on, also in new months.
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what is about this agent.
+    #[arg(long, value_name = "AGENT-ID")]
+    peer: Option<AgentId>,
+    /// Only what was said in this conversation, or for this task.
+    #[arg(long, value_name = "ID", value_parser = conversation_id)]
+    conversation: Option<ConversationId>,
+    /// Show what messages carry, under each: one line of JSON. What is sealed needs `signet audit open`.
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
+    /// Show handshakes, receipts and the messages that carry orders too.
+    #[arg(long, visible_alias = "all")]
+    plumbing: bool,
+    /// Only messages of this type: request, response, notification or handoff.
+    #[arg(long = "type", value_name = "TYPE", value_parser = message_type)]
+    message_type: Option<MessageType>,
+    /// Only messages with this verdict: accepted, rejected or sent.
+    #[arg(long)]
+    verdict: Option<VerdictName>,
+    /// Only what was logged at this time (RFC 3339, UTC) or later.
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only what was logged before this time (RFC 3339, UTC).
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// Print the lines as they stand in the log.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let ShowArgs {
+        mut paths,
+        follow,
+        peer,
+        conversation,
+        body,
+        plumbing,
+        message_type,
+        verdict,
+        since,
+        until,
+        json,
+    } = args;
+    if paths.is_empty() {
+        paths.push(export::log_of(home)?);
+    }
+    let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
+    let mut show = Show {
+        filter: Filter {
+            peer,
+            conversation,
+            without_control: !plumbing,
+            message_type,
+            verdict,
+            since,
+            until,
+        },
+        json,
+        body,
+        verdict: Exit::Done,
+    };
+    loop {
+        for cursor in &mut cursors {
+            match show.catch_up(cursor) {
+                Ok(()) => {}
+                Err(Failure::Unread) => return ended(show.verdict),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if !follow || is_closed_within(&POLL) {
+            return ended(show.verdict);
+        }
+    }
+}
+
+/// Waits, and tells whether meanwhile nobody reads standard output any more.
+fn is_closed_within(time: &Timespec) -> bool {
+    let stdout = io::stdout();
+    // Errors and hang-ups are told without being asked for.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    match poll(&mut watched, Some(time)) {
+        Ok(told) => told > 0,
+        Err(error) => error != rustix::io::Errno::INTR,
+    }
+}
+
+struct Show {
+    filter: Filter,
+    json: bool,
+    body: bool,
+    verdict: Exit,
+}
+
+impl Show {
+    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
+        let mut out = anstream::stdout().lock();
+        while let Some(next) = cursor.next_line().map_err(unreadable)? {
+            match next {
+                Ok(line) if self.filter.admits(&line) => {
+                    self.write(&line, &mut out).map_err(Failure::output)?;
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.verdict = Exit::Refused;
+                    tell(&error.to_string());
+                }
+            }
+        }
+        out.flush().map_err(Failure::output)
+    }
+
+    fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
+        if self.json {
+            out.write_all(&line.to_json())?;
+            return out.write_all(b"\n");
+        }
+        let rejected = Filter {
+            verdict: Some(VerdictName::Rejected),
+            ..Filter::default()
+        };
+        let style = if rejected.admits(line) {
+            RED
+        } else {
+            Style::new()
+        };
+        writeln!(out, "{style}{}{style:#}", describe(line))?;
+        match signet_audit::body(line).filter(|_| self.body) {
+            Some(body) => writeln!(out, "    {body}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
+    text.parse()
+        .map_err(|_| "not a conversation-id: 1 to 128 of letters, digits and . _ : -")
+}
+
+fn message_type(text: &str) -> Result<MessageType, &'static str> {
+    text.parse()
+        .map_err(|_| "not a message type; use request, response, notification or handoff")
+}
+
+const POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
+const RED: Style = AnsiColor::Red.on_default();

@@ -1,0 +1,148 @@
+//! The list of drafts: from the daemon, or from the file that a person carried to another machine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use signet_api::{Draft, Drafts, ListDrafts, WaitsFor};
+use signet_proto::draft;
+use signet_proto::json::{self, Limits};
+
+use super::next_for;
+use crate::cli::ask::decide;
+use crate::cli::{Exit, Failure};
+
+/// A draft with all that a machine without the daemon needs to sign the decision about it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Listed {
+    #[serde(flatten)]
+    pub(super) draft: Draft,
+    /// Of one that waits for approval, the certificate of the person's control key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) control: Option<Value>,
+}
+
+/// Every draft: the daemon gives them page by page.
+pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, Failure> {
+    let mut all = Vec::new();
+    loop {
+        let page = ListDrafts {
+            skip: all.len(),
+            ..ListDrafts::default()
+        };
+        let page = decide(home.clone(), page)?;
+        let waiting = page.waiting;
+        let seen = all.len();
+        all.extend(listed(page));
+        // An empty page: some of them have left since.
+        if all.len() >= waiting || all.len() == seen {
+            return Ok(all);
+        }
+    }
+}
+
+/// Those whose message-id begins so.
+pub(super) fn named(home: Option<PathBuf>, name: &str) -> Result<Vec<Listed>, Failure> {
+    let list = ListDrafts {
+        name: name.to_owned(),
+        ..ListDrafts::default()
+    };
+    Ok(listed(decide(home, list)?).collect())
+}
+
+/// The output of `signet drafts --json`, which may hold many messages.
+pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
+    let fault = |what: String| {
+        let what = format!("{}: {what}", file.display());
+        Failure::new(
+            Exit::Usage,
+            what,
+            "make it with: signet drafts --json > FILE",
+        )
+    };
+    let size = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
+    if !size.is_file() || size.len() > LARGEST {
+        return Err(fault("not a plain file of drafts".to_owned()));
+    }
+    let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let draft = |line| {
+        let value = json::parse(line, LISTED).map_err(|error| fault(error.to_string()))?;
+        serde_json::from_value(value).map_err(|_| fault("a line of it is no draft".to_owned()))
+    };
+    lines.map(draft).collect()
+}
+
+/// The one draft whose message-id begins so.
+pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> {
+    let is_named = |listed: &Listed| listed.draft.message_id.starts_with(name);
+    let mut found = waiting.into_iter().filter(is_named);
+    match (found.next(), found.next()) {
+        (Some(listed), None) => Ok(listed),
+        (Some(_), Some(_)) => Err(Failure::new(
+            Exit::Usage,
+            format!("more than one draft is named {name}…"),
+            "give more of its message-id, as signet drafts shows it",
+        )),
+        (None, _) => Err(Failure::new(
+            Exit::Refused,
+            format!("draft-unknown: no draft {name} waits"),
+            "signet drafts shows what waits; where a message is that has left says signet status ID",
+        )),
+    }
+}
+
+impl Listed {
+    /// The draft itself, of which the hash is signed. What is shown beside it must be what it says: the
+    /// list may come from a machine that the person does not trust.
+    pub(super) fn what_is_signed(&self) -> Result<&Value, Failure> {
+        let shown = &self.draft;
+        if shown.waits_for != WaitsFor::Approval {
+            let what = format!("draft-unknown: {} waits for no approval", shown.message_id);
+            return Err(Failure::new(Exit::Refused, what, next_for(shown)));
+        }
+        let value = shown.draft.as_ref();
+        value.filter(|value| says(value, shown)).ok_or_else(|| {
+            Failure::new(
+                Exit::Refused,
+                "the list of drafts shows something else than what would be signed",
+                "make it anew with signet drafts --json, and see who could change it on its way",
+            )
+        })
+    }
+}
+
+/// Whether a draft says what is shown of it. Words that are sealed in it cannot be compared.
+fn says(value: &Value, shown: &Draft) -> bool {
+    let Ok(stored) = draft::Draft::parse(value.clone(), Duration::ZERO) else {
+        return false;
+    };
+    let message = stored.message();
+    let headers = &message.headers;
+    let body = message.body.as_ref().unwrap_or(&Value::Null);
+    shown.peer == headers.recipient_id.as_str()
+        && shown.message_id == headers.message_id.to_string()
+        && shown.message_type == message.form.message_type().as_str()
+        && shown.data_tier == headers.data_tier
+        && (message.sealed.is_some() || (shown.summary == message.summary && shown.body == *body))
+}
+
+fn listed(drafts: Drafts) -> impl Iterator<Item = Listed> {
+    let control = drafts.control;
+    drafts.drafts.into_iter().map(move |draft| {
+        let asks = draft.waits_for == WaitsFor::Approval;
+        let control = control.clone().filter(|_| asks);
+        Listed { draft, control }
+    })
+}
+
+const LARGEST: u64 = 64 << 20;
+const LISTED: Limits = Limits {
+    bytes: 64 << 20,
+    values: 4_000_000,
+    ..Limits::LINE
+};
