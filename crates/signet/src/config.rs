@@ -352,8 +352,8 @@ principal = "PRINCIPAL"
 
 [audit]
 # dir = "audit"                          # the log is in audit/AGENT/
-# mode = 0o600                           # 0o640: the directory's group may read the log, and nothing else
-# group = "signet-audit"                 # that of the directory, when absent
+# mode = 0o640                           # the group may read the log, and nothing else; 0o600 when absent
+# group = "signet-audit"                 # that of the log's directory, when absent
 
 # The person's socket: whoever opens it decides about trust, approvals and keys.
 [control]

@@ -139,8 +139,8 @@ fn a_group_reads_the_log_of_a_daemon_that_gives_it_to_them_and_nothing_else() {
     alice.ping(&bob);
     alice.stop();
     let program = opened(&house, &alice);
-    let line = "# group = \"signet-audit\"                 # that of";
-    alice.configure(line, &format!("group = \"{READERS}\" # that of"));
+    let line = "# group = \"signet-audit\"";
+    alice.configure(line, &format!("group = \"{READERS}\""));
     alice.start();
     alice.ping(&bob);
     looks(&alice, &program);
@@ -159,10 +159,7 @@ fn a_directory_with_the_setgid_bit_gives_the_log_its_readers_where_the_daemon_ma
     }
     let house = House::new();
     let mut alice = house.home("alice");
-    alice.configure(
-        "# mode = 0o600                           # 0o640",
-        "mode = 0o640 # 0o640",
-    );
+    alice.configure("# mode = 0o640", "mode = 0o640");
     let program = opened(&house, &alice);
     let audit = alice.dir.join("audit");
     let _ = fs::create_dir(&audit);
@@ -195,8 +192,8 @@ fn a_directory_with_the_setgid_bit_gives_the_log_its_readers_where_the_daemon_ma
 fn a_group_that_is_not_there_stops_the_start_with_its_name() {
     let house = House::new();
     let alice = house.home("alice");
-    let line = "# group = \"signet-audit\"                 # that of";
-    alice.configure(line, "group = \"no-such-group\" # that of");
+    let line = "# group = \"signet-audit\"";
+    alice.configure(line, "group = \"no-such-group\"");
     let said = alice.fails(2, &["run"]);
     assert!(
         said.contains("there is no group \"no-such-group\""),
