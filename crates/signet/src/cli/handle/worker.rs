@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
-use signet_api::{AcknowledgeLease, Client, ClientError, Fail, Leased, Receive, Request, Respond};
+use signet_api::{
+    AcknowledgeLease, Client, ClientError, Fail, Leased, Message, Receive, Request, Respond,
+};
 use signet_audit::visible;
 use signet_proto::json::{self, Limits};
 
@@ -79,7 +82,7 @@ impl Worker {
         let stays = asks || leased.message.is_handoff();
         let name = format!("{} from {}", leased.message.message_id, leased.message.from);
         let lease = leased.lease.clone();
-        let output = match self.handler.run(&input_of(leased)?, asks).await {
+        let output = match self.handler.run(&input_of(&leased)?, asks).await {
             Ok(Ok(output)) => output,
             Ok(Err(reason)) => return fail(client, lease, &name, reason).await,
             Err(error) => {
@@ -115,12 +118,21 @@ impl From<ClientError> for Ended {
 }
 
 /// The message as the command reads it: who has the lease could answer in our place, so it does not go on.
-fn input_of(leased: Leased) -> Result<Vec<u8>, Ended> {
-    let mut value = serde_json::to_value(leased).map_err(|_| ClientError::Malformed)?;
-    if let Some(members) = value.as_object_mut() {
-        members.remove("lease");
-        members.remove("lease-ends");
-    }
+#[derive(Serialize)]
+struct Given<'a> {
+    key: &'a str,
+    tries: u8,
+    #[serde(flatten)]
+    message: &'a Message,
+}
+
+fn input_of(leased: &Leased) -> Result<Vec<u8>, Ended> {
+    let given = Given {
+        key: &leased.key,
+        tries: leased.tries,
+        message: &leased.message,
+    };
+    let value = serde_json::to_value(given).map_err(|_| ClientError::Malformed)?;
     Ok(format!("{}\n", safe_json(&value)).into_bytes())
 }
 
