@@ -9,6 +9,7 @@
 mod agent;
 mod answer;
 mod condition;
+mod connect;
 mod decision;
 mod drafts;
 mod handoffs;
@@ -42,30 +43,27 @@ use std::time::Duration;
 use rustix::fs::Mode;
 use signet_api::Role;
 use signet_audit::LogError;
-use signet_proto::carrier::{CarrierId, Routes};
-use signet_transport::{Config as NatsConfig, Login, Mailbox, Secret, Tls};
+use signet_proto::carrier::Routes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
-use crate::carrier::{self, Carriers, Reading};
-use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
+use crate::carrier::{Carriers, Reading};
+use crate::config::{Config, ConfigError};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
 use crate::manager::Manager;
 use crate::memory::{self, Memory, MemoryError};
-use crate::private::{self, PrivateError};
-use crate::render;
+use crate::private::PrivateError;
 use crate::state::{Keeper, StateError};
 
+use connect::{connect, servers_of, warn_without_a_server};
 use heart::{Asked, Heart};
 use journal::Journal;
 use months::Months;
 
-/// How long after the start the terminal hears that there is no server yet: an agent starts without it.
-const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 /// How much longer the service manager waits for a start that waits for room on the disk; said anew each second.
 const LONGER: Duration = Duration::from_secs(30);
 /// How many groups of deeds may wait to be performed.
@@ -307,33 +305,6 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> 
         .collect()
 }
 
-async fn warn_without_a_server(carriers: Carriers) {
-    if let Err(error) = carriers.ready(FIRST_CONNECTION).await {
-        warn!(%error, "no NATS server yet; trying on");
-    }
-}
-
-/// The servers that the configuration names, in words, and without a login that does not belong there.
-fn servers_of(config: &Config) -> String {
-    let bare = |url: &String| match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        _ => url.clone(),
-    };
-    let servers: Vec<String> = config.nats.servers.iter().map(bare).collect();
-    format!("NATS server at {}", servers.join(", "))
-}
-
-/// The carriers that the configuration names.
-async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonError> {
-    let (nats, source) = carrier::nats(transport(config)?).await?;
-    let reading = Reading {
-        id: CarrierId::NATS,
-        address: render::inbox_subject(&config.agent.agent),
-        source,
-    };
-    Ok((Carriers::of([(CarrierId::NATS, nats)]), vec![reading]))
-}
-
 /// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile
 /// hears in both cases that it was full.
 async fn open_when_there_is_room(
@@ -360,41 +331,4 @@ async fn open_when_there_is_room(
             () = stop.as_mut() => return Err(full),
         }
     }
-}
-
-fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
-    let agent = &config.agent.agent;
-    let mut nats = NatsConfig::new(
-        config.nats.servers.clone(),
-        render::inbox_subject(agent),
-        format!("_INBOX_{agent}"),
-    );
-    nats.name = format!("signet {agent}");
-    nats.mailbox = match config.nats.mailbox {
-        MailboxMode::Jetstream => Some(Mailbox::of(agent.as_str())),
-        MailboxMode::Core => None,
-    };
-    nats.login = match &config.nats.login {
-        NatsLogin::None => Login::None,
-        NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
-        NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
-        NatsLogin::User {
-            user,
-            password_file,
-        } => {
-            let password = private::read(password_file)?;
-            Login::UserPassword {
-                user: user.clone(),
-                password: Secret::from(password.trim_end().to_owned()),
-            }
-        }
-    };
-    let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = Tls {
-        required: config.nats.tls_required,
-        ca: config.nats.tls_ca.clone(),
-        cert,
-        key,
-    };
-    Ok(nats)
 }
