@@ -339,6 +339,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["trust", "log"],
         vec!["drafts"],
         vec!["status"],
+        vec!["reload"],
         vec!["status", &waiting],
         vec!["alarms", "list"],
         vec!["alarms", "clear"],

@@ -109,6 +109,12 @@ fn daemon_unit(agent: &str, program: &Path, home: &Path) -> String {
                 quoted(program),
                 quoted(home)
             )
+        } else if line.starts_with("ExecReload=") {
+            format!(
+                "ExecReload={} reload --home {}\n",
+                quoted(program),
+                quoted(home)
+            )
         } else if line.starts_with("ReadWritePaths=") {
             format!("ReadWritePaths=-{}\n", quoted(home))
         } else if line.starts_with("Description=") {
@@ -187,7 +193,13 @@ mod tests {
         );
         assert!(text.contains("ExecStart=\"/opt/my tools/signet\" run --home \"/srv/100%%/a\"\n"));
         assert!(text.contains("ReadWritePaths=-\"/srv/100%%/a\"\n"));
-        let changed = ["ExecStart=", "ReadWritePaths=", "Description=", "#"];
+        let changed = [
+            "ExecStart=",
+            "ExecReload=",
+            "ReadWritePaths=",
+            "Description=",
+            "#",
+        ];
         let kept = UNIT
             .lines()
             .filter(|line| !changed.iter().any(|name| line.starts_with(name)));
