@@ -202,6 +202,29 @@ fn connected(config: &Config) -> Result<(), Failure> {
     Err(Failure::new(Exit::NotReachable, what, next))
 }
 
+/// The file of this program. Where there is no /proc, it is the one that the shell found.
+fn own_program() -> Result<PathBuf, Failure> {
+    let named = || {
+        let name = PathBuf::from(std::env::args_os().next()?);
+        if name.components().count() > 1 {
+            return std::path::absolute(name).ok();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|place| place.join(&name));
+        files.find(|file| file.is_file())
+    };
+    let found = std::env::current_exe().ok().or_else(named);
+    found.ok_or_else(|| {
+        let what =
+            "this program does not find its own file: there is no /proc, and PATH has no signet";
+        Failure::new(
+            Exit::Refused,
+            what,
+            "type its whole path, such as /usr/bin/signet up",
+        )
+    })
+}
+
 fn next(home: &Home) -> String {
     let home = shown(home.path());
     format!("signet invite --home {home}: the line that lets another person's agent meet this one")

@@ -39,6 +39,13 @@ fn which(name: &str) -> PathBuf {
         .unwrap()
 }
 
+/// The interpreter itself, behind whatever script or environment stands before it.
+fn python() -> PathBuf {
+    let ask = "import os, sys; print(os.path.realpath(sys._base_executable))";
+    let said = Command::new("python3").args(["-c", ask]).output().unwrap();
+    PathBuf::from(String::from_utf8(said.stdout).unwrap().trim())
+}
+
 /// Runs the commands of the page at `place`, and ends what they started.
 fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
     let page = super::text(PAGE);
@@ -97,9 +104,10 @@ fn the_five_commands_make_an_answering_agent_where_nothing_else_is_installed() {
     let place = tempfile::tempdir().unwrap();
     let bin = place.path().join("bin");
     create_dir_all(&bin).unwrap();
-    for name in ["sh", "python3", "nats-server"] {
+    for name in ["sh", "nats-server"] {
         symlink(which(name), bin.join(name)).unwrap();
     }
+    symlink(python(), bin.join("python3")).unwrap();
     symlink(env!("CARGO_BIN_EXE_signet"), bin.join("signet")).unwrap();
     perform(place.path(), |option| {
         let mut command = Command::new(bin.join("sh"));
@@ -157,7 +165,7 @@ fn furnish(root: &Path) -> Result<(), String> {
         set_permissions(device, Permissions::from_mode(0o666))
             .map_err(|error| error.to_string())?;
     }
-    let python = which("python3");
+    let python = python();
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let library = done(Command::new(&python).args(["-c", ask]))?;
     let library = Path::new(library.trim());

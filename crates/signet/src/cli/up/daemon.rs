@@ -33,9 +33,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Fa
         Failure::file(&error, what, "signet run, with the same --home, shows more")
     };
     let out = opened.map_err(|error| failed(&log.display().to_string(), error))?;
-    let program = std::env::current_exe();
-    let program = program.map_err(|error| failed("this program's own path", error))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(super::own_program()?);
     command.arg("--home").arg(home.path()).arg("run");
     command
         .stdin(Stdio::null())

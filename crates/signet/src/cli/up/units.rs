@@ -50,13 +50,7 @@ impl Units {
             self.write(&self.server(), &unit.replace("AGENT", &self.agent))?;
             units.push(self.server());
         }
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::new(
-                Exit::Refused,
-                format!("this program's own path: {error}"),
-                "try again",
-            )
-        })?;
+        let program = super::own_program()?;
         let path = std::path::absolute(home.path()).unwrap_or_else(|_| home.path().to_owned());
         self.write(&self.daemon(), &daemon_unit(&self.agent, &program, &path))?;
         units.push(self.daemon());
