@@ -20,6 +20,7 @@ use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::policy::Policy;
 
 use crate::daemon::Sign;
+use crate::group;
 use crate::home::Home;
 use crate::private;
 
@@ -141,7 +142,7 @@ impl Config {
         let agent_socket = socket::agent(&root, home, &control_socket)?;
         let people = root.section("people", &["sign"])?;
         Ok(Self {
-            people_sign: people_sign(&people, agent_socket.as_ref())?,
+            people_sign: people_sign(&people, &control_access, agent_socket.as_ref())?,
             agent_socket,
             control_socket,
             control_access,
@@ -234,10 +235,20 @@ impl NatsLogin {
     }
 }
 
-/// A group of the agent's own keeps it off the person's socket. Without one, agent and person share a user
-/// id: nothing but the person's key tells their decisions apart.
-fn people_sign(section: &Section<'_>, agent: Option<&AgentSocket>) -> Result<Sign, ConfigError> {
-    let apart = agent.is_some_and(|socket| socket.access.group.is_some());
+/// A group of the agent's own, neither the daemon's nor that of the person's socket, keeps it off the latter.
+/// Without one, agent and person share a user id: nothing but the person's key tells their decisions apart.
+fn people_sign(
+    section: &Section<'_>,
+    control: &Access,
+    agent: Option<&AgentSocket>,
+) -> Result<Sign, ConfigError> {
+    let own = rustix::process::getegid().as_raw();
+    let number = |group: &Option<String>| match group {
+        None => Some(own),
+        Some(name) => group::number_of(name),
+    };
+    let agent = agent.and_then(|socket| number(&socket.access.group));
+    let apart = agent.is_some_and(|agent| agent != own && number(&control.group) != Some(agent));
     match section.text("sign")? {
         None if apart => Ok(Sign::Nothing),
         None => Ok(Sign::All),

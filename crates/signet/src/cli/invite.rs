@@ -15,7 +15,9 @@ use super::ask::{decide_signed, print_json};
 use super::input::Input;
 use super::person::ControlKey;
 use super::up::broker::Login;
-use super::up::server::OwnServer;
+use super::up::config::{check, servers_of};
+use super::up::lock::UpLock;
+use super::up::server::{Admitted, OwnServer};
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
@@ -89,17 +91,24 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let addresses = match args.address.is_empty() {
-        true => config.nats.servers.clone(),
+        // What the configuration says: NATS_URL is this shell's, and no word of the agent's.
+        true => servers_of(&home)?.unwrap_or_else(|| config.nats.servers.clone()),
         false => args.address.clone(),
     };
+    check(&addresses)?;
+    if addresses.iter().any(|address| is_unspecified(address)) {
+        let what =
+            "the NATS server listens at every address of this machine, and none of them is named";
+        let next = "name the one that others reach: signet invite --address nats://HOST:PORT";
+        return Err(Failure::new(Exit::Usage, what, next));
+    }
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
-    let login = args
-        .login
-        .as_ref()
-        .map(|agent| login(&home, agent, addresses.clone()));
-    let login = login.transpose()?.map(|login| login.to_line());
+    let login = args.login.as_ref();
+    let login = login.map(|agent| login_for(&home, &config, agent, addresses.clone()));
+    let (login, admitted) = login.transpose()?.unzip();
+    let login = login.map(|login| login.to_line());
     let loopback = addresses.iter().all(|address| is_loopback(address));
     if args.json {
         return print_json(&Invited {
@@ -116,6 +125,9 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
     if let (Some(login), Some(agent)) = (&login, &args.login) {
         print(&format!("{}\n", login.as_str()))?;
+        if admitted == Some(Admitted::Anew) {
+            anstream::eprintln!("\nThe login that {agent} had before has ended.");
+        }
         anstream::eprintln!(
             "\nThe second line is a secret: the login of {agent} on this NATS server. Give it to its person alone,\n\
              who starts with: signet up --agent {agent} --principal ID --login -"
@@ -246,7 +258,18 @@ fn made(
     })
 }
 
-fn login(home: &Home, agent: &AgentId, servers: Vec<String>) -> Result<Login, Failure> {
+fn login_for(
+    home: &Home,
+    config: &Config,
+    agent: &AgentId,
+    servers: Vec<String>,
+) -> Result<(Login, Admitted), Failure> {
+    if *agent == config.agent.agent {
+        let what = format!("{agent} is the agent of this home, and has its login");
+        let next = "name the other person's agent: signet invite --login ID";
+        return Err(Failure::new(Exit::Usage, what, next));
+    }
+    let _lock = UpLock::acquire(home)?;
     let Some(own) = OwnServer::of(home) else {
         let what = "this home has no NATS server of its own, so no login can be made here";
         let next = "who keeps the server makes one: signet nats config --help";
@@ -330,11 +353,21 @@ fn meets(invitation: &Invitation, own: &[String]) -> bool {
 
 /// Whether only this machine reaches that address.
 fn is_loopback(address: &str) -> bool {
+    let host = host_of(address);
+    let ip = host.parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Whether a server may listen there, and nobody connect.
+fn is_unspecified(address: &str) -> bool {
+    let ip = host_of(address).parse::<std::net::IpAddr>();
+    ip.is_ok_and(|ip| ip.is_unspecified())
+}
+
+fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let ip = host.parse::<std::net::IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 fn qr(line: &str) -> Result<String, Failure> {
@@ -378,7 +411,6 @@ mod tests {
             "nats://127.0.0.1:4222",
             "nats://localhost:1",
             "tls://[::1]:4222",
-            "nats://0.0.0.0:4222",
         ] {
             assert!(is_loopback(own), "{own}");
         }

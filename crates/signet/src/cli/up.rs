@@ -1,8 +1,9 @@
 //! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
 
 pub(super) mod broker;
-mod config;
+pub(super) mod config;
 mod daemon;
+pub(super) mod lock;
 pub(super) mod server;
 pub(super) mod units;
 
@@ -16,9 +17,11 @@ use super::exit::section;
 use super::invite::bind_both;
 use super::{Exit, Failure, init, print, run};
 use crate::config::Config;
+use crate::daemon::Sign;
 use crate::home::Home;
-use crate::keystore::Root;
+use crate::keystore::{CONTROL, Root};
 use broker::Broker;
+use lock::UpLock;
 use server::OwnServer;
 use units::Units;
 
@@ -62,13 +65,22 @@ pub(super) struct DownArgs {
 pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     ensure_home(args, &home)?;
-    let agent = Config::parse(&text_of(&home)?, &home, None)?.agent.agent;
+    let lock = UpLock::acquire(&home)?;
+    let config = Config::parse(&text_of(&home)?, &home, None)?;
+    refuse_to_move(args, &config)?;
+    let agent = config.agent.agent;
     let units = match args.background || args.foreground {
         true => None,
         false => Units::of(&agent),
     };
     let broker = match &args.beside {
-        Some(other) => Broker::beside(&home, &agent, &Home::at(other))?,
+        Some(other) => {
+            let other = Home::at(other);
+            for home in [&home, &other] {
+                needs_control_key(home)?;
+            }
+            Broker::beside(&home, &agent, &other)?
+        }
         None => Broker::find(&home, &agent, &args.broker)?,
     };
     let own = OwnServer::of(&home);
@@ -105,6 +117,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     if units.is_some() || runs || args.background {
         return connected(&config);
     }
+    drop(lock);
     let ended = run::run(run::RunArgs::default(), Some(home.path().to_owned()));
     if let Some(own) = own.filter(|_| broker.started) {
         own.stop();
@@ -115,6 +128,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
 pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
+    let _lock = UpLock::acquire(&home)?;
     let units = Units::of(&config.agent.agent);
     let service = units.map_or(Ok(false), |units| units.stop())?;
     let process = daemon::stop(&home)?;
@@ -131,9 +145,46 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
     Ok(())
 }
 
+/// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
+fn refuse_to_move(args: &UpArgs, config: &Config) -> Result<(), Failure> {
+    let named = args.broker.names_another(&config.nats.servers) || args.beside.is_some();
+    if !named || daemon::status_of(config).is_none() {
+        return Ok(());
+    }
+    let what = format!(
+        "a daemon runs in this home, by {}",
+        config.nats.servers.join(", ")
+    );
+    let next = "signet down --keep-nats ends it; then the same command again";
+    Err(Failure::new(Exit::Refused, what, next))
+}
+
+/// Both people's keys sign that the two agents are bound; that is looked at before anything is started.
+fn needs_control_key(home: &Home) -> Result<(), Failure> {
+    let config = Config::load(home)?;
+    let key = home.key_file(CONTROL);
+    if config.people_sign == Sign::Nothing || key.exists() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} is not there, and binding two agents needs it",
+        key.display()
+    );
+    let next = "put it there for the moment; or use signet invite and signet accept --key FILE";
+    Err(Failure::new(Exit::Usage, what, next))
+}
+
 /// Makes the home if there is none, and refuses one of somebody else.
 fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
-    if home.config_file().exists() {
+    let there = home.config_file().try_exists().map_err(|error| {
+        let what = format!("{}: {error}", home.path().display());
+        Failure::file(
+            &error,
+            what,
+            "run as its owner, or name another home with --home",
+        )
+    })?;
+    if there {
         let own = Config::parse(&text_of(home)?, home, None)?.agent;
         let other_agent = args.agent.as_ref().is_some_and(|agent| *agent != own.agent);
         let other_person = args
@@ -258,8 +309,9 @@ fn after_help() -> String {
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.
 
-The NATS server is, in this order: the one that is named (--nats, --login, --beside, NATS_URL); the one in the
-configuration; one that listens on this machine, if you say yes; one of the home's own, with logins and its own store.
+The NATS server is, in this order: the one that is named (--nats, --login, --beside); the one in the configuration, also
+the home's own; NATS_URL; one that listens on this machine, if you say yes; a new one of the home's own, with logins and
+its own store.
 ";
 
 const EXAMPLE: &str = "\

@@ -7,6 +7,7 @@ use tracing::{error, info, warn};
 use crate::config::{Changes, Config, ConfigError};
 use crate::control::Reply;
 
+use super::Sign;
 use super::heart::Heart;
 use super::methods::value_of;
 
@@ -44,11 +45,18 @@ impl Heart {
         let new = read.inspect_err(|error| {
             error!(%error, next = error.next(), "the configuration before it stays in force");
         })?;
-        let changes = Changes::between(&self.config, &new);
+        let mut changes = Changes::between(&self.config, &new);
+        // Who may only write the configuration must not take the person's signature away as well.
+        let lowered = self.config.people_sign == Sign::All && new.people_sign == Sign::Nothing;
+        if lowered {
+            changes.live.retain(|section| *section != "[people]");
+            changes.fixed.push("[people]");
+        } else {
+            self.decisions.ask_for(new.people_sign, at.now);
+            self.config.people_sign = new.people_sign;
+        }
         let (outcome, told) = self.node.change_policy(at, new.policy.clone());
-        self.decisions.ask_for(new.people_sign, at.now);
         self.config.policy = new.policy;
-        self.config.people_sign = new.people_sign;
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         info!(changed = ?changes.live, ?told, "the configuration was read anew");
         if !changes.fixed.is_empty() {

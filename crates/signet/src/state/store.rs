@@ -65,7 +65,7 @@ impl Store {
         if !path.exists() {
             return Err(StateError::Missing);
         }
-        let db = Connection::open_with_flags(path, FLAGS).map_err(damaged)?;
+        let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
         let store = Self { db };
         let sound: String = store.pragma("PRAGMA quick_check(1)")?;
         if sound != "ok" {
@@ -101,7 +101,8 @@ impl Store {
         let mut options = fs::OpenOptions::new();
         let options = options.write(true).create_new(true).mode(0o600);
         options.open(path).map_err(|error| refused(&error))?;
-        let db = Connection::open_with_flags(path, FLAGS).map_err(|error| refused(&error))?;
+        let db = Connection::open_with_flags(below_its_folder(path), FLAGS)
+            .map_err(|error| refused(&error))?;
         let store = Self { db };
         store.prepare()?;
         let mut schema = format!("PRAGMA user_version = {ROWS_VERSION};");
@@ -400,6 +401,16 @@ const NO_ROOM: [i32; 3] = [4618, 4874, 778];
 const PAGE: usize = 256;
 /// About the rows themselves.
 const META: &str = "meta";
+/// SQLite follows no link on the whole way to a file. Which folder the home is, its person said: a link at the
+/// place of the file itself is what would lead to somebody else's.
+fn below_its_folder(path: &Path) -> PathBuf {
+    let folder = path.parent().map(fs::canonicalize).and_then(Result::ok);
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);

@@ -69,12 +69,13 @@ impl Machine {
 
     /// `signet up` in the background, with a server of its own on a free port.
     fn up(&self, name: &str) -> String {
+        let agent = name.rsplit('/').next().unwrap();
         let args = [
             "up",
             "--agent",
-            name,
+            agent,
             "--principal",
-            name,
+            agent,
             "--background",
             "--listen",
             "127.0.0.1:0",
@@ -520,4 +521,120 @@ fn where_there_is_a_service_manager_it_runs_daemon_and_server() {
     let units = machine.dir.path().join("config/systemd/user");
     assert!(!units.join("signet-alice.service").exists());
     machine.fails("alice", 3, &["ping", "bob"]);
+}
+
+#[test]
+fn two_at_once_start_one_server_and_one_daemon() {
+    let machine = Machine::new();
+    machine.up("alice");
+    machine.done("alice", &["down"]);
+    let both = [(); 2].map(|()| {
+        let mut command = machine.command("alice", &["up", "--background"]);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    for child in both {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", says(&output));
+    }
+    assert_eq!(
+        machine.done("alice", &["down"]),
+        "daemon   ended\nnats     ended\n"
+    );
+}
+
+#[test]
+fn sixteen_agents_have_a_login_and_the_seventeenth_spoils_nothing() {
+    let machine = Machine::new();
+    machine.up("alice");
+    for n in 2..=16 {
+        machine.done("alice", &["invite", "--login", &format!("agent-{n}")]);
+    }
+    let said = machine.fails("alice", 1, &["invite", "--login", "agent-17"]);
+    assert!(said.contains("room for 16 agents"), "{said}");
+    let anew = machine.run("alice", &["invite", "--login", "agent-2"]);
+    assert!(
+        says(&anew).contains("had before has ended"),
+        "{}",
+        says(&anew)
+    );
+    let said = machine.fails("alice", 2, &["invite", "--login", "alice"]);
+    assert!(said.contains("is the agent of this home"), "{said}");
+    machine.done("alice", &["down"]);
+    machine.done("alice", &["up", "--background"]);
+}
+
+#[test]
+fn a_home_by_another_spelling_or_moved_is_still_the_same_home() {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.home("real")).unwrap();
+    std::os::unix::fs::symlink(machine.home("real"), machine.home("link")).unwrap();
+    machine.up("link/alice");
+    let again = machine.done("real/../link/alice", &["up", "--background"]);
+    assert!(
+        again.contains("own server, which runs") && again.contains("it runs already"),
+        "{again}"
+    );
+    let down = machine.done("real/alice", &["down"]);
+    assert_eq!(down, "daemon   ended\nnats     ended\n");
+    std::fs::rename(machine.home("real/alice"), machine.home("moved")).unwrap();
+    machine.done("moved", &["up", "--background"]);
+    machine.done("moved", &["down"]);
+}
+
+#[test]
+fn a_daemon_that_runs_is_not_told_of_another_server_behind_its_back() {
+    let machine = Machine::new();
+    machine.up("alice");
+    let config = || std::fs::read_to_string(machine.home("alice").join("config.toml")).unwrap();
+    let before = config();
+    let said = machine.fails(
+        "alice",
+        1,
+        &["up", "--background", "--nats", "nats://127.0.0.1:1"],
+    );
+    assert!(said.contains("a daemon runs in this home"), "{said}");
+    let mut command = machine.command("alice", &["up", "--background"]);
+    let output = command
+        .env("NATS_URL", "nats://127.0.0.1:1")
+        .output()
+        .unwrap();
+    assert!(
+        says(&output).contains("NATS_URL names another"),
+        "{}",
+        says(&output)
+    );
+    assert_eq!(config(), before);
+}
+
+#[test]
+fn an_address_with_a_login_is_refused_and_not_repeated() {
+    let machine = Machine::new();
+    let base = [
+        "up",
+        "--agent",
+        "bob",
+        "--principal",
+        "bob",
+        "--background",
+        "--nats",
+    ];
+    for address in [
+        "nats://bob:secret@127.0.0.1:1",
+        "http://secret",
+        "secret",
+        "nats://secret\"",
+        "nats://",
+    ] {
+        let said = machine.fails("bob", 2, &[&base[..], &[address]].concat());
+        assert!(
+            said.contains("address of the NATS server cannot be used") && !said.contains("secret"),
+            "{said}"
+        );
+    }
+    let said = machine.fails("bob", 2, &["invite", "--address", "nats://0.0.0.0:4222"]);
+    assert!(said.contains("listens at every address"), "{said}");
 }

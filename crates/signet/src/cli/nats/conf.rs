@@ -55,6 +55,12 @@ impl Server<'_> {
     }
 }
 
+/// Whether a path may stand between quotes: the server takes nothing in it for an escape or a variable.
+pub(in crate::cli) fn is_quotable(text: &str) -> bool {
+    let quotable = |c: char| !c.is_control() && !matches!(c, '"' | '\\' | '$');
+    !text.is_empty() && text.chars().all(quotable)
+}
+
 /// Whether a text may stand between quotes in the configuration as it is.
 pub(in crate::cli) fn is_plain(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '#' | '{' | '}' | '$');
@@ -108,7 +114,7 @@ max_subscriptions: 64
 write_deadline: "5s"
 ping_interval: "30s"
 ping_max: 3
-jetstream { store_dir: "STORE", max_mem: 64M, max_file: SHARESG }
+jetstream { store_dir: "STORE", max_mem: 64M, max_file: SHARESGB }
 # Users stand in accounts only: no authorization block, no no_auth_user, allow-lists only, no deny rules.
 accounts {
   AGENTS: {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use signet_proto::ids::{AgentId, decode_base64url, encode_base64url};
-use signet_transport::{new_user, user_of_seed};
+use signet_transport::{Error, new_user, user_of_seed};
 use zeroize::Zeroizing;
 
 use crate::cli::input::Input;
@@ -18,7 +18,7 @@ use crate::home::Home;
 use crate::{private, random};
 
 use super::config::{servers_of, set_servers};
-use super::server::{OwnServer, Started, USUAL, speaks_nats};
+use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
 
 /// How a person names the server.
 #[derive(Debug, Args)]
@@ -32,6 +32,14 @@ pub(super) struct BrokerArgs {
     /// Where a server of the home's own listens [default: 127.0.0.1:4222, or a free port there]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
+}
+
+impl BrokerArgs {
+    /// Whether they name another server than these, or a login that is perhaps another.
+    pub(super) fn names_another(&self, servers: &[String]) -> bool {
+        let named = self.nats.as_deref().map(list_of);
+        self.login.is_some() || named.is_some_and(|named| named != servers)
+    }
 }
 
 /// The server that was found.
@@ -49,21 +57,33 @@ impl Broker {
         if let Some(url) = &args.nats {
             return Self::named(home, url, "");
         }
-        if let Some(own) = OwnServer::of(home) {
-            if let Some(listen) = &args.listen {
-                own.listen_at(listen)?;
+        let own = OwnServer::of(home);
+        if let Some((own, listen)) = own.as_ref().zip(args.listen.as_ref()) {
+            own.listen_at(listen)?;
+            return Self::own(home, agent, own);
+        }
+        let written = servers_of(home)?;
+        let variable = std::env::var("NATS_URL").ok();
+        let variable = variable.filter(|url| !url.trim().is_empty() && args.listen.is_none());
+        match (written, own, variable) {
+            (Some(servers), _, Some(url)) if list_of(&url) != servers => {
+                // The daemon would use the one now and the other after its next start.
+                let what = "NATS_URL names another NATS server than config.toml does";
+                let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
+                Err(Failure::new(Exit::Usage, what, next))
             }
-            return Self::own(home, agent, &own);
+            (Some(servers), Some(own), _) if servers == [own.url()?] => {
+                Self::own(home, agent, &own)
+            }
+            (Some(servers), ..) => Self::named(home, &servers.join(","), ", from config.toml"),
+            (None, Some(own), None) => Self::own(home, agent, &own),
+            (None, _, Some(url)) => Self::named(home, &url, ", from NATS_URL"),
+            (None, None, None) => Self::found(home, agent, args),
         }
-        let url = std::env::var("NATS_URL")
-            .ok()
-            .filter(|url| !url.trim().is_empty());
-        if let Some(url) = url {
-            return Self::named(home, &url, ", from NATS_URL");
-        }
-        if let Some(servers) = servers_of(home)? {
-            return Self::named(home, &servers.join(","), ", from config.toml");
-        }
+    }
+
+    /// One that listens on this machine, if the person wants it, or one of the home's own.
+    fn found(home: &Home, agent: &AgentId, args: &BrokerArgs) -> Result<Self, Failure> {
         if args.listen.is_none() && speaks_nats(USUAL) {
             if asked_to_use()? {
                 return Self::named(home, &format!("nats://{USUAL}"), "");
@@ -126,7 +146,7 @@ impl Broker {
 
     /// A server that somebody else keeps.
     fn named(home: &Home, urls: &str, origin: &str) -> Result<Self, Failure> {
-        let servers: Vec<String> = urls.split(',').map(|url| url.trim().to_owned()).collect();
+        let servers = list_of(urls);
         set_servers(home, &servers)?;
         print(&format!("nats     {}{origin}\n", servers.join(", ")))?;
         Self::mailbox(home)?;
@@ -144,17 +164,19 @@ impl Broker {
                 "ask for one for this agent: signet invite --login ID, on the server's machine";
             return Err(Failure::new(Exit::Refused, what, next));
         }
+        // First what can be refused: a key that worked is not thrown away for a line that does not.
+        set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
             true if key::read(&seed)? == login.public()? => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
             false => private::create(&seed, format!("{}\n", *login.nkey).as_bytes())?,
         }
-        Self::named(
-            home,
-            &login.servers.join(","),
-            ", with the login for this agent",
-        )
+        let servers = login.servers.join(", ");
+        print(&format!(
+            "nats     {servers}, with the login for this agent\nmailbox  made with the login, by whoever gave it\n"
+        ))?;
+        Ok(Self { started: false })
     }
 
     /// Makes the mailbox, where the login may; the keeper of the server makes it otherwise.
@@ -166,13 +188,22 @@ impl Broker {
         connection.mailbox = None;
         let said = match setup::make(&connection, std::slice::from_ref(&agent)) {
             Ok(_) => "made".to_owned(),
-            Err(_) => format!(
-                "not made with this login; where it is not made yet, who keeps the server does it: \
-                 signet nats setup {agent}"
+            Err(setup::Fault::Server(Error::Unreachable { .. })) => {
+                "not looked at: the server does not answer".to_owned()
+            }
+            Err(setup::Fault::Server(error)) => format!(
+                "not looked at ({error}); where there is none, mail waits with its sender, and whoever keeps the \
+                 server makes it: signet nats setup {agent}"
             ),
+            Err(fault) => return Err(fault.told()),
         };
         print(&format!("mailbox  {said}\n"))
     }
+}
+
+/// The addresses of a text, as NATS_URL has them.
+fn list_of(urls: &str) -> Vec<String> {
+    urls.split(',').map(|url| url.trim().to_owned()).collect()
 }
 
 /// Asks at a terminal whether the server that listens here is meant; nobody is asked elsewhere.
@@ -206,7 +237,7 @@ impl Login {
         own: &OwnServer,
         agent: &AgentId,
         servers: Vec<String>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<(Self, Admitted), Failure> {
         let failed = || {
             Failure::new(
                 Exit::Refused,
@@ -217,12 +248,13 @@ impl Login {
         let bytes = random::bytes().map_err(|_| failed())?;
         let (seed, public) = new_user(bytes).ok_or_else(failed)?;
         let nkey = Zeroizing::new(seed);
-        own.admit(agent, &public)?;
-        Ok(Self {
+        let admitted = own.admit(agent, &public)?;
+        let login = Self {
             agent: agent.clone(),
             servers,
             nkey,
-        })
+        };
+        Ok((login, admitted))
     }
 
     /// The line that a person hands over.

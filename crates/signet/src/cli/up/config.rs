@@ -6,7 +6,7 @@ use crate::home::Home;
 use crate::private;
 
 /// The servers that the configuration of `home` names itself; `None` where it leaves the default.
-pub(super) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
+pub(in crate::cli) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
     let text = read(home)?;
     let written =
         setting(&text).is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
@@ -18,6 +18,7 @@ pub(super) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
 
 /// Writes `servers` into the configuration, in the place of what stands there.
 pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure> {
+    check(servers)?;
     let text = read(home)?;
     let by_hand = || {
         let what = format!(
@@ -36,6 +37,27 @@ pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure
         return Ok(private::replace(&home.config_file(), text.as_bytes())?);
     }
     Err(by_hand())
+}
+
+/// Whether these are addresses of NATS servers, without a login. What is refused is not repeated: it may hold a
+/// secret.
+pub(in crate::cli) fn check(servers: &[String]) -> Result<(), Failure> {
+    let what = "the address of the NATS server cannot be used";
+    for server in servers {
+        if server.contains('@') {
+            let next = "an address holds no login: give --login, or put nkey, creds or user into config.toml";
+            return Err(Failure::new(Exit::Usage, what, next));
+        }
+        let rest = server
+            .strip_prefix("nats://")
+            .or_else(|| server.strip_prefix("tls://"));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
+        if !rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain)) {
+            let next = "write nats://HOST:PORT or tls://HOST:PORT";
+            return Err(Failure::new(Exit::Usage, what, next));
+        }
+    }
+    Ok(())
 }
 
 /// Where the line of `servers` begins in the section `[nats]`, also where it is a comment.

@@ -41,28 +41,35 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Fa
         .stderr(out);
     // The setting is in the configuration now, and holds for every later start too.
     command.env_remove("NATS_URL");
+    let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     let child = command.process_group(0).spawn();
     let child = child.map_err(|error| failed("the daemon does not start", error))?;
-    wait(home, config, Some(child))
+    wait(home, config, Some((child, before)))
 }
 
-/// Waits until the daemon answers. What it said when it ended instead is in its own file.
-pub(super) fn wait(home: &Home, config: &Config, mut child: Option<Child>) -> Result<(), Failure> {
+/// Waits until the daemon answers. A child that ended instead, or says that it cannot start, has written why
+/// into its own file, behind the first so many bytes; it is ended.
+pub(super) fn wait(
+    home: &Home,
+    config: &Config,
+    mut child: Option<(Child, u64)>,
+) -> Result<(), Failure> {
     let start = Instant::now();
     while status_of(config).is_none() {
+        let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
         let ended = child
             .as_mut()
-            .and_then(|child| child.try_wait().ok().flatten());
-        if ended.is_some() || start.elapsed() > PATIENCE {
-            let log = std::fs::read_to_string(home.join(LOG)).unwrap_or_default();
-            let said = log.lines().rev().find(|line| line.starts_with("error: "));
-            let said = said
-                .unwrap_or("error: it does not answer")
-                .trim_start_matches("error: ");
-            let next = format!(
-                "signet run --home {} says what to do",
-                home.path().display()
-            );
+            .is_some_and(|(child, _)| matches!(child.try_wait(), Ok(Some(_)) | Err(_)));
+        let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
+        if ended || waits || start.elapsed() > PATIENCE {
+            if let Some((child, _)) = &mut child {
+                // A daemon that nobody was told of would hold the home.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            let said = said.unwrap_or_else(|| "it does not answer".to_owned());
+            let next =
+                "mend that, then signet up again; signet run, with the same --home, says more";
             return Err(Failure::new(
                 Exit::NotReachable,
                 format!("the daemon: {said}"),
@@ -72,6 +79,18 @@ pub(super) fn wait(home: &Home, config: &Config, mut child: Option<Child>) -> Re
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
+}
+
+/// The last error that the daemon wrote down.
+fn fault_in(home: &Home, from: u64) -> Option<String> {
+    let bytes = std::fs::read(home.join(LOG)).ok()?;
+    let text = String::from_utf8_lossy(bytes.get(usize::try_from(from).ok()?..)?).into_owned();
+    let fault = |line: &str| {
+        let told = line.strip_prefix("error: ");
+        let traced = line.split_once(" ERROR ").map(|(_, said)| said.trim());
+        told.or(traced).map(str::to_owned)
+    };
+    text.lines().rev().find_map(fault)
 }
 
 /// Waits a moment for the connection, which the daemon keeps trying for anyway.

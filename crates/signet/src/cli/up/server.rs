@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use signet_proto::ids::AgentId;
 use signet_transport::{Config, Login};
 
-use crate::cli::nats::conf::{Server, User, is_plain};
+use crate::cli::nats::conf::{Server, User, is_quotable};
 use crate::cli::nats::{key, setup};
 use crate::cli::{Exit, Failure};
 use crate::home::Home;
@@ -48,13 +48,12 @@ impl OwnServer {
     /// Makes the directory of a new one that listens at `listen`, or at a free port on loopback.
     pub(super) fn create(home: &Home, listen: Option<&str>) -> Result<Self, Failure> {
         let server = Self::at(home);
-        // What stands between quotes in the server's configuration.
-        if !server.directory.to_str().is_some_and(is_plain) {
+        if !server.directory.to_str().is_some_and(is_quotable) {
             let what = format!(
                 "{}: a NATS server cannot be told of this path",
                 home.path().display()
             );
-            let next = "name a home without spaces and quotes, or a server: --nats URL";
+            let next = "name a home without quotes, \\ and $; or a server: --nats URL";
             return Err(Failure::new(Exit::Usage, what, next));
         }
         program()?;
@@ -84,7 +83,14 @@ impl OwnServer {
     /// Lets it listen somewhere else from its next start on.
     pub(super) fn listen_at(&self, listen: &str) -> Result<(), Failure> {
         let mut facts = self.facts()?;
-        if facts.listen == listen {
+        let any = listen.strip_suffix(":0");
+        let any = any.is_some_and(|host| {
+            facts
+                .listen
+                .rsplit_once(':')
+                .is_some_and(|(has, _)| has == host)
+        });
+        if facts.listen == listen || any {
             return Ok(());
         }
         if self.is_running() {
@@ -106,28 +112,31 @@ impl OwnServer {
     }
 
     /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
-    pub(in crate::cli) fn admit(&self, agent: &AgentId, nkey: &str) -> Result<(), Failure> {
+    pub(in crate::cli) fn admit(&self, agent: &AgentId, nkey: &str) -> Result<Admitted, Failure> {
         let mut facts = self.facts()?;
-        let known = facts.users.get(agent).is_some_and(|known| known == nkey);
-        if !known {
-            if facts.users.len() >= SHARES && !facts.users.contains_key(agent) {
-                let what = format!(
-                    "this server has room for {SHARES} agents, and all of it is given away"
-                );
-                let next = "keep a server of its own for the household: signet nats config --help";
-                return Err(Failure::new(Exit::Refused, what, next));
-            }
-            facts.users.insert(agent.clone(), nkey.to_owned());
-            self.write(&facts)?;
-            self.signal(Signal::HUP);
+        let before = facts.users.insert(agent.clone(), nkey.to_owned());
+        if facts.users.len() > SHARES {
+            let what =
+                format!("this server has room for {SHARES} agents, and all of it is given away");
+            let next = "keep a server for the household: signet nats config --help";
+            return Err(Failure::new(Exit::Refused, what, next));
         }
         let mut config = Config::new(vec![self.url()?], "agent.admin.inbox", "_INBOX_admin");
         "signet up".clone_into(&mut config.name);
         config.login = Login::NkeySeedFile(self.admin_seed());
-        let all: Vec<AgentId> = facts.users.into_keys().collect();
+        let all: Vec<AgentId> = facts.users.keys().cloned().collect();
         // The server takes a moment to read its configuration anew.
         retry(|| setup::make(&config, &all)).map_err(setup::Fault::told)?;
-        Ok(())
+        if before.as_deref() == Some(nkey) {
+            return Ok(Admitted::Known);
+        }
+        // Written down when the mailbox is there: what fails gives nothing away.
+        self.write(&facts)?;
+        self.signal(Signal::HUP);
+        Ok(match before {
+            Some(_) => Admitted::Anew,
+            None => Admitted::New,
+        })
     }
 
     /// Starts it if it does not run. Its process outlives this one, and a Ctrl-C in this one's terminal.
@@ -137,6 +146,8 @@ impl OwnServer {
         }
         let facts = self.facts()?;
         free(&facts.listen)?;
+        // The home may have been moved since.
+        self.write(&facts)?;
         let program = program()?;
         let mut command = Command::new(program);
         command.arg("-c").arg(self.conf_file());
@@ -173,7 +184,9 @@ impl OwnServer {
     }
 
     fn at(home: &Home) -> Self {
-        let path = std::path::absolute(home.path()).unwrap_or_else(|_| home.path().to_owned());
+        // However the home is spelt: the server's process is known by its path.
+        let path = std::fs::canonicalize(home.path()).or_else(|_| std::path::absolute(home.path()));
+        let path = path.unwrap_or_else(|_| home.path().to_owned());
         Self {
             directory: path.join("nats"),
         }
@@ -236,9 +249,8 @@ impl OwnServer {
         };
         let conf = self.conf_file();
         let conf = conf.as_os_str().as_encoded_bytes();
-        line.split(|byte| *byte == 0)
-            .any(|word| word == conf)
-            .then_some(pid)
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        (words.get(1..3) == Some(&[b"-c", conf][..])).then_some(pid)
     }
 
     fn signal(&self, signal: Signal) -> bool {
@@ -265,6 +277,17 @@ impl OwnServer {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// What became of an agent's login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Admitted {
+    /// It had none.
+    New,
+    /// It had another one, which has ended.
+    Anew,
+    /// It had this one.
+    Known,
 }
 
 /// Whether the server was started, or ran.
@@ -314,6 +337,10 @@ pub(in crate::cli) fn program() -> Result<PathBuf, Failure> {
 /// Checks that HOST:PORT can be listened at; the port 0 becomes a free one.
 fn free(listen: &str) -> Result<String, Failure> {
     let busy = |error: std::io::Error| {
+        if error.kind() == std::io::ErrorKind::InvalidInput {
+            let next = "write HOST:PORT, such as 127.0.0.1:4222";
+            return Failure::new(Exit::Usage, format!("--listen {listen}: {error}"), next);
+        }
         let what = format!("nobody can listen at {listen}: {error}");
         let next = "free the port, or name another: signet up --listen HOST:PORT; or use the server that \
                     is there: signet up --nats URL";
