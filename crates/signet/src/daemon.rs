@@ -116,7 +116,7 @@ impl DaemonError {
 }
 
 /// What to do about settings of the connection that no later try mends.
-fn next_for_nats(error: &signet_transport::Error) -> &'static str {
+pub(crate) fn next_for_nats(error: &signet_transport::Error) -> &'static str {
     let by_variable = std::env::var("NATS_URL").is_ok_and(|urls| !urls.trim().is_empty());
     match error {
         signet_transport::Error::Setting {
@@ -317,7 +317,8 @@ async fn open_when_there_is_room(
     }
 }
 
-fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
+/// How the configuration reaches the NATS server; secrets are read.
+pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
     let mut nats = NatsConfig::new(
         config.nats.servers.clone(),

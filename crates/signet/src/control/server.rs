@@ -246,7 +246,8 @@ impl Drop for Seat {
 }
 
 /// The number of a group, as `/etc/group` has it (group(5)); or the number itself.
-fn group_of(name: &str) -> Option<u32> {
+/// The number of a group, by its name or number.
+pub(crate) fn group_of(name: &str) -> Option<u32> {
     let known = std::fs::read_to_string("/etc/group").unwrap_or_default();
     name.parse().ok().or_else(|| number_in(&known, name))
 }

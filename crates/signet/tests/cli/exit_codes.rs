@@ -332,6 +332,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["trust", "list"],
         vec!["trust", "log"],
         vec!["drafts"],
+        vec!["doctor"],
         vec!["status"],
         vec!["status", &waiting],
         vec!["alarms", "list"],

@@ -14,6 +14,7 @@ mod carriers;
 mod clock;
 mod conversation;
 mod demo;
+mod doctor;
 mod faults;
 mod forgeries;
 mod handlers_user;
