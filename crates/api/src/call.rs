@@ -171,6 +171,7 @@ calls! {
     "policy.show"       ShowPolicy -> Policy, Person Shows, |_| vec![];
     "policy.check"      CheckPolicy -> Answered, Agent Shows, |call| vec![Named::Peer(&call.peer)];
     "keys.adopt"        AdoptKeys -> Adopted, Person Changes, |_| vec![];
+    "reload"            Reload -> Reloaded, Person Changes, |_| vec![];
     "status"            ShowStatus -> Status, Agent Shows, |_| vec![];
 }
 
@@ -238,6 +239,7 @@ mod tests {
             "drafts.",
             "pause.",
             "keys.",
+            "reload",
             "quarantine.",
             "peer.add",
         ];

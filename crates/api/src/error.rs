@@ -249,6 +249,8 @@ reasons! {
     Paused "paused";
     /// The staged keys cannot be used.
     KeysRefused "keys-refused";
+    /// The configuration that was read anew cannot be used.
+    ConfigUnusable "config-unusable";
     /// Too much waits for that peer.
     OutboxFull "outbox-full";
     /// Too many requests wait for answers.

@@ -128,4 +128,23 @@ pub struct Adopted {
     pub keys_serial: u64,
 }
 
-quiet!(ShowStatus, AdoptKeys);
+/// Reads the configuration anew.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Reload {}
+
+/// What changed in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Reloaded {
+    /// The sections that changed and are in force.
+    pub changed: Vec<String>,
+    /// The sections that changed and stay as they were until the daemon is started again.
+    pub restart: Vec<String>,
+    /// The peers that are told of it by a handshake that has begun.
+    pub told: Vec<String>,
+}
+
+quiet!(ShowStatus, AdoptKeys, Reload);

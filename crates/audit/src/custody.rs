@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::chain::Position;
 use crate::keys::CheckpointKeys;
+use crate::readers::Readers;
 
 /// The checkpoint keys, the anchor, and what else remembers the log's end.
 #[derive(Debug)]
@@ -12,6 +13,7 @@ pub struct Custody {
     pub(crate) anchor: Option<PathBuf>,
     pub(crate) known: Option<Position>,
     pub(crate) accepts_loss: bool,
+    pub(crate) readers: Option<Readers>,
 }
 
 impl Custody {
@@ -27,6 +29,14 @@ impl Custody {
     #[must_use]
     pub fn knowing(mut self, position: Option<Position>) -> Self {
         self.known = position;
+        self
+    }
+
+    /// The group of the log's directory may read it: that one, or without a number the one that the directory
+    /// has, or that a directory with the setgid bit above it gives.
+    #[must_use]
+    pub fn shared_with(mut self, group: Option<u32>) -> Self {
+        self.readers = Some(Readers { group });
         self
     }
 
@@ -46,6 +56,7 @@ impl From<CheckpointKeys> for Custody {
             anchor: None,
             known: None,
             accepts_loss: false,
+            readers: None,
         }
     }
 }

@@ -13,12 +13,13 @@ use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
 
 use crate::plain;
+use crate::readers::Readers;
 
 /// Decides before each operation whether it reaches the disk.
 #[doc(hidden)]
@@ -64,6 +65,8 @@ pub enum Operation<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
     faults: Option<Arc<dyn Faults>>,
+    /// Who may read what is made in which directory.
+    readers: Option<(PathBuf, Readers)>,
 }
 
 impl Disk {
@@ -71,7 +74,13 @@ impl Disk {
     pub(crate) fn with(faults: Arc<dyn Faults>) -> Self {
         Self {
             faults: Some(faults),
+            readers: None,
         }
+    }
+
+    /// What is made in `dir` from now on is for these readers too.
+    pub(crate) fn share(&mut self, dir: &Path, readers: Readers) {
+        self.readers = Some((dir.to_owned(), readers));
     }
 
     /// Opens a plain file that exists, for reading, or for whatever `options` say besides.
@@ -86,7 +95,7 @@ impl Disk {
         File::open(dir)
     }
 
-    /// Makes a file that must not exist yet, for its owner alone and for appending.
+    /// Makes a file that must not exist yet, for appending, for its owner and for those who may read the log.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
         self.create_with(path, OpenOptions::new().append(true))
     }
@@ -94,13 +103,24 @@ impl Disk {
     /// The same, opened as `options` say.
     pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         self.before(Operation::Create(path))?;
-        options.create_new(true).mode(0o600).open(path)
+        let Some(readers) = self.readers_of(path.parent()) else {
+            return options.create_new(true).mode(0o600).open(path);
+        };
+        let file = options.create_new(true).mode(0o640).open(path)?;
+        readers.admit_to(&file)?;
+        Ok(file)
     }
 
-    /// Makes a directory and those above it, for its owner alone.
+    /// Makes a directory and those above it, for its owner and for those who may read the log.
     pub(crate) fn make_dir(&self, dir: &Path) -> io::Result<()> {
         self.before(Operation::MakeDir(dir))?;
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)
+        let mode = self.readers_of(Some(dir)).map_or(0o700, |_| 0o750);
+        DirBuilder::new().recursive(true).mode(mode).create(dir)
+    }
+
+    fn readers_of(&self, dir: Option<&Path>) -> Option<Readers> {
+        let (shared, readers) = self.readers.as_ref()?;
+        (dir == Some(shared)).then_some(*readers)
     }
 
     /// Writes everything, at the end of a file that was opened for appending, else from where it stands.

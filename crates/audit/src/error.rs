@@ -104,6 +104,14 @@ pub enum LogError {
         /// What it is.
         what: &'static str,
     },
+    /// The group that may read the log cannot be let in.
+    #[error("{path}: the group that may read the log cannot be let in: {source}")]
+    NotShared {
+        /// The folder, or a file in it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Others than the owner may write in the folder of the log, or of its keys.
     #[error("{path}: others may write in this folder (mode {mode:04o}), and so change the log")]
     OpenFolder {
@@ -175,6 +183,12 @@ impl LogError {
             Self::NotPlain { .. } => "move it away, or name the file itself".to_owned(),
             Self::OpenFolder { path, .. } => {
                 format!("chmod 700 {}, and look at what lies in it", path.display())
+            }
+            Self::NotShared { path, .. } => {
+                let dir = path.parent().unwrap_or(path).display();
+                format!(
+                    "as root: chgrp -R GROUP {dir} && chmod -R g+rX {dir} && find {dir} -type d -exec chmod g+s {{}} +"
+                )
             }
             Self::NoOwner(_) => "give the first file of the log too".to_owned(),
             Self::Held(_) => "stop the other one; one agent, one log".to_owned(),

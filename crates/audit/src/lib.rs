@@ -33,6 +33,7 @@ mod opening;
 mod plain;
 mod proof;
 mod read;
+mod readers;
 mod reconcile;
 mod record;
 mod reserved;

@@ -73,7 +73,7 @@ impl Opening {
     }
 
     pub(crate) fn look_on(
-        disk: Disk,
+        mut disk: Disk,
         dir: &Path,
         genesis: &Entry,
         custody: Option<Custody>,
@@ -81,8 +81,13 @@ impl Opening {
         let Entry::Genesis(own) = genesis else {
             return Err(LogError::NotGenesis(genesis.kind()));
         };
+        let readers = custody.as_ref().and_then(|custody| custody.readers);
+        if let Some(readers) = readers {
+            disk.share(dir, readers);
+        }
         make_dir(&disk, dir)?;
         let lock = lock_dir(&disk, dir)?;
+        readers.map_or(Ok(()), |readers| readers.admit(dir))?;
         let mut opening = Self {
             found: Found::look(&disk, dir)?,
             disk,

@@ -76,6 +76,10 @@ pub struct Session {
     /// Whether we have a later certificate or key statement now: the peer has to get it.
     #[serde(skip)]
     pub stale: bool,
+    /// Whether we offer or grant something else now than our flight said: the peer has to hear of it.
+    /// Follows from the policy, not from the log.
+    #[serde(skip)]
+    pub outdated: bool,
     /// Whether the key of ours that opened it is gone. Follows from the identity too.
     #[serde(skip)]
     pub keyless: bool,

@@ -52,6 +52,9 @@ pub trait Carrier: Send + Sync {
     /// Waits until it is up, and no longer than that.
     fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>>;
 
+    /// Resolves when whatever moves its bytes has answered: it lives. A server that is away is no fault of it.
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>>;
+
     /// The first half of a clean stop: hands over what is under way, then [`News::Stopped`].
     fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>>;
 
@@ -199,6 +202,15 @@ impl Carriers {
             Ok(((), _)) => Ok(()),
             Err(failed) => Err(failed),
         }
+    }
+
+    /// Resolves when every one has answered that it lives.
+    ///
+    /// # Errors
+    /// The first that is no more.
+    pub async fn probe(&self) -> Result<(), Failed> {
+        let all = self.0.values().map(|carrier| carrier.probe());
+        futures_util::future::try_join_all(all).await.map(drop)
     }
 
     /// Nothing more is read. Gives back what stood in the way, by carrier.

@@ -23,6 +23,7 @@ mod ping;
 mod policy;
 mod quarantine;
 mod refusal;
+mod reload;
 mod reply;
 mod run;
 mod schema;
@@ -69,6 +70,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
         Command::Run(args) => run::run(args, home),
+        Command::Reload(args) => reload::run(&args, home),
         Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
@@ -151,6 +153,8 @@ enum Command {
     Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
     Run(run::RunArgs),
+    /// Let the daemon read its configuration anew, and see what changed
+    Reload(reload::ReloadArgs),
     /// Send a message to a peer, and wait for what becomes of it
     Send(send::SendArgs),
     /// What arrived and waits

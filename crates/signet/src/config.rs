@@ -4,6 +4,7 @@
 //! value may be left out. A key that is not known is refused, so that a misspelt one cannot be
 //! silently without effect.
 
+mod changes;
 mod error;
 mod policy;
 mod section;
@@ -22,6 +23,7 @@ use crate::daemon::Sign;
 use crate::home::Home;
 use crate::private;
 
+pub use changes::Changes;
 pub use error::ConfigError;
 use section::{Document, Section};
 pub use socket::{Access, AgentSocket};
@@ -35,6 +37,8 @@ pub struct Config {
     pub nats: NatsConfig,
     /// `[audit] dir` and the agent's id: the directory of its log.
     pub audit_dir: PathBuf,
+    /// `[audit] mode` and `group`: who may read the log besides the daemon's own user.
+    pub audit_access: Access,
     /// `[control] socket`: where the daemon listens for its person.
     pub control_socket: PathBuf,
     /// `[control] mode` and `group`: who may open it.
@@ -129,7 +133,7 @@ impl Config {
         let root = document.root(ROOT_KEYS)?;
         let agent = AgentConfig::read(&root.section("agent", &["agent", "principal", "layers"])?)?;
         let nats = NatsConfig::read(&root.section("nats", NATS_KEYS)?, home, nats_url)?;
-        let audit = root.section("audit", &["dir"])?;
+        let audit = root.section("audit", &["dir", "mode", "group"])?;
         let audit_dir = home
             .join(audit.text("dir")?.unwrap_or("audit"))
             .join(agent.agent.as_str());
@@ -140,6 +144,7 @@ impl Config {
             control_access,
             people_sign: people_sign(&root.section("people", &["sign"])?)?,
             policy: policy::policy(&root, home)?,
+            audit_access: socket::of_log(&audit)?,
             audit_dir,
             agent,
             nats,
@@ -205,7 +210,10 @@ impl NatsLogin {
             (None, None, None, None) if home.nats_seed().exists() => {
                 Ok(Self::Nkey(home.nats_seed()))
             }
-            (None, None, None, None) => Ok(Self::None),
+            (None, None, None, None) => {
+                let handed = private::credential(NATS_SEED);
+                Ok(handed.map_or(Self::None, Self::Nkey))
+            }
             (Some(creds), None, None, None) => Ok(Self::Creds(creds)),
             (None, Some(nkey), None, None) => Ok(Self::Nkey(nkey)),
             (None, None, Some(user), Some(password_file)) => Ok(Self::User {
@@ -272,6 +280,10 @@ fn read(path: &Path, most: u64) -> Result<String, ConfigError> {
         source,
     };
     let facts = std::fs::metadata(path).map_err(failed)?;
+    // A pipe in its place would hold up a daemon that reads it anew.
+    if !facts.is_file() {
+        return Err(failed(std::io::ErrorKind::InvalidInput.into()));
+    }
     let mode = std::os::unix::fs::MetadataExt::mode(&facts) & 0o7777;
     if mode & 0o022 != 0 {
         return Err(ConfigError::Writable {
@@ -310,6 +322,8 @@ const NATS_KEYS: &[&str] = &[
     "password_file",
     "tls",
 ];
+/// The nkey seed, as the service manager may hand it over.
+const NATS_SEED: &str = "nats.nk";
 const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
 const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
 
@@ -338,6 +352,8 @@ principal = "PRINCIPAL"
 
 [audit]
 # dir = "audit"                          # the log is in audit/AGENT/
+# mode = 0o640                           # the group may read the log, and nothing else; 0o600 when absent
+# group = "signet-audit"                 # that of the log's directory, when absent
 
 # The person's socket: whoever opens it decides about trust, approvals and keys.
 [control]

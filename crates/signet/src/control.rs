@@ -18,6 +18,5 @@ mod tests;
 
 pub use connection::{Caller, Notifier, RawCall};
 pub use reply::Reply;
-pub(crate) use server::group_of;
 pub use server::{Address, Server, ServerError};
 pub use signet_api::{ApiError, Client, ClientError};

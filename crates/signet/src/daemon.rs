@@ -8,6 +8,8 @@
 
 mod agent;
 mod answer;
+mod condition;
+mod connect;
 mod decision;
 mod drafts;
 mod handoffs;
@@ -24,10 +26,13 @@ mod peers;
 mod people;
 mod quarantine;
 mod reach;
+mod reload;
 mod sending;
 mod serve;
 mod status;
+mod watchdog;
 
+pub(crate) use connect::transport;
 pub use decision::{Sign, verify as verify_decision};
 pub use reach::{May, Reach};
 pub use serve::{Done, Serve};
@@ -36,34 +41,32 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::Mode;
 use signet_api::Role;
 use signet_audit::LogError;
-use signet_proto::carrier::{CarrierId, Routes};
-use signet_transport::{Config as NatsConfig, Login, Mailbox, Secret, Tls};
+use signet_proto::carrier::Routes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
-use crate::carrier::{self, Carriers, Reading};
-use crate::clock;
-use crate::config::{Config, ConfigError, MailboxMode, NatsLogin};
+use crate::carrier::{Carriers, Reading};
+use crate::config::{Config, ConfigError};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
+use crate::manager::Manager;
 use crate::memory::{self, Memory, MemoryError};
-use crate::private::{self, PrivateError};
-use crate::render;
+use crate::private::PrivateError;
 use crate::state::{Keeper, StateError};
 
-use decision::Decisions;
-use heart::Heart;
+use connect::{connect, servers_of, warn_without_a_server};
+use heart::{Asked, Heart};
 use journal::Journal;
 use months::Months;
 
-/// How long the service manager waits for the first connection before it hears of readiness anyway:
-/// an agent starts without its server.
-const FIRST_CONNECTION: Duration = Duration::from_secs(5);
+/// How much longer the service manager waits for a start that waits for room on the disk; said anew each second.
+const LONGER: Duration = Duration::from_secs(30);
 /// How many groups of deeds may wait to be performed.
 const DEEDS: usize = 64;
 /// How many calls of all sockets may wait.
@@ -141,7 +144,14 @@ pub(crate) fn next_for_nats(error: &signet_transport::Error) -> &'static str {
 /// # Errors
 /// What stood in the way of the start, or the write to the log that failed.
 pub async fn run(home: &Home) -> Result<(), DaemonError> {
-    run_over(home, Carried::AsConfigured, std::future::pending()).await
+    let never = std::future::pending();
+    run_over(
+        home,
+        Carried::AsConfigured,
+        &Manager::of_environment(),
+        never,
+    )
+    .await
 }
 
 /// By what a daemon is carried.
@@ -152,23 +162,29 @@ pub enum Carried {
     By(Carriers, Vec<Reading>, Routes),
 }
 
-/// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`.
+/// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`, and tells `manager` how it
+/// does.
 ///
 /// # Errors
 /// As for [`run`].
 pub async fn run_over(
     home: &Home,
     carried: Carried,
+    manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // The terminal that started the daemon may close; the daemon stays.
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move { while hangup.recv().await.is_some() {} });
+    // The terminal that started the daemon may close; the daemon stays, and reads its configuration anew.
+    let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire(home)?);
+    if config.audit_access.mode & memory::GROUP_READS != 0 {
+        // In a sandbox no chmod may name the setgid bit that the log's directory inherits: it has to be made right.
+        // Every other file is made for its owner alone by its own mode.
+        rustix::process::umask(Mode::RWXO | Mode::WGRP);
+    }
     let mut stop = pin!(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -176,7 +192,7 @@ pub async fn run_over(
             () = asked => {}
         }
     });
-    let mut memory = open_when_there_is_room(&lock, &config, stop.as_mut()).await?;
+    let mut memory = open_when_there_is_room((&lock, &config), manager, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -185,12 +201,16 @@ pub async fn run_over(
     }
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
-    let (carriers, readings) = match carried {
+    let (carriers, readings, ways) = match carried {
         Carried::By(carriers, readings, routes) => {
             memory.node.set_routes(routes);
-            (carriers, readings)
+            let ways = format!("carrier of {carriers:?}");
+            (carriers, readings, ways)
         }
-        Carried::AsConfigured => connect(&config).await?,
+        Carried::AsConfigured => {
+            let (carriers, readings) = connect(&config).await?;
+            (carriers, readings, servers_of(&config))
+        }
     };
     let (deeds, allowed) = mpsc::channel(DEEDS);
     let keeper = Keeper::start(memory.store)?;
@@ -202,6 +222,7 @@ pub async fn run_over(
     let servers = listen(&config, &lock)?;
     let (found, faults) = mpsc::channel(1);
     let months = Months::watch(home, &config, found)?;
+    let (probes, probed) = mpsc::channel(1);
     let (stopping, stopped) = watch::channel(false);
     let served = servers.into_iter().map(|server| {
         let mut stopped = stopped.clone();
@@ -213,28 +234,32 @@ pub async fn run_over(
     let mut heart = Heart::new(
         memory.node,
         &journal,
-        carriers.clone(),
-        told,
+        (carriers.clone(), told),
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
-        (
-            faults,
-            config.audit_dir.clone(),
-            Decisions::new(config.people_sign, clock::now()),
-        ),
+        faults,
+        (config.clone(), ways, manager.clone()),
     );
     heart.resume().await;
-
-    let ready = carriers.clone();
-    tokio::spawn(async move {
-        if let Err(error) = ready.ready(FIRST_CONNECTION).await {
-            warn!(%error, "no NATS server yet; trying on");
-        }
-        // Without a service manager there is nobody to tell.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    });
+    heart.tell_manager();
+    // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.
+    manager.ready();
+    if let Some(span) = manager.watchdog() {
+        tokio::spawn(watchdog::watch(
+            manager.clone(),
+            span,
+            probes,
+            carriers.clone(),
+        ));
+    }
+    tokio::spawn(warn_without_a_server(carriers.clone()));
     info!(%agent, socket = %config.control_socket.display(), "running");
-    heart.run(taken, called, stop).await;
+    let asked = Asked {
+        calls: called,
+        hangups,
+        probes: probed,
+    };
+    heart.run(taken, asked, stop).await;
     drop((heart, months));
     let written = journal.close().await;
     keeper.close().await;
@@ -248,6 +273,7 @@ pub async fn run_over(
         let _ = server.await;
     }
     drop(lock);
+    manager.flush().await;
     written?;
     info!(%agent, "stopped");
     Ok(())
@@ -280,22 +306,11 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> 
         .collect()
 }
 
-/// The carriers that the configuration names.
-async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonError> {
-    let (nats, source) = carrier::nats(transport(config)?).await?;
-    let reading = Reading {
-        id: CarrierId::NATS,
-        address: render::inbox_subject(&config.agent.agent),
-        source,
-    };
-    Ok((Carriers::of([(CarrierId::NATS, nats)]), vec![reading]))
-}
-
 /// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile
 /// hears in both cases that it was full.
 async fn open_when_there_is_room(
-    lock: &HomeLock,
-    config: &Config,
+    (lock, config): (&HomeLock, &Config),
+    manager: &Manager,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
@@ -309,48 +324,12 @@ async fn open_when_there_is_room(
         };
         if !std::mem::replace(&mut told, true) {
             error!(error = %full, "refusing to start before there is room; trying every second");
+            manager.status(condition::FULL);
         }
+        manager.wait_longer(LONGER);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             () = stop.as_mut() => return Err(full),
         }
     }
-}
-
-/// How the configuration reaches the NATS server; secrets are read.
-pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
-    let agent = &config.agent.agent;
-    let mut nats = NatsConfig::new(
-        config.nats.servers.clone(),
-        render::inbox_subject(agent),
-        format!("_INBOX_{agent}"),
-    );
-    nats.name = format!("signet {agent}");
-    nats.mailbox = match config.nats.mailbox {
-        MailboxMode::Jetstream => Some(Mailbox::of(agent.as_str())),
-        MailboxMode::Core => None,
-    };
-    nats.login = match &config.nats.login {
-        NatsLogin::None => Login::None,
-        NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
-        NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
-        NatsLogin::User {
-            user,
-            password_file,
-        } => {
-            let password = private::read(password_file)?;
-            Login::UserPassword {
-                user: user.clone(),
-                password: Secret::from(password.trim_end().to_owned()),
-            }
-        }
-    };
-    let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = Tls {
-        required: config.nats.tls_required,
-        ca: config.nats.tls_ca.clone(),
-        cert,
-        key,
-    };
-    Ok(nats)
 }

@@ -184,10 +184,14 @@ impl Keys {
             let path = place.file(KEYS);
             return Err(KeystoreError::ForeignStatement { path });
         }
+        let (mut former, mut older) = (place.former()?, place.older()?);
+        // A credential may hold the key that also stands in the home.
+        former.retain(|key| key.public() != signing.public());
+        older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {
             control: place.control_of(&certificate)?,
-            former: place.former()?,
-            older: place.older()?,
+            former,
+            older,
             signing,
             sealing,
             certificate,

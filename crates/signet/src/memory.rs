@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::config::Config;
+use crate::group;
 use crate::home::Home;
 use crate::keystore::{Keys, KeystoreError};
 use crate::lock::HomeLock;
@@ -64,6 +65,9 @@ pub enum MemoryError {
     /// The state: it cannot be read now, or nothing else was asked for.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Nobody made the group that may read the log.
+    #[error("the log: there is no group {0:?} in /etc/group")]
+    NoGroup(String),
     /// The log in this directory is another agent's.
     #[error("the log is that of {found}, not of {expected}")]
     OtherAgent {
@@ -88,6 +92,9 @@ impl MemoryError {
                 "find out who else writes in the log's directory; keep a copy of the log, then take that \
                  line and what follows it out"
                     .to_owned()
+            }
+            Self::NoGroup(name) => {
+                format!("make it with groupadd {name}, or correct `group` in [audit] of config.toml")
             }
             Self::NothingLost => "start it: signet run".to_owned(),
             Self::Random(_) => "try again when the system has started completely".to_owned(),
@@ -121,7 +128,7 @@ impl Memory {
         let genesis = Entry::Genesis(keys.certificate.clone());
         let path = lock.home().state_file();
         let stored = Stored::read_if_sound(&path, config)?;
-        let custody = custody(lock).knowing(known(&stored));
+        let custody = custody(lock, config)?.knowing(known(&stored));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let recalled = match stored {
             Ok(stored) => stored.recall(keys, config, &opening),
@@ -198,7 +205,7 @@ impl Memory {
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
-        let custody = custody(lock).knowing(known(&stored));
+        let custody = custody(lock, config)?.knowing(known(&stored));
         drop(stored);
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let Past { node, told, .. } = recall_all(keys, config, &opening)?;
@@ -225,7 +232,9 @@ impl Memory {
         let genesis = Entry::Genesis(keys.certificate.clone());
         let path = lock.home().state_file();
         let stored = Stored::read_if_sound(&path, config)?;
-        let custody = custody(lock).knowing(known(&stored)).accepting_loss();
+        let custody = custody(lock, config)?
+            .knowing(known(&stored))
+            .accepting_loss();
         drop(stored);
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
@@ -260,7 +269,7 @@ impl Memory {
         let keys = || Keys::settle(lock, &config.agent, now);
         let genesis = Entry::Genesis(keys()?.certificate);
         let stored = Stored::read(&lock.home().state_file(), config)?;
-        let custody = custody(lock).knowing(Some(stored.position.clone()));
+        let custody = custody(lock, config)?.knowing(Some(stored.position.clone()));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let (kept, _) = stored.recall(keys()?, config, &opening)?;
         let told = recall_all(keys()?, config, &opening)?;
@@ -287,11 +296,23 @@ impl Memory {
 }
 
 /// The keys of the log's checkpoints, and where its end is anchored.
-fn custody(lock: &HomeLock) -> Custody {
+fn custody(lock: &HomeLock, config: &Config) -> Result<Custody, MemoryError> {
     let dir = lock.home().join("checkpoint-keys");
     let keys = CheckpointKeys::new(dir, || random::bytes().map(Zeroizing::new));
-    Custody::new(keys, lock.home().log_anchor())
+    let custody = Custody::new(keys, lock.home().log_anchor());
+    let access = &config.audit_access;
+    if access.mode & GROUP_READS == 0 {
+        return Ok(custody);
+    }
+    let group = access
+        .group
+        .as_ref()
+        .map(|name| group::number_of(name).ok_or_else(|| MemoryError::NoGroup(name.clone())));
+    Ok(custody.shared_with(group.transpose()?))
 }
+
+/// The mode bit by which a file's group reads it.
+pub(crate) const GROUP_READS: u32 = 0o040;
 
 fn open_log(opening: Opening, now: Timestamp, genesis: &Entry) -> Result<Log, MemoryError> {
     let log = opening.open(now, genesis)?;

@@ -21,6 +21,7 @@
 pub mod bus;
 mod chance;
 mod daemon;
+mod ear;
 pub mod flood;
 mod home;
 mod house;
@@ -37,6 +38,7 @@ pub mod traffic;
 use std::time::{Duration, Instant};
 
 pub use chance::{Dice, StopAtEnd};
+pub use ear::Ear;
 pub use home::Home;
 pub use house::House;
 pub use process::{Loose, kill, says, signet};

@@ -38,6 +38,7 @@ impl Inbox {
 pub struct Nats {
     link: watch::Receiver<Link>,
     stop: mpsc::Sender<Stop>,
+    probes: mpsc::Sender<oneshot::Sender<()>>,
     max_bytes: usize,
 }
 
@@ -55,12 +56,15 @@ impl Nats {
         let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
         let (link_tx, link) = watch::channel(Link::Down(None));
         let (stop, stops) = mpsc::channel(1);
+        let (probes, asked) = mpsc::channel(1);
         let max_bytes = config.max_bytes;
-        tokio::spawn(Supervisor::new(config, link_tx, arrived, stops).run());
+        let supervisor = Supervisor::new(config, link_tx, arrived, stops);
+        tokio::spawn(answering(asked, supervisor.run()));
         Ok((
             Self {
                 link,
                 stop,
+                probes,
                 max_bytes,
             },
             Inbox { arrivals },
@@ -85,6 +89,18 @@ impl Nats {
     #[must_use]
     pub fn connected(&self) -> bool {
         matches!(*self.link.borrow(), Link::Up(_))
+    }
+
+    /// Resolves when the task that owns the connection has answered: it is there, and not stuck within a step. What
+    /// it waits for, such as a server or somebody who reads the inbox, is no fault of it.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] when there is no such task any more.
+    pub async fn probe(&self) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.probes.send(answer).await;
+        asked.map_err(|_| Error::Closed)?;
+        answered.await.map_err(|_| Error::Closed)
     }
 
     /// Whether our mail comes out of a mailbox at this moment.
@@ -211,6 +227,18 @@ impl Nats {
 fn publishable(subject: &str) -> bool {
     let part = |part: &str| !matches!(part, "" | "*" | ">");
     subject.split('.').all(part)
+}
+
+/// Runs the supervisor, and answers in the same task who asks whether that task lives.
+async fn answering(mut probes: mpsc::Receiver<oneshot::Sender<()>>, run: impl Future<Output = ()>) {
+    let mut run = std::pin::pin!(run);
+    loop {
+        tokio::select! {
+            () = &mut run => return,
+            // Whoever asked may have gone.
+            Some(probe) = probes.recv() => drop(probe.send(())),
+        }
+    }
 }
 
 const GRACE: Duration = Duration::from_secs(1);

@@ -214,6 +214,7 @@ impl Node {
         if let Some(established) = established {
             self.welcome(&established, renewed, outcome);
             self.mark_offers(at, &established.certificate.agent);
+            self.mark_outdated(&established.certificate.agent);
             self.suspect_copy_by_number(at, &established.certificate.agent, outcome);
         }
     }

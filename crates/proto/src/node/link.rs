@@ -194,11 +194,12 @@ impl Link {
         }
         let from = match self.sessions.last() {
             Some(session) if session.retry.is_some() => {
-                session.retry.filter(|_| self.has_mail())?.stale_at()
+                let calls = self.has_mail() || session.outdated;
+                session.retry.filter(|_| calls)?.stale_at()
             }
-            // Our newest certificate and keys have to reach the peer, whether or not anything waits: until
-            // nothing of the session is remembered any more.
-            Some(session) if session.stale => {
+            // Our newest certificate, keys, offers and grants have to reach the peer, whether or not anything
+            // waits: until nothing of the session is remembered any more.
+            Some(session) if session.stale || session.outdated => {
                 let over = session.ends.saturating_add(WINDOW_LIFE);
                 let planned = self.next_announce.filter(|planned| *planned > over);
                 if planned.is_some() && !self.has_mail() {

@@ -318,6 +318,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         closed: false,
         retired: false,
         stale: false,
+        outdated: false,
         keyless: false,
         made: None,
         window: Window::default(),

@@ -32,6 +32,7 @@ mod outbound;
 mod outbox;
 mod pace;
 mod permission;
+mod policy_change;
 mod progress;
 mod proof;
 mod quarantine;

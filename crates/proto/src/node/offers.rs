@@ -154,7 +154,20 @@ impl Node {
             && self.offers.capability(name).is_some()
     }
 
-    fn tell_changed_offers(&mut self, at: At) -> Outcome {
+    /// What the policy settles, allows no more or leaves no room for is offered no more.
+    pub(super) fn end_unfit_offers(&mut self) {
+        let policy = &self.policy;
+        self.offers
+            .0
+            .retain(|name, _| policy.capability(name).is_none() && policy.allows_offer(name));
+        while fits_together(policy.capabilities.iter().chain(self.offers.capabilities())).is_err() {
+            if self.offers.0.pop_last().is_none() {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn tell_changed_offers(&mut self, at: At) -> Outcome {
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         let mut outcome = Outcome::default();
         for peer in peers {
@@ -177,8 +190,8 @@ impl Node {
         let Some((stamp, to)) = self.slot(at, peer) else {
             return;
         };
-        let body = self.offer_for(peer);
         let session = self.link(peer).and_then(|link| link.sendable(at.now));
+        let body = self.offer_for(peer, session);
         if session.is_none_or(|session| session.told_offer == digest_of(&body)) {
             self.link_mut(peer).offer_pace.due = None;
             return;
@@ -206,10 +219,20 @@ impl Node {
         Some(room.map_or(paced, |room| room.max(paced)))
     }
 
-    fn offer_for(&self, peer: &AgentId) -> Value {
+    /// What programs offer that the peer may ask for. A name that the session's flight settled is none: the
+    /// peer refuses it there, and hears of it in the session that follows a change of the configuration.
+    fn offer_for(&self, peer: &AgentId, session: Option<&Session>) -> Value {
         let allowance = self.policy.allowance(peer);
+        let flight = session.and_then(|session| session.last_flight.body.as_ref());
+        let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
+        let is_settled = |name: &CapabilityName| {
+            let mut settled = settled.into_iter().flatten();
+            settled.any(|one| one.get("name").and_then(Value::as_str) == Some(name.as_str()))
+        };
         let offered = self.offers.capabilities();
-        let offered = offered.filter(|capability| allowance.names(&capability.name));
+        let offered = offered.filter(|capability| {
+            allowance.names(&capability.name) && !is_settled(&capability.name)
+        });
         let mut body = Map::new();
         body.insert(
             "capabilities".into(),

@@ -105,15 +105,19 @@ impl Node {
     /// Makes a new session where the one in use was granted under another configuration.
     pub(super) fn renew_grant(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let session = self.link(peer).and_then(|link| link.sendable(at.now));
-        let Some(flight) = session.and_then(|session| session.last_flight.body.as_ref()) else {
-            return;
-        };
-        let grant = self.policy.allowance(peer).grant().to_value();
-        let same = flight.get("grant") == Some(&grant)
-            && flight.get("capabilities") == Some(&self.policy.offer());
-        if !same {
+        if session.is_some_and(|session| !self.is_in_force(peer, session)) {
             self.announce_if_idle(at, peer, outcome);
         }
+    }
+
+    /// Whether our flight of the session says what we offer and grant the peer now.
+    pub(super) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
+        let Some(flight) = session.last_flight.body.as_ref() else {
+            return true;
+        };
+        let grant = self.policy.allowance(peer).grant().to_value();
+        flight.get("grant") == Some(&grant)
+            && flight.get("capabilities") == Some(&self.policy.offer())
     }
 
     /// Whether the grant, the table and the budget allow a message (check V12). Changes nothing.

@@ -188,7 +188,7 @@ impl Node {
         }
     }
 
-    fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
         let Some(link) = self.link(peer) else { return };
         let due = link.seeks_session_at(self.identity.until());
         if due.is_some_and(|due| due <= at.now) {

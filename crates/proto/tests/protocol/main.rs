@@ -52,6 +52,7 @@ mod lying_peer;
 mod mutants_trust;
 mod overtaken;
 mod policy;
+mod policy_change;
 mod progress_and_offers;
 mod properties;
 mod pynacl;

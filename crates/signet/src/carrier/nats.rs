@@ -66,6 +66,10 @@ impl Carrier for Nats {
         async move { Ok(Self::ready(self, within).await?) }.boxed()
     }
 
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        async move { Ok(Self::probe(self).await?) }.boxed()
+    }
+
     fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
         async move { Ok(Self::stop_reading(self).await?) }.boxed()
     }

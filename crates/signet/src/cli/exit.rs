@@ -55,6 +55,17 @@ impl Exit {
         }
     }
 
+    /// Whether `signet run`, started again after this, may do better without a person: what a service manager is
+    /// told in `RestartPreventExitStatus=`.
+    pub const fn may_restart(self) -> bool {
+        match self {
+            // Another daemon holds the home, or the log or the keys are not what this agent wrote: 1. The
+            // configuration: 2. The disk, to which each start would write: 4.
+            Self::Done | Self::Refused | Self::Usage | Self::Disk => false,
+            Self::NotReachable | Self::Waiting | Self::Fault => true,
+        }
+    }
+
     /// One line for people.
     pub const fn meaning(self) -> &'static str {
         match self {

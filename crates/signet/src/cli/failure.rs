@@ -165,6 +165,7 @@ pub(super) fn of_log(error: &LogError) -> Exit {
         | LogError::OpenKey(_)
         | LogError::NotPlain { .. }
         | LogError::OpenFolder { .. }
+        | LogError::NotShared { .. }
         | LogError::Newer { .. } => Exit::Usage,
         error if error.is_of_the_disk() => Exit::Disk,
         _ => Exit::Refused,
@@ -205,6 +206,7 @@ fn of_memory(error: &MemoryError) -> Exit {
         MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
         MemoryError::Log(error) => of_log(error),
         MemoryError::Keys(error) => of_keys(error),
+        MemoryError::NoGroup(_) => Exit::Usage,
         MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
         _ => Exit::Refused,
     }

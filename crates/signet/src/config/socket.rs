@@ -63,6 +63,19 @@ pub(super) fn agent(
     }))
 }
 
+/// `[audit]`: who may read the log. A group that is named is meant to.
+pub(super) fn of_log(section: &Section<'_>) -> Result<Access, ConfigError> {
+    let group = section.text("group")?.map(str::to_owned);
+    let mode = section.number("mode", 0..=0o777)?;
+    match (mode, &group) {
+        (None, None) => Ok(Access { mode: 0o600, group }),
+        (Some(0o600), None) => Ok(Access { mode: 0o600, group }),
+        (None | Some(0o640), _) => Ok(Access { mode: 0o640, group }),
+        (Some(0o600), Some(_)) => Err(section.bad("mode", "a group reads with mode 0o640 only")),
+        (Some(_), _) => Err(section.bad("mode", "0o600 or 0o640 is expected")),
+    }
+}
+
 fn reach(section: &Section<'_>) -> Result<Reach, ConfigError> {
     let id = |text: &String| text.parse::<AgentId>().ok();
     let peers = match section.texts("peers")? {

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::{self, Caller, Limits, RawCall};
 use super::places::{Place, Places};
 use crate::config::Access;
+use crate::group;
 use crate::lock::HomeLock;
 
 /// Where a server listens, and for whom.
@@ -108,8 +109,11 @@ impl Server {
         // The group first: until then only the daemon's own user may open it.
         let mode = std::fs::Permissions::from_mode(address.access.mode);
         if let Some(name) = &address.access.group {
-            let group = group_of(name).ok_or_else(|| address.without_group(name))?;
-            chown(path, None, Some(group)).map_err(failed)?;
+            let group = group::number_of(name).ok_or_else(|| address.without_group(name))?;
+            // A directory with the setgid bit has given it its group already, where the daemon may not.
+            if std::fs::metadata(path).map_err(failed)?.gid() != group {
+                chown(path, None, Some(group)).map_err(failed)?;
+            }
         }
         std::fs::set_permissions(path, mode).map_err(failed)?;
         let group = std::fs::metadata(path).map_err(failed)?.gid();
@@ -167,9 +171,12 @@ impl Server {
             return false;
         };
         let me = rustix::process::geteuid().as_raw();
-        let groups = || peer.pid().map(supplementary_groups).unwrap_or_default();
-        let allowed =
-            is_own(peer.uid(), me) || peer.gid() == self.group || groups().contains(&self.group);
+        let is_member = || match peer.pid().and_then(supplementary_groups) {
+            Some(groups) => groups.contains(&self.group),
+            // A sandbox may hide the processes of others (`ProtectProc=`).
+            None => self.is_for_members_alone(),
+        };
+        let allowed = is_own(peer.uid(), me) || peer.gid() == self.group || is_member();
         if !allowed {
             tracing::warn!(
                 socket = name_of(self.address.caller.role),
@@ -179,6 +186,15 @@ impl Server {
             );
         }
         allowed
+    }
+}
+
+impl Server {
+    /// Whether the kernel lets only the owner, root and members of the group connect: it asks for the right to
+    /// write to the socket's file.
+    fn is_for_members_alone(&self) -> bool {
+        let facts = std::fs::metadata(&self.address.path);
+        facts.is_ok_and(|facts| facts.mode() & 0o007 == 0 && facts.gid() == self.group)
     }
 }
 
@@ -245,21 +261,6 @@ impl Drop for Seat {
     }
 }
 
-/// The number of a group, as `/etc/group` has it (group(5)); or the number itself.
-/// The number of a group, by its name or number.
-pub(crate) fn group_of(name: &str) -> Option<u32> {
-    let known = std::fs::read_to_string("/etc/group").unwrap_or_default();
-    name.parse().ok().or_else(|| number_in(&known, name))
-}
-
-fn number_in(groups: &str, name: &str) -> Option<u32> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let is_named = fields.next() == Some(name);
-        is_named.then(|| fields.nth(1)?.parse().ok()).flatten()
-    })
-}
-
 fn remove_stale(address: &Address) -> Result<(), ServerError> {
     let path = &address.path;
     let failed = |source| address.failed(source);
@@ -296,16 +297,15 @@ fn is_own(user: u32, me: u32) -> bool {
     user == me || user == ROOT
 }
 
-/// The supplementary groups of a process, which the credentials of a socket do not name. The mode
-/// of the socket file has let only members in already.
-fn supplementary_groups(pid: i32) -> Vec<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:"));
-    groups
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|group| group.parse().ok())
-        .collect()
+/// The supplementary groups of a process, which the credentials of a socket do not name; `None` where the
+/// process cannot be seen. The mode of the socket file has let only members in already.
+fn supplementary_groups(pid: i32) -> Option<Vec<u32>> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let groups = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Groups:"))?;
+    let groups = groups.split_whitespace();
+    Some(groups.filter_map(|group| group.parse().ok()).collect())
 }
 
 pub(super) const CLIENTS: usize = 64;
@@ -338,21 +338,11 @@ mod tests {
             .map(|group| group.as_raw())
             .collect();
         let pid = i32::try_from(std::process::id()).unwrap();
-        let mut read = supplementary_groups(pid);
+        let mut read = supplementary_groups(pid).unwrap();
         read.sort_unstable();
         let mut known = known;
         known.sort_unstable();
         assert_eq!(read, known);
-        assert!(supplementary_groups(-1).is_empty());
-    }
-
-    #[test]
-    fn a_group_is_found_by_its_whole_name_and_no_part_of_one() {
-        let groups = "root:x:0:\nsignet-agents:x:1002:alice\nsignet:x:1001:alice,bob\nbroken\n";
-        assert_eq!(number_in(groups, "signet"), Some(1001));
-        assert_eq!(number_in(groups, "signet-agents"), Some(1002));
-        assert_eq!(number_in(groups, "sign"), None);
-        assert_eq!(number_in(groups, "broken"), None);
-        assert_eq!(group_of("4711"), Some(4711));
+        assert!(supplementary_groups(-1).is_none());
     }
 }

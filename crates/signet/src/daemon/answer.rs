@@ -1,8 +1,8 @@
 //! Who answers a call: the node alone, or what the daemon holds beside it.
 
 use signet_api::{
-    AdoptKeys, FollowInbox, ListHistory, ListOutbox, OfferCapability, Receive, Request, Send,
-    SendHandoff, ShowMessage, ShowStatus, Subscribe,
+    AdoptKeys, FollowInbox, ListHistory, ListOutbox, OfferCapability, Receive, Reload, Request,
+    Send, SendHandoff, ShowMessage, ShowStatus, Subscribe,
 };
 
 use crate::control::{Caller, Notifier, Reply};
@@ -95,6 +95,12 @@ impl Answer for ListHistory {
 impl Answer for AdoptKeys {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
         heart.adopt_staged(asker.reply).await;
+    }
+}
+
+impl Answer for Reload {
+    async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
+        heart.reload(asker.reply).await;
     }
 }
 

@@ -41,6 +41,14 @@ impl Decisions {
         }
     }
 
+    /// Asks for other signatures from now on. What was signed while none were asked for is not taken: whether it
+    /// was used, nobody remembers.
+    pub(super) fn ask_for(&mut self, sign: Sign, now: Timestamp) {
+        if sign != self.sign {
+            (self.sign, self.started) = (sign, now);
+        }
+    }
+
     /// Whether a call that decides about trust is the person's.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! The one owner of the node: every input, call and timer passes here, in one order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,20 +11,25 @@ use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::node::{At, Effect, Node, Outcome};
 use signet_proto::time::Timestamp;
+use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use crate::carrier::{Carriers, News};
 use crate::clock;
+use crate::config::Config;
 use crate::control::{RawCall, Reply};
 use crate::effects::{Deed, Handed};
 use crate::lock::HomeLock;
+use crate::manager::Manager;
 
 use super::agent::Agents;
+use super::condition::Condition;
 use super::decision::Decisions;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
+use super::watchdog::Probe;
 
 /// The longest sleep: the clock may be set while we sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
@@ -53,9 +57,16 @@ pub(super) struct Heart {
     faults: mpsc::Receiver<String>,
     pub(super) log_fault: Option<String>,
     /// Which carriers are up.
-    connected: BTreeSet<CarrierId>,
-    /// Where the log is, for those who read it.
-    pub(super) log_directory: PathBuf,
+    pub(super) connected: BTreeSet<CarrierId>,
+    /// What is to be up, in words.
+    pub(super) ways: String,
+    /// The configuration that is in force.
+    pub(super) config: Config,
+    /// Why the one that was read since is not.
+    pub(super) config_fault: Option<String>,
+    pub(super) manager: Manager,
+    /// What the service manager was told of how the daemon does.
+    pub(super) told: Option<Condition>,
     /// The agent's programs.
     pub(super) agents: Agents,
     /// What the person has to sign.
@@ -63,16 +74,26 @@ pub(super) struct Heart {
     stopped: bool,
 }
 
+/// What the event loop is asked from outside, besides what arrives.
+pub(super) struct Asked {
+    /// The calls of all sockets.
+    pub(super) calls: mpsc::Receiver<RawCall>,
+    /// SIGHUP: the configuration is to be read anew.
+    pub(super) hangups: Signal,
+    /// The watchdog.
+    pub(super) probes: mpsc::Receiver<Probe>,
+}
+
 impl Heart {
     /// A heart that writes to `journal`.
     pub(super) fn new(
         node: Node,
         journal: &Journal,
-        carriers: Carriers,
-        handed: mpsc::Receiver<Vec<Handed>>,
+        (carriers, handed): (Carriers, mpsc::Receiver<Vec<Handed>>),
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
-        (faults, log_directory, decisions): (mpsc::Receiver<String>, PathBuf, Decisions),
+        faults: mpsc::Receiver<String>,
+        (config, ways, manager): (Config, String, Manager),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -86,10 +107,14 @@ impl Heart {
             since,
             rows,
             faults,
-            decisions,
+            decisions: Decisions::new(config.people_sign, clock::now()),
             log_fault: None,
             connected: BTreeSet::new(),
-            log_directory,
+            ways,
+            config,
+            config_fault: None,
+            manager,
+            told: None,
             agents: Agents::new(),
             stopped: false,
         }
@@ -109,9 +134,14 @@ impl Heart {
     pub(super) async fn run(
         &mut self,
         mut taken: mpsc::Receiver<Taken>,
-        mut calls: mpsc::Receiver<RawCall>,
+        asked: Asked,
         stop: impl Future<Output = ()>,
     ) {
+        let Asked {
+            mut calls,
+            mut hangups,
+            mut probes,
+        } = asked;
         tokio::pin!(stop);
         let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
@@ -121,6 +151,7 @@ impl Heart {
             if has_room {
                 self.serve_consumers().await;
             }
+            self.tell_manager();
             let wait_over = sleep_until(self.agents.next_end());
             tokio::select! {
                 () = &mut stop => break,
@@ -129,6 +160,8 @@ impl Heart {
                     None => break,
                 },
                 Some(call) = calls.recv() => self.call(call).await,
+                Some(probe) = probes.recv() => self.pass_on(probe).await,
+                Some(()) = hangups.recv(), if has_room => self.reload_by_signal().await,
                 Some(handed) = self.handed.recv() => self.note_handed(handed),
                 Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
                 Some(gone) = self.agents.next_gone(), if has_room => self.end_program(gone).await,
@@ -139,9 +172,18 @@ impl Heart {
                 _ = self.full.changed() => {}
             }
         }
+        self.manager.stopping();
         // Who asks from now on hears at once that nothing is done any more.
-        drop(calls);
+        drop((calls, probes));
         self.drain(taken).await;
+    }
+
+    /// The event loop lives; whether the log's thread does, that is asked next.
+    async fn pass_on(&mut self, probe: Probe) {
+        let asking = Group::asking(self.at().now, probe);
+        if self.groups.send(asking).await.is_err() {
+            self.give_up();
+        }
     }
 
     /// The disk is full: nothing may be taken in, and nothing that is said would be durable.
@@ -355,6 +397,7 @@ fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group 
         carried: BTreeMap::new(),
         deeds: before,
         snapshot: None,
+        probe: None,
     };
     for outcome in outcomes {
         let came = |entry: &Entry| matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In);

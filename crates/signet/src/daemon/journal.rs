@@ -29,6 +29,8 @@ use crate::clock;
 use crate::effects::Deed;
 use crate::state::{Kept, offer};
 
+use super::watchdog::Probe;
+
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
 /// How many groups may wait; beyond it the heart waits, and the inbox with it.
@@ -53,6 +55,32 @@ pub struct Group {
     pub deeds: Vec<Deed>,
     /// What the node remembers behind them, to be written beside the log when they are durable.
     pub snapshot: Option<Box<Snapshot>>,
+    /// Asks whether the thread lives; answered when all of this is durable.
+    pub probe: Option<Probe>,
+}
+
+impl Group {
+    /// Nothing but a question whether the thread lives.
+    pub(super) fn asking(now: Timestamp, probe: Probe) -> Self {
+        Self {
+            now,
+            entries: Vec::new(),
+            carried: BTreeMap::new(),
+            deeds: Vec::new(),
+            snapshot: None,
+            probe: Some(probe),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.deeds.is_empty() && self.snapshot.is_none()
+    }
+
+    /// Says that the thread lives, where that was asked.
+    fn answer(&mut self) {
+        // Whoever asked may have gone.
+        self.probe.take().map(|probe| probe.send(()));
+    }
 }
 
 /// The two ends that the heart holds, and the thread.
@@ -137,11 +165,16 @@ struct Writer {
 struct Allowed {
     deeds: Vec<Deed>,
     kept: Option<Kept>,
+    probe: Option<Probe>,
 }
 
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
-        while let Some(first) = self.next()? {
+        while let Some(mut first) = self.next()? {
+            if first.is_empty() {
+                first.answer();
+                continue;
+            }
             let mut allowed = Allowed::default();
             let mut count = self.append(first, &mut allowed)?;
             while count < GROUP
@@ -151,6 +184,7 @@ impl Writer {
             }
             let head = self.commit()?;
             self.durable.send_replace(Some(head));
+            allowed.probe.take().map(|probe| probe.send(()));
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
             }
@@ -192,6 +226,7 @@ impl Writer {
             self.patiently(|log| log.append_with(group.now, entry, &ways))?;
         }
         allowed.deeds.extend(group.deeds);
+        allowed.probe = group.probe.or(allowed.probe.take());
         let kept = group
             .snapshot
             .map(|snapshot| (snapshot, self.log.position()));
@@ -269,8 +304,12 @@ impl Writer {
             }
             thread::sleep(LOOK);
             // The heart must not stand at a full channel: somebody may ask it what is wrong.
-            while let Ok(next) = self.groups.try_recv() {
-                self.held.push_back(next);
+            while let Ok(mut next) = self.groups.try_recv() {
+                // A thread that waits for room lives.
+                next.answer();
+                if !next.is_empty() {
+                    self.held.push_back(next);
+                }
             }
         }
     }

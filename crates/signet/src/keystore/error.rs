@@ -7,7 +7,8 @@ use signet_proto::certificate::CertificateError;
 use signet_proto::json::JsonError;
 use signet_proto::keys::KeyError;
 
-use crate::private::PrivateError;
+use super::place::HANDED_OVER;
+use crate::private::{self, PrivateError};
 
 /// The keys cannot be used, or not be made.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,16 @@ pub enum KeystoreError {
     Missing {
         /// The file.
         path: PathBuf,
+    },
+    /// Neither the home has the key nor does the service manager hand it over.
+    #[error("the home has no key file {}, and there is no credential {name} in {}", path.display(), directory.display())]
+    NoCredential {
+        /// The file in the home.
+        path: PathBuf,
+        /// The name of the credential.
+        name: &'static str,
+        /// Where it would be.
+        directory: PathBuf,
     },
     /// Not a PEM file of the kind that belongs there.
     #[error("{} is not a private key of the kind {kind} in PKCS#8 PEM", path.display())]
@@ -197,9 +208,22 @@ impl KeystoreError {
     pub(super) fn of_a_home(self) -> Self {
         match self {
             Self::File(PrivateError::Io { path, source }) if source.kind() == NotFound => {
-                Self::Missing { path }
+                Self::absent(path)
             }
             other => other,
+        }
+    }
+
+    fn absent(path: PathBuf) -> Self {
+        let named = |name: &&&str| path.file_name().is_some_and(|file| file == **name);
+        let name = HANDED_OVER.iter().find(named);
+        match (name, private::credentials()) {
+            (Some(name), Some(directory)) => Self::NoCredential {
+                name,
+                path,
+                directory,
+            },
+            _ => Self::Missing { path },
         }
     }
 
@@ -211,6 +235,9 @@ impl KeystoreError {
                 "put it back from a backup; without one, move the home away and make it again from an export: signet key recover --help"
                     .to_owned()
             }
+            Self::NoCredential { name, .. } => format!(
+                "put LoadCredential={name}:FILE into the unit, or LoadCredentialEncrypted=; or the key back into the home"
+            ),
             Self::OtherAgent { .. } => {
                 "correct [agent] in config.toml, or restore the certificate".to_owned()
             }

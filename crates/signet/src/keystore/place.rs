@@ -10,8 +10,8 @@ use signet_proto::keys::{SealSecret, SigningKey};
 
 use super::pem::{self, Algorithm};
 use super::{
-    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT, kept,
-    stage,
+    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT,
+    SEALING, SIGNING, kept, stage,
 };
 use crate::home::Home;
 use crate::private;
@@ -40,10 +40,18 @@ impl<'a> Place<'a> {
     pub(super) fn file(&self, name: &str) -> PathBuf {
         let staged = stage::next(self.home).join(name);
         if self.staged && staged.exists() {
-            staged
-        } else {
-            self.home.key_file(name)
+            return staged;
         }
+        let present = self.home.key_file(name);
+        let handed = HANDED_OVER.contains(&name) && !present.exists();
+        let handed = handed.then(|| private::credential(name)).flatten();
+        handed.unwrap_or(present)
+    }
+
+    /// The credential of that name, where a newer key of this set has followed it.
+    fn followed(&self, name: &str) -> Option<PathBuf> {
+        let handed = private::credential(name)?;
+        (self.file(name) != handed).then_some(handed)
     }
 
     /// The person's secrets, where they still stand here, must be as private as those that are read.
@@ -95,14 +103,14 @@ impl<'a> Place<'a> {
 
     /// The signing keys that are kept.
     pub(super) fn former(&self) -> Result<Vec<SigningKey>, KeystoreError> {
-        let read = self.kept("signing")?;
+        let read = self.kept("signing")?.chain(self.followed(SIGNING));
         read.filter_map(|path| readable(pem::read_signing_key(&path)))
             .collect()
     }
 
     /// The sealing secrets that are kept.
     pub(super) fn older(&self) -> Result<Vec<SealSecret>, KeystoreError> {
-        let read = self.kept("sealing")?;
+        let read = self.kept("sealing")?.chain(self.followed(SEALING));
         read.filter_map(|path| readable(pem::read(&path, Algorithm::X25519).map(SealSecret::of)))
             .collect()
     }
@@ -115,6 +123,9 @@ impl<'a> Place<'a> {
             .map(|kept| kept.path))
     }
 }
+
+/// The keys that the service manager may hand over as credentials of these names, where the home has none.
+pub(super) const HANDED_OVER: [&str; 2] = [SIGNING, SEALING];
 
 /// An old secret that was half destroyed when the machine stopped holds no key any more, and must not
 /// keep the others from being read.

@@ -334,6 +334,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["drafts"],
         vec!["doctor"],
         vec!["status"],
+        vec!["reload"],
         vec!["status", &waiting],
         vec!["alarms", "list"],
         vec!["alarms", "clear"],

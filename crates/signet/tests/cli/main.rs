@@ -18,5 +18,6 @@ mod hints;
 mod questions;
 mod show;
 mod terminal;
+mod units;
 
 use signet_testkit as house;

@@ -184,6 +184,7 @@ fn an_agent_that_was_talked_into_it_decides_nothing_for_its_person() {
         ("pause.tell", json!({"statement": {}, "control": {}})),
         ("pause.show", json!({})),
         ("keys.adopt", json!({})),
+        ("reload", json!({})),
         ("quarantine.list", json!({})),
         ("quarantine.retry", draft.clone()),
         ("quarantine.drop", draft.clone()),

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,11 +14,12 @@ use futures_util::future::{BoxFuture, ready};
 use signet::carrier::{Carrier, Carriers, Failed, News, Reading, Source, Ticket};
 use signet::daemon::{Carried, DaemonError, run_over};
 use signet::home::Home;
+use signet::manager::Manager;
 use signet_proto::carrier::{CarrierId, Route, Routes};
 use signet_proto::node::Ruled;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::house::{self, House, eventually};
+use crate::house::{self, Ear, House, eventually};
 
 /// Everybody's boxes of one carrier.
 #[derive(Clone, Default)]
@@ -31,6 +33,10 @@ struct Hub {
     hangs: bool,
     /// How often it brings each message.
     times: usize,
+    /// Held by whoever wants it to be stuck when it is asked how it is.
+    stuck: Arc<Mutex<()>>,
+    /// Its task has ended.
+    dead: Arc<AtomicBool>,
 }
 
 struct InMemory {
@@ -102,6 +108,7 @@ impl Carrier for InMemory {
     }
 
     fn is_connected(&self) -> bool {
+        drop(self.hub.stuck.lock());
         true
     }
 
@@ -111,6 +118,12 @@ impl Carrier for InMemory {
 
     fn ready(&self, _within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
         ready(Ok(())).boxed()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        let dead = self.hub.dead.load(Ordering::Relaxed);
+        let answer = (!dead).then_some(()).ok_or(Failed("it is no more".into()));
+        ready(answer).boxed()
     }
 
     fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
@@ -138,6 +151,16 @@ struct Running {
 
 /// Starts the daemon of a home over these hubs, and knows its peer on each, in the order given.
 fn start(home: &house::Home, peer: &str, hubs: &[(&str, &Hub)]) -> Running {
+    start_under(Manager::default, home, peer, hubs)
+}
+
+/// The same under a service manager.
+fn start_under(
+    manager: impl FnOnce() -> Manager + Send + 'static,
+    home: &house::Home,
+    peer: &str,
+    hubs: &[(&str, &Hub)],
+) -> Running {
     let (mut ways, mut readings, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (name, hub) in hubs {
         let (id, carrier, reading) = hub.open(name, &home.agent);
@@ -156,7 +179,7 @@ fn start(home: &house::Home, peer: &str, hubs: &[(&str, &Hub)]) -> Running {
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let asked = async move { drop(stopped.await) };
-        runtime.block_on(run_over(&Home::at(dir), carried, asked))
+        runtime.block_on(async move { run_over(&Home::at(dir), carried, &manager(), asked).await })
     });
     wait_for_socket(&home.dir);
     Running { stop, thread }
@@ -250,4 +273,33 @@ fn a_carrier_that_hangs_on_every_message_keeps_no_other_waiting() {
     }
     eventually("all arrive", || (bob.inbox().len() == 5).then_some(()));
     both.into_iter().for_each(Running::end);
+}
+
+/// The event loop itself is held up, as by a fault in the daemon: it asks the carrier how it is, and hears nothing.
+#[test]
+fn an_event_loop_that_is_stuck_or_a_carrier_that_is_dead_ends_the_beats() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let mut ear = Ear::new();
+    let (path, span) = (ear.path(), Duration::from_millis(300));
+    let hub = Hub::bringing(1);
+    let manager = move || Manager::at(path, Some(span));
+    let running = start_under(manager, &alice, "agent-bob", &[("memory", &hub)]);
+    ear.word("READY=1");
+    ear.word("WATCHDOG=1");
+    let held = hub.stuck.lock().unwrap();
+    let mut client = alice.client().unwrap();
+    let asking = std::thread::spawn(move || client.raw("status", &serde_json::json!({})).map(drop));
+    ear.during(span * 2);
+    assert_eq!(ear.beats(span * 5), 0, "the event loop is stuck");
+    drop(held);
+    asking.join().unwrap().unwrap();
+    ear.word("WATCHDOG=1");
+    hub.dead.store(true, Ordering::Relaxed);
+    ear.during(span * 2);
+    assert_eq!(ear.beats(span * 5), 0, "the carrier is dead");
+    hub.dead.store(false, Ordering::Relaxed);
+    ear.word("WATCHDOG=1");
+    running.end();
+    ear.word("STOPPING=1");
 }

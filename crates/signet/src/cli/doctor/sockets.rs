@@ -7,8 +7,8 @@ use std::path::Path;
 use super::finding::{Check, Finding};
 use super::scene::Scene;
 use crate::config::Access;
-use crate::control::group_of;
 use crate::daemon::Sign;
+use crate::group;
 
 /// Both sockets: the first thing that is wrong.
 pub(super) fn all(scene: &Scene) -> Finding {
@@ -30,7 +30,7 @@ pub(super) fn all(scene: &Scene) -> Finding {
             return check.fault(format!("{}: {wrong}", path.display()), (means, &next));
         }
     }
-    let shared = agent.is_some_and(|agent| group(&agent.access) == group(&config.control_access));
+    let shared = agent.is_some_and(|agent| number(&agent.access) == number(&config.control_access));
     match shared && config.people_sign == Sign::Nothing {
         true => check.advice(
             "the person's socket and the agent's have the same group, and no decision needs the person's key",
@@ -43,14 +43,14 @@ pub(super) fn all(scene: &Scene) -> Finding {
     }
 }
 
-fn group(access: &Access) -> Option<u32> {
-    access.group.as_deref().and_then(group_of)
+fn number(access: &Access) -> Option<u32> {
+    access.group.as_deref().and_then(group::number_of)
 }
 
 /// What is wrong with one.
 fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
     let wanted = match &access.group {
-        Some(name) => match group_of(name) {
+        Some(name) => match group::number_of(name) {
             Some(group) => Some(group),
             None => return Some(format!("there is no group {name}")),
         },

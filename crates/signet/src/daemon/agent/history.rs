@@ -60,7 +60,7 @@ impl Heart {
             Ok(asked) => asked,
             Err(error) => return reply.send(Err(error)),
         };
-        let log = self.log_directory.clone();
+        let log = self.config.audit_dir.clone();
         tokio::spawn(async move {
             // Nobody closes it.
             let Ok(_turn) = READING.acquire().await else {

@@ -1,0 +1,91 @@
+//! How the daemon does, in the one line that `systemctl status` shows.
+
+use std::fmt;
+
+use super::heart::Heart;
+
+/// What the line depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Condition {
+    is_full: bool,
+    is_connected: bool,
+    is_paused: bool,
+    is_revoked: bool,
+    log_changed: bool,
+    /// Why the configuration that was last read is not in force.
+    fault: Option<String>,
+}
+
+impl Heart {
+    /// Tells the service manager how the daemon does, where that is something new.
+    pub(super) fn tell_manager(&mut self) {
+        if !self.manager.listens() {
+            return;
+        }
+        let condition = Condition {
+            is_full: self.is_refusing(),
+            is_connected: !self.connected.is_empty(),
+            is_paused: self.node.pausing().is_paused(),
+            is_revoked: self.node.is_revoked(),
+            log_changed: self.log_fault.is_some(),
+            fault: self.config_fault.clone(),
+        };
+        if self.told.as_ref() != Some(&condition) {
+            self.manager.status(&condition.words(&self.ways));
+            self.told = Some(condition);
+        }
+    }
+}
+
+impl Condition {
+    /// `ways` names what the daemon is to be connected with.
+    fn words(&self, ways: &impl fmt::Display) -> String {
+        let mut words = match (self.is_full, self.is_connected) {
+            (true, _) => FULL.to_owned(),
+            (false, true) => "running, connected".to_owned(),
+            (false, false) => format!("running; no {ways} answers, trying on"),
+        };
+        for (holds, what) in [
+            (self.is_revoked, "; its certificate was revoked"),
+            (self.is_paused, "; the agents of its person pause"),
+            (self.log_changed, "; ALARM: the log was changed"),
+        ] {
+            words.push_str(if holds { what } else { "" });
+        }
+        if let Some(fault) = &self.fault {
+            words.push_str("; the configuration before it stays in force: ");
+            words.push_str(fault);
+        }
+        words
+    }
+}
+
+/// Also of a start that waits for room.
+pub(super) const FULL: &str =
+    "the disk is full; waiting, and nothing is taken in, answered or sent until there is room";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_worst_comes_first_and_nothing_is_left_out() {
+        let ways = "NATS server at nats://127.0.0.1:4222";
+        let mut condition = Condition::default();
+        assert_eq!(
+            condition.words(&ways),
+            "running; no NATS server at nats://127.0.0.1:4222 answers, trying on"
+        );
+        condition.is_connected = true;
+        assert_eq!(condition.words(&ways), "running, connected");
+        condition.is_paused = true;
+        condition.fault = Some("config.toml line 3: unknown key".to_owned());
+        let said = condition.words(&ways);
+        assert!(
+            said.contains("pause") && said.ends_with("line 3: unknown key"),
+            "{said}"
+        );
+        condition.is_full = true;
+        assert!(condition.words(&ways).starts_with("the disk is full"));
+    }
+}
