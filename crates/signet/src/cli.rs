@@ -15,6 +15,7 @@ mod inbox;
 mod init;
 mod input;
 mod key;
+mod names;
 mod nats;
 mod outbox;
 mod peer;
