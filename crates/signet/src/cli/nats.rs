@@ -1,9 +1,11 @@
 //! `signet nats …`: what a household's NATS server needs, and who makes it.
 
-mod key;
+pub(super) mod conf;
+mod kept;
+pub(super) mod key;
 mod login;
 mod server;
-mod setup;
+pub(super) mod setup;
 
 use std::path::PathBuf;
 

@@ -24,6 +24,7 @@ mod key_rotation;
 mod lifecycle;
 mod mailbox;
 mod marker;
+mod names;
 mod older;
 mod outbox;
 mod quarantine;
@@ -34,6 +35,7 @@ mod sealed;
 mod service;
 mod state;
 mod trust;
+mod up;
 mod wire_reasons;
 
 use signet_testkit as house;
