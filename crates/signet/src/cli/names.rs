@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_api::{ListInbox, ListOutbox, ListQuarantine, Message};
-use signet_audit::{log_files, read_file};
-use signet_proto::entry::{Entry, Evidence, Ruling};
+use signet_audit::{log_files, message_id_of, peer_of, read_file};
+use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::ids::MessageId;
 
 use super::ask::connect;
@@ -144,7 +144,7 @@ fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Fail
         .flat_map(|lines| lines.map_while(Result::ok))
         .filter_map(|line| line.entry);
     let ours = entries.filter_map(|entry| match entry {
-        Entry::Message(verdict) if verdict.ruling == Ruling::Sent => sent(&verdict.evidence),
+        Entry::Message(verdict) if verdict.ruling == Ruling::Sent => sent(&verdict),
         _ => None,
     });
     Ok(ours
@@ -152,22 +152,11 @@ fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Fail
         .collect())
 }
 
-fn sent(evidence: &Evidence) -> Option<Candidate> {
-    let (id, peer) = match evidence {
-        Evidence::Whole(message) | Evidence::Headers(message) => {
-            let headers = &message.headers;
-            (
-                headers.message_id.to_string(),
-                headers.recipient_id.to_string(),
-            )
-        }
-        Evidence::Withheld(headers, _) => {
-            let text = |name: &str| headers.get(name)?.as_str().map(str::to_owned);
-            (text("message-id")?, text("recipient-id")?)
-        }
-        Evidence::Copy(_) | Evidence::Raw(..) => return None,
-    };
-    Some(Candidate { id, peer })
+fn sent(verdict: &Verdict) -> Option<Candidate> {
+    Some(Candidate {
+        id: message_id_of(verdict)?.to_string(),
+        peer: peer_of(verdict)?.to_string(),
+    })
 }
 
 fn sent_by(message: &Message) -> Candidate {

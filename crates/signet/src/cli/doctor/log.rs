@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_audit::{
-    Depth, Line, Progress, Settings, hold_against_anchor, log_files, read_file, verify_with,
+    Depth, Line, Progress, Settings, hold_against_anchor, log_files, peer_of, read_file,
+    verify_with,
 };
-use signet_proto::entry::{Did, Entry, Evidence, OutcomeLine, Ruling};
+use signet_proto::entry::{Did, Entry, OutcomeLine, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::time::Timestamp;
 
@@ -122,7 +123,7 @@ impl Recent {
         let age = now.since(line.ts);
         match &line.entry {
             Some(Entry::Message(verdict)) if verdict.ruling == Ruling::Accepted => {
-                if let Some(agent) = sender(&verdict.evidence) {
+                if let Some(agent) = peer_of(verdict) {
                     self.heard.insert(agent, line.ts);
                 }
             }
@@ -222,17 +223,6 @@ impl Recent {
                 "see to the handler's own log; then signet inbox, signet quarantine list",
             ),
         )
-    }
-}
-
-/// Who sent an accepted message.
-fn sender(evidence: &Evidence) -> Option<AgentId> {
-    match evidence {
-        Evidence::Whole(message) | Evidence::Headers(message) => {
-            Some(message.headers.agent_id.clone())
-        }
-        Evidence::Withheld(headers, _) => headers.get("agent-id")?.as_str()?.parse().ok(),
-        Evidence::Copy(_) | Evidence::Raw(..) => None,
     }
 }
 
