@@ -323,7 +323,7 @@ async fn open_when_there_is_room(
             opened => return opened,
         };
         if !std::mem::replace(&mut told, true) {
-            error!(error = %full, "refusing to start before there is room; trying every second");
+            error!(error = %full, "refusing to start before there is room: home and log need 5 MiB; trying every second");
             manager.status(condition::FULL);
         }
         manager.wait_longer(LONGER);

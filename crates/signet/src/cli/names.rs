@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_api::{ListInbox, ListOutbox, ListQuarantine, Message};
-use signet_audit::{log_files, message_id_of, peer_of, read_file};
+use signet_audit::{Filter, log_files, message_id_of, peer_of, read_file};
 use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::ids::MessageId;
 
@@ -140,8 +140,14 @@ fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Fail
     files.sort();
     let newest = files.iter().rev().take(MONTHS);
     let lines = newest.filter_map(|file| read_file(file).ok());
+    // Nobody asks for a handshake or a receipt.
+    let filter = Filter {
+        without_control: true,
+        ..Filter::default()
+    };
     let entries = lines
         .flat_map(|lines| lines.map_while(Result::ok))
+        .filter(|line| filter.admits(line))
         .filter_map(|line| line.entry);
     let ours = entries.filter_map(|entry| match entry {
         Entry::Message(verdict) if verdict.ruling == Ruling::Sent => sent(&verdict),

@@ -65,7 +65,6 @@ fn healthy(house: &House) -> (Home, Home) {
     house.set_up(&[&alice, &bob]);
     house.acquaint(&[&alice, &bob]);
     for home in [&mut alice, &mut bob] {
-        home.configure("# sign = \"none\"", "sign = \"all\"");
         for key in ["root.pem", "control.pem"] {
             let kept = house.path(&format!("{}-{key}", home.agent));
             std::fs::rename(home.dir.join("keys").join(key), kept).unwrap();
@@ -449,6 +448,8 @@ fn a_handler_that_fails_is_told_of_and_then_the_quarantine() {
 fn sockets_that_others_may_open_or_nobody_are_told_of() {
     let house = House::new();
     let mut alice = house.home("alice");
+    ill(&alice, "sockets", "well");
+    alice.configure("# sign = \"all\"", "sign = \"none\"");
     ill(&alice, "sockets", "advice");
     alice.start();
     let socket = alice.dir.join("agent.sock");
@@ -477,26 +478,47 @@ fn sockets_that_others_may_open_or_nobody_are_told_of() {
 #[test]
 fn a_full_disk_is_told_of_where_the_log_is() {
     let house = House::new();
-    let alice = house.home("alice");
+    let mut alice = house.home("alice");
     let place = house.path("small");
     std::fs::create_dir(&place).unwrap();
     let dir = format!("dir = \"{}\"", place.display());
     alice.configure("# dir = \"audit\"", &dir);
     ill(&alice, "disk", "well");
-    let Some(_room) = Small::mounted_on(&place) else {
+    let Some(room) = Small::mounted_on(&place, "7m") else {
         println!("no mount here: the thresholds alone are tested, beside the check");
         return;
     };
     says_next(&ill(&alice, "disk", "fault"), "df -h");
+    // Its log finds room there all the same.
+    alice.start();
+    let said = alice.said();
+    assert!(!said.contains("room"), "{said}");
+    assert!(alice.stop().success());
+    drop(room);
+
+    let _room = Small::mounted_on(&place, "2m");
+    let mut run = alice.command(&["run"]);
+    alice.spawn({
+        run.env("NATS_URL", "nats://127.0.0.1:1");
+        run
+    });
+    eventually("it says what it needs", || {
+        alice
+            .said()
+            .contains("home and log need 5 MiB")
+            .then_some(())
+    });
+    alice.kill();
 }
 
-/// A file system of 8 MiB, which goes with it.
+/// A small file system, which goes with it.
 struct Small(PathBuf);
 
 impl Small {
-    fn mounted_on(place: &Path) -> Option<Self> {
+    fn mounted_on(place: &Path, size: &str) -> Option<Self> {
         let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=8m,mode=0700", "none"]);
+        let options = format!("size={size},mode=0700");
+        mount.args(["-t", "tmpfs", "-o", &options, "none"]);
         let done = mount
             .arg(place)
             .stderr(std::process::Stdio::null())
