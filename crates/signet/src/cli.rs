@@ -4,6 +4,7 @@ mod alarms;
 mod ask;
 mod audit;
 mod demo;
+mod doctor;
 mod drafts;
 mod exit;
 mod failure;
@@ -15,6 +16,7 @@ mod init;
 mod input;
 mod invite;
 mod key;
+mod names;
 mod nats;
 mod outbox;
 mod peer;
@@ -94,6 +96,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args, home),
     }
 }
 
@@ -185,6 +188,8 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
+    /// What is wrong with an agent, its home, its log and its server, and what to do about it
+    Doctor(doctor::DoctorArgs),
     /// What the agent remembers beside its log
     State(state::StateArgs),
     /// Prove an audit log, or read it
