@@ -3,6 +3,7 @@
 mod alarms;
 mod ask;
 mod audit;
+mod completions;
 mod demo;
 mod drafts;
 mod exit;
@@ -14,6 +15,7 @@ mod inbox;
 mod init;
 mod input;
 mod key;
+mod man;
 mod nats;
 mod outbox;
 mod peer;
@@ -87,6 +89,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::State(args) => state::run(&args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Demo(args) => demo::run(&args),
     }
 }
@@ -177,6 +181,10 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),
+    /// Print what a shell reads to complete command lines
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(man::ManArgs),
     /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),
 }
