@@ -49,17 +49,18 @@ impl Household {
         init(helper, (AGENTS[1], "alice"), Some(&root), &audit)?;
         init(bob, (AGENTS[2], "bob"), None, &audit)?;
         init(carol, (AGENTS[3], "carol"), None, &audit)?;
-        introduce(&[alice, helper, bob])?;
-        introduce(&[bob, carol])?;
+        introduce(&[(alice, alice), (helper, alice), (bob, bob)])?;
+        introduce(&[(bob, bob), (carol, carol)])?;
         let setup = ["nats", "setup", "--server", nats].into_iter();
         alice.output(&setup.chain(AGENTS).collect::<Vec<_>>())?;
         let [alice, helper, bob, carol] = homes;
-        let member = |signet, id: &str| Member::start(id, signet, &audit.join(id));
+        let keys = [&alice, &bob, &carol].map(control_key);
+        let member = |signet, id: &str, key: &Path| Member::start(id, signet, key, &audit.join(id));
         Ok(Self {
-            alice: member(alice, AGENTS[0])?,
-            helper: member(helper, AGENTS[1])?,
-            bob: member(bob, AGENTS[2])?,
-            carol: member(carol, AGENTS[3])?,
+            alice: member(alice, AGENTS[0], &keys[0])?,
+            helper: member(helper, AGENTS[1], &keys[0])?,
+            bob: member(bob, AGENTS[2], &keys[1])?,
+            carol: member(carol, AGENTS[3], &keys[2])?,
         })
     }
 
@@ -75,6 +76,11 @@ impl Household {
 /// The file in which an agent's certificate is handed over.
 pub(crate) fn card(home: &Path) -> PathBuf {
     home.with_extension("json")
+}
+
+/// The control key of the person whose first home that is.
+fn control_key(first: &Signet) -> PathBuf {
+    first.home().join("keys/control.pem")
 }
 
 fn init(
@@ -100,13 +106,14 @@ fn init(
     Ok(std::fs::write(&card, certificate).map_err(DriverError::io(&card))?)
 }
 
-/// Each of them adds the others' certificates.
-fn introduce(homes: &[&Signet]) -> Result<(), DemoError> {
-    for one in homes {
-        for other in homes {
+/// Each of them adds the others' certificates, with the control key that lies in its person's first home.
+fn introduce(homes: &[(&Signet, &Signet)]) -> Result<(), DemoError> {
+    for (one, first) in homes {
+        for (other, _) in homes {
             if one.home() != other.home() {
-                let card = card(other.home());
-                one.output(&["peer", "add", &card.to_string_lossy()])?;
+                let (card, key) = (card(other.home()), control_key(first));
+                let (card, key) = (card.to_string_lossy(), key.to_string_lossy());
+                one.output(&["peer", "add", &card, "--key", &key])?;
             }
         }
     }

@@ -23,17 +23,25 @@ pub(crate) struct Member {
     /// Its agent-id.
     pub(crate) id: String,
     signet: Signet,
+    /// Where its person's control key lies: in the person's first home.
+    control: PathBuf,
     log: PathBuf,
     daemon: Process,
 }
 
 impl Member {
-    pub(crate) fn start(id: &str, signet: Signet, log: &Path) -> Result<Self, DemoError> {
+    pub(crate) fn start(
+        id: &str,
+        signet: Signet,
+        control: &Path,
+        log: &Path,
+    ) -> Result<Self, DemoError> {
         let mut daemon = signet.run(Stdio::null)?;
         signet.connected(&mut daemon)?;
         Ok(Self {
             id: id.to_owned(),
             signet,
+            control: control.to_owned(),
             log: log.to_owned(),
             daemon,
         })
@@ -58,8 +66,9 @@ impl Member {
 
     /// Its person adds the peer, by the certificate that was handed over.
     pub(crate) fn add(&self, peer: &Self) -> Result<(), DemoError> {
-        let card = card(peer.signet.home());
-        self.command(&["peer", "add", &card.to_string_lossy()])
+        let (card, key) = (card(peer.signet.home()), &self.control);
+        let (card, key) = (card.to_string_lossy(), key.to_string_lossy());
+        self.command(&["peer", "add", &card, "--key", &key])
     }
 
     /// Answers the next request that arrives, as an agent would.

@@ -31,6 +31,8 @@ pub enum Purpose {
     Decision,
     /// A mandate of a handoff, signed by an agent's signing key.
     Handoff,
+    /// An invitation, signed by an agent's signing key.
+    Invitation,
     /// What nobody else can compute of a caller's key: never shown, only hashed.
     ClientKey,
 }
@@ -47,6 +49,7 @@ impl Purpose {
             Self::Pause => b"signet/1 pause\n",
             Self::Decision => b"signet/1 decision\n",
             Self::Handoff => b"signet/1 handoff\n",
+            Self::Invitation => b"signet/1 invitation\n",
             Self::ClientKey => b"signet/1 client-key\n",
         }
     }

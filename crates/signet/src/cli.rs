@@ -14,6 +14,7 @@ mod help;
 mod inbox;
 mod init;
 mod input;
+mod invite;
 mod key;
 mod man;
 mod nats;
@@ -32,6 +33,7 @@ mod send;
 mod state;
 mod status;
 mod trust;
+mod up;
 mod whereabouts;
 
 use std::path::PathBuf;
@@ -66,6 +68,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Alarms(args) => alarms::run(&args, home),
         Command::Audit(args) => audit::run(args, home),
+        Command::Up(args) => up::up(&args, home),
+        Command::Down(args) => up::down(&args, home),
+        Command::Invite(args) => invite::invite(&args, home),
+        Command::Accept(args) => invite::accept(&args, home),
         Command::Init(args) => init::run(args, home),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
@@ -125,6 +131,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Let an agent run: make what is missing, and start what does not run
+    Up(up::UpArgs),
+    /// End an agent that `signet up` started
+    Down(up::DownArgs),
+    /// Print the line that lets another person's agent meet this one
+    Invite(invite::InviteArgs),
+    /// Meet the agent of another person, from the line that they were given
+    Accept(invite::AcceptArgs),
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
     /// The keys of the agent and of its person: look, rotate, revoke, carry

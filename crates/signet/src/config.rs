@@ -138,11 +138,13 @@ impl Config {
             .join(audit.text("dir")?.unwrap_or("audit"))
             .join(agent.agent.as_str());
         let (control_socket, control_access) = socket::control(&root, home)?;
+        let agent_socket = socket::agent(&root, home, &control_socket)?;
+        let people = root.section("people", &["sign"])?;
         Ok(Self {
-            agent_socket: socket::agent(&root, home, &control_socket)?,
+            people_sign: people_sign(&people, agent_socket.as_ref())?,
+            agent_socket,
             control_socket,
             control_access,
-            people_sign: people_sign(&root.section("people", &["sign"])?)?,
             policy: policy::policy(&root, home)?,
             audit_access: socket::of_log(&audit)?,
             audit_dir,
@@ -232,9 +234,14 @@ impl NatsLogin {
     }
 }
 
-fn people_sign(section: &Section<'_>) -> Result<Sign, ConfigError> {
+/// A group of the agent's own keeps it off the person's socket. Without one, agent and person share a user
+/// id: nothing but the person's key tells their decisions apart.
+fn people_sign(section: &Section<'_>, agent: Option<&AgentSocket>) -> Result<Sign, ConfigError> {
+    let apart = agent.is_some_and(|socket| socket.access.group.is_some());
     match section.text("sign")? {
-        None | Some("none") => Ok(Sign::Nothing),
+        None if apart => Ok(Sign::Nothing),
+        None => Ok(Sign::All),
+        Some("none") => Ok(Sign::Nothing),
         Some("all") => Ok(Sign::All),
         Some(_) => Err(section.bad("sign", "\"all\" or \"none\" is expected")),
     }
@@ -407,7 +414,8 @@ principal = "PRINCIPAL"
 # may = "send"                           # "read": it only looks
 
 # Which decisions about trust need the person's control key: "all", so that nobody else decides them on the
-# person's socket (keep keys/control.pem elsewhere), or "none".
+# person's socket (keep keys/control.pem elsewhere), or "none". When absent: "none" where the agent's socket
+# has a group of its own, "all" where agent and person share a user id.
 [people]
-# sign = "none"
+# sign = "all"
 "#;

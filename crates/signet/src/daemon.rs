@@ -59,6 +59,7 @@ use crate::memory::{self, Memory, MemoryError};
 use crate::private::PrivateError;
 use crate::state::{Keeper, StateError};
 
+pub(crate) use connect::transport;
 use connect::{connect, servers_of, warn_without_a_server};
 use heart::{Asked, Heart};
 use journal::Journal;

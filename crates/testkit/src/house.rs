@@ -47,7 +47,10 @@ impl House {
     pub fn sibling(&self, of: &Home, name: &str) -> Home {
         let root = of.dir.join("keys/root.pem");
         let root = ["--root", root.to_str().unwrap()];
-        self.made(name, (&format!("agent-{name}"), &of.principal), &root)
+        let home = self.made(name, (&format!("agent-{name}"), &of.principal), &root);
+        // The person's control key stays in the first home.
+        home.configure("# sign = \"all\"", "sign = \"none\"");
+        home
     }
 
     /// `signet init` in a directory of its own, for any agent of any principal.

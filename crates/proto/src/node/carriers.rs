@@ -103,7 +103,8 @@ impl Node {
         let links = self.links.iter_mut();
         for (_, link) in links.filter(|(peer, _)| carriers.reaches(peer, carrier)) {
             for session in &mut link.sessions {
-                if !session.window.is_empty() {
+                // What expired without a receipt has perhaps arrived: the peer is told of it again, and answers.
+                if !session.window.is_empty() || session.ledger.has_given_up() {
                     session.window.owe();
                 }
             }

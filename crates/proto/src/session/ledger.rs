@@ -307,6 +307,11 @@ impl Ledger {
         true
     }
 
+    /// Whether something expired of which the peer has not said yet what came of it.
+    pub fn has_given_up(&self) -> bool {
+        !self.given_up.is_empty()
+    }
+
     /// Our word about our own numbers, for a receipt: the floor, and as given up all below it that the
     /// peer has not told us of. What it has judged all the same stands in its window.
     pub fn word(&self) -> (u64, Vec<(u64, u64)>) {

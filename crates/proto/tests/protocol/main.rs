@@ -21,6 +21,7 @@ mod attacks_disk;
 mod attacks_flights;
 mod attacks_floods;
 mod attacks_handoff;
+mod attacks_invitation;
 mod attacks_pause;
 mod attacks_policy;
 mod attacks_revocation;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use signet_proto::entry::{Direction, Entry, Ruling, Verdict};
 use signet_proto::envelope::{Message, Method};
+use signet_proto::ids::AgentId;
 use signet_proto::node::{Accepted, Effect, Notice, Outcome, State};
 use signet_proto::reject::Reason;
 
@@ -247,7 +248,8 @@ impl World {
     fn watch_notice(&self, who: usize, notice: &Notice) {
         let fine = match notice {
             Notice::Clock { peer, .. } => {
-                self.mood.skewed || self.mood.strays || self.is_liar(who) || self.is_liars(peer)
+                let lies = self.is_liar(who) || self.is_liars(peer);
+                self.mood.skewed || self.mood.strays || lies || self.is_half_a_minute_off(who, peer)
             }
             Notice::Pause(_) => self.agents[who].words > 0,
             Notice::Quarantined { .. } => true,
@@ -259,6 +261,14 @@ impl World {
             _ => false,
         };
         assert!(fine, "{} is told of {notice:?}", NAMES[who]);
+    }
+
+    /// Flights that come late three times in a row say that a clock is wrong: with clocks half a minute
+    /// apart, half a minute of delay is enough for it, and it is no lie.
+    fn is_half_a_minute_off(&self, who: usize, peer: &AgentId) -> bool {
+        let offset = self.agents[who].offset;
+        let other = self.agents.iter().find(|agent| agent.id() == peer);
+        other.is_some_and(|other| (offset - other.offset).abs() > TOLERANCE / 2)
     }
 
     /// Where clocks keep two apart, both know why.

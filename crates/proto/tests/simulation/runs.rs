@@ -50,7 +50,7 @@ fn live(world: &mut World) {
         world.plan(when, Event::Act);
     }
     for (when, fault) in world.mood.faults.clone() {
-        world.plan(when, Event::Fault(fault));
+        world.plan(when.max(INTRODUCED), Event::Fault(fault));
     }
     world.run_until(world.mood.chaos);
     world.mend_all();
@@ -58,6 +58,9 @@ fn live(world: &mut World) {
     world.meet_again();
     world.watch_end();
 }
+
+/// In ms: whom an agent knows is durable before the first fault, for its person was told so.
+const INTRODUCED: i64 = 100;
 
 fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

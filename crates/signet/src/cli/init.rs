@@ -39,38 +39,57 @@ pub(super) struct InitArgs {
 
 pub(super) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
-    refuse_if_used(&home)?;
-    let template = Config::template(&args.agent, &args.principal);
-    // What the finished home would be refused for, such as its path's length, is found here.
-    Config::parse(&template, &home, None)?;
     let root = root_of(&args);
     let own_root = matches!(root, Root::New);
-    let draft = DraftHome::new(&home)?;
-    private::create(&draft.home.config_file(), template.as_bytes())?;
-    let new = NewAgent {
-        agent: args.agent,
-        principal: args.principal,
-        root,
-    };
-    let certificate = keystore::create(&draft.home, new, clock::now())?;
-    draft.finish(&home)?;
+    let certificate = make(&home, args.agent, args.principal, root)?;
     print(&summary(&home, &certificate, own_root))
 }
 
+/// Makes a home, whole or not at all.
+pub(super) fn make(
+    home: &Home,
+    agent: AgentId,
+    principal: PrincipalId,
+    root: Root,
+) -> Result<Certificate, Failure> {
+    refuse_if_used(home)?;
+    let template = Config::template(&agent, &principal);
+    // What the finished home would be refused for, such as its path's length, is found here.
+    Config::parse(&template, home, None)?;
+    let draft = DraftHome::new(home)?;
+    private::create(&draft.home.config_file(), template.as_bytes())?;
+    let new = NewAgent {
+        agent,
+        principal,
+        root,
+    };
+    let certificate = keystore::create(&draft.home, new, clock::now())?;
+    draft.finish(home)?;
+    Ok(certificate)
+}
+
 fn root_of(args: &InitArgs) -> Root {
-    match &args.root {
-        None => Root::New,
-        Some(root) => Root::Existing {
-            control: args
-                .control
-                .clone()
-                .unwrap_or_else(|| root.with_file_name(keystore::CONTROL_CERTIFICATE)),
-            next: args
-                .next_root
-                .clone()
-                .unwrap_or_else(|| root.with_file_name("next-root.pem")),
-            root: root.clone(),
+    let existing = args.root.as_deref().map(root_at);
+    match existing.unwrap_or(Root::New) {
+        Root::New => Root::New,
+        Root::Existing {
+            root,
+            next,
+            control,
+        } => Root::Existing {
+            root,
+            next: args.next_root.clone().unwrap_or(next),
+            control: args.control.clone().unwrap_or(control),
         },
+    }
+}
+
+/// The root key in that file, and what lies beside it.
+pub(super) fn root_at(root: &Path) -> Root {
+    Root::Existing {
+        control: root.with_file_name(keystore::CONTROL_CERTIFICATE),
+        next: root.with_file_name("next-root.pem"),
+        root: root.to_owned(),
     }
 }
 

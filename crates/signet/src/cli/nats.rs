@@ -1,9 +1,10 @@
 //! `signet nats …`: what a household's NATS server needs, and who makes it.
 
-mod key;
+pub(super) mod conf;
+pub(super) mod key;
 mod login;
 mod server;
-mod setup;
+pub(super) mod setup;
 
 use std::path::PathBuf;
 

@@ -16,7 +16,7 @@ use crate::home::Home;
 use crate::keystore::{CONTROL, read_signing_key};
 
 /// Where the control key is.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct ControlKey {
     /// The person's control key [default: keys/control.pem in the home]
     #[arg(long, value_name = "FILE")]

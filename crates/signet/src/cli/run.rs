@@ -15,7 +15,7 @@ use crate::daemon;
 use crate::home::Home;
 
 /// See `signet run --help`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct RunArgs {
     /// How many threads verify signatures [default: one a core, at most 8]

@@ -41,7 +41,7 @@ pub(super) async fn warn_without_a_server(carriers: Carriers) {
     }
 }
 
-fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
+pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
     let mut nats = NatsConfig::new(
         config.nats.servers.clone(),

@@ -318,6 +318,9 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
     let (admin, agent) = (nkey("admin.nk"), nkey("agent.nk"));
     let agent = format!("agent-alice={}", agent.trim());
     alice.start();
+    let invited = &bob.json(&["invite"])[0];
+    let (invitation, words) = (&invited["invitation"], &invited["fingerprint"]);
+    let (invitation, words) = (invitation.as_str().unwrap(), words.as_str().unwrap());
     let waiting = alice.waits(&["send", "agent-carol", "--notify", "{}"]);
     let waiting = waiting.split_whitespace().nth(1).unwrap().to_owned();
     let mut printing: Vec<Vec<&str>> = vec![
@@ -325,6 +328,9 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["key", "public", &root],
         vec!["nats", "config", "--admin", admin.trim(), &agent],
         vec!["peer", "add", &certificate],
+        vec!["invite"],
+        vec!["accept", invitation, "--words", words],
+        vec!["up", "--background"],
         vec!["peer", "list"],
         vec!["peer", "show", "agent-bob"],
         vec!["peer", "export"],
@@ -366,7 +372,11 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         says_that_the_output_is_lost(&alice, args);
     }
     alice.stop();
-    let stopped: Vec<Vec<&str>> = vec![vec!["state", "rebuild"], vec!["state", "compare"]];
+    let stopped: Vec<Vec<&str>> = vec![
+        vec!["down"],
+        vec!["state", "rebuild"],
+        vec!["state", "compare"],
+    ];
     for args in &stopped {
         says_that_the_output_is_lost(&alice, args);
     }

@@ -33,6 +33,7 @@ mod sealed;
 mod service;
 mod state;
 mod trust;
+mod up;
 mod wire_reasons;
 
 use signet_testkit as house;

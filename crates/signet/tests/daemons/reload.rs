@@ -172,8 +172,10 @@ fn an_agent_may_not_have_the_configuration_read() {
 #[test]
 fn decisions_need_a_signature_as_soon_as_the_person_says_so() {
     let (_house, _alice, bob, _ear) = talking();
+    bob.configure("# sign = \"all\"", "sign = \"none\"");
+    assert_eq!(bob.done(&["reload"]), "in force now: [people]\n");
     bob.call("alarms.clear", &json!({})).unwrap();
-    bob.configure("# sign = \"none\"", "sign = \"all\"");
+    bob.configure("sign = \"none\"", "sign = \"all\"");
     assert_eq!(bob.done(&["reload"]), "in force now: [people]\n");
     let refused = bob
         .call("alarms.clear", &json!({}))

@@ -38,7 +38,8 @@ pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     print(&format!("{public}\n"))
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+/// The public name of the user whose seed is in that file.
+pub(in crate::cli) fn read(file: &Path) -> Result<String, Failure> {
     let seed = private::read(file)?;
     user_of_seed(&seed).ok_or_else(|| {
         let what = format!("{} is no nkey seed of a user", file.display());
@@ -46,7 +47,8 @@ fn read(file: &Path) -> Result<String, Failure> {
     })
 }
 
-fn make(file: &Path) -> Result<String, Failure> {
+/// Makes the seed of a new user, and gives its public name.
+pub(in crate::cli) fn make(file: &Path) -> Result<String, Failure> {
     let random = random::bytes().map_err(|source| PrivateError::Io {
         path: file.to_owned(),
         source,

@@ -1,12 +1,12 @@
 //! `signet nats config`: the configuration of a household's server, one user an agent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use clap::Args;
 use signet_proto::ids::AgentId;
-use signet_transport::{STREAM, is_user};
+use signet_transport::is_user;
 
+use super::conf::{Server, User, is_plain};
 use super::{Exit, Failure, print};
 
 /// See `signet nats config --help`.
@@ -28,13 +28,6 @@ pub(super) struct ServerArgs {
     /// Where the server keeps the mailboxes
     #[arg(long, value_name = "DIR", default_value = "/var/lib/nats", value_parser = parse_text)]
     store: String,
-}
-
-/// One agent's user on the server.
-#[derive(Clone, Debug)]
-struct User {
-    agent: AgentId,
-    nkey: String,
 }
 
 impl User {
@@ -74,7 +67,16 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
             return Err(twice(&format!("{other} and {who} have the same nkey")));
         }
     }
-    print(&configuration(args, &admin, &users, system.as_deref()))
+    let server = Server {
+        listen: &args.listen,
+        store: &args.store,
+        admin: &admin,
+        users: &users,
+        system: system.as_deref(),
+        shares: users.len(),
+        files: None,
+    };
+    print(&server.render())
 }
 
 fn twice(what: &str) -> Failure {
@@ -82,59 +84,6 @@ fn twice(what: &str) -> Failure {
         Exit::Usage,
         what,
         "give each agent a key of its own: signet nats key",
-    )
-}
-
-fn configuration(args: &ServerArgs, admin: &str, users: &[User], system: Option<&str>) -> String {
-    let users: String = users.iter().map(user).collect();
-    let system = system.map_or_else(
-        || "{ users: [] }".to_owned(),
-        |nkey| format!("{{ users: [ {{ nkey: {nkey} }} ] }}"),
-    );
-    CONFIGURATION
-        // A share for each inbox, and one for what the server keeps beside them.
-        .replace("FILE", &(args.agents.len() + 1).to_string())
-        .replace("LISTEN", &args.listen)
-        .replace("STORE", &args.store)
-        .replace("ADMIN", admin)
-        .replace("AGENTS_USERS", &users)
-        .replace("SYSTEM", &system)
-}
-
-/// Who may listen only to its own inbox and its own answers, send to any inbox, and read its own mailbox.
-fn user(user: &User) -> String {
-    let (agent, nkey) = (&user.agent, &user.nkey);
-    let publish = [
-        ("agent.*.inbox".to_owned(), "send to any agent"),
-        (
-            format!("$JS.API.CONSUMER.INFO.{STREAM}.{agent}"),
-            "look at the own mailbox",
-        ),
-        (
-            format!("$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{agent}"),
-            "read the own mailbox",
-        ),
-        (
-            format!("$JS.ACK.{STREAM}.{agent}.>"),
-            "settle what was read",
-        ),
-        (
-            format!("$JS.ACK.*.*.{STREAM}.{agent}.>"),
-            "the same, as newer servers call it",
-        ),
-    ];
-    let mut lines = String::new();
-    for (subject, what) in publish {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            lines,
-            "            {:<58} # {what}",
-            format!("\"{subject}\"")
-        );
-    }
-    format!(
-        "      {{ # {agent}\n        nkey: {nkey}\n        permissions: {{\n          publish: {{ allow: [\n\
-         {lines}          ] }}\n          subscribe: {{ allow: [ \"agent.{agent}.inbox\", \"_INBOX_{agent}.>\" ] }}\n        }}\n      }}\n"
     )
 }
 
@@ -160,11 +109,8 @@ fn unusable(what: &str, next: &str) -> Failure {
     Failure::new(Exit::Usage, what, next)
 }
 
-/// What stands between quotes in the configuration.
 fn parse_text(text: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '#' | '{' | '}' | '$');
-    let plain = !text.is_empty() && text.chars().all(plain);
-    plain
+    is_plain(text)
         .then(|| text.to_owned())
         .ok_or_else(|| "plain letters, digits and / . : - _ only".to_owned())
 }
@@ -173,33 +119,3 @@ const EXAMPLE: &str = "\
 EXAMPLE:
   signet nats config --admin \"$(signet nats key --file admin.nk)\" \\
     agent-alice-001=\"$(signet nats key --home alice)\" > nats.conf";
-
-const CONFIGURATION: &str = r#"# NATS for a household of signed agents (nats-server 2.9.10 or newer)
-server_name: house
-listen: "LISTEN"                   # for the network: 0.0.0.0, and a tls block
-max_connections: 64
-max_payload: 256KB
-max_control_line: 4KB
-max_subscriptions: 64
-write_deadline: "5s"
-ping_interval: "30s"
-ping_max: 3
-jetstream { store_dir: "STORE", max_mem: 64M, max_file: FILEG }
-# Users stand in accounts only: no authorization block, no no_auth_user, allow-lists only, no deny rules.
-accounts {
-  AGENTS: {
-    jetstream: enabled
-    users: [
-      { # makes the mailboxes; no daemon uses it
-        nkey: ADMIN
-        permissions: {
-          publish: { allow: ["$JS.API.>", "agent.*.inbox"] }
-          subscribe: { allow: ["_INBOX_admin.>", "$JS.EVENT.ADVISORY.>"] }
-        }
-      }
-AGENTS_USERS    ]
-  }
-  SYS: SYSTEM
-}
-system_account: SYS
-"#;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
-use signet_transport::{Done, Error, Mailbox, Place, Report, set_up};
+use signet_transport::{Config, Done, Error, Mailbox, Place, Report, set_up};
 
 use super::login::LoginArgs;
 use super::{Exit, Failure, print};
-use crate::config::Config;
+use crate::config;
 use crate::home::Home;
 use crate::render;
 
@@ -27,19 +27,12 @@ pub(super) struct SetupArgs {
 
 pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let agents = if args.agents.is_empty() {
-        vec![Config::load(&Home::find(home)?)?.agent.agent]
+        vec![config::Config::load(&Home::find(home)?)?.agent.agent]
     } else {
         args.agents
     };
     let config = args.login.config()?;
-    let places: Vec<Place> = agents.iter().map(place).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Refused, error, "try again"))?;
-    let report = runtime
-        .block_on(set_up(&config, &places))
-        .map_err(refused)?;
+    let report = make(&config, &agents).map_err(Fault::told)?;
     print(&page(&report))?;
     if report.made.iter().all(|made| made.differences.is_empty()) {
         return Ok(());
@@ -49,6 +42,35 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure>
         "the server has it otherwise than it was asked",
         "use a newer nats-server, or set what differs by hand",
     ))
+}
+
+/// Why there are no mailboxes.
+pub(in crate::cli) enum Fault {
+    /// The server did not make them.
+    Server(Error),
+    /// This process could not ask it.
+    System(std::io::Error),
+}
+
+impl Fault {
+    /// For a person who asked for just that.
+    pub(in crate::cli) fn told(self) -> Failure {
+        match self {
+            Self::Server(error) => refused(error),
+            Self::System(error) => Failure::new(Exit::Refused, error, "try again"),
+        }
+    }
+}
+
+/// Makes the mailboxes of `agents`, or brings them in line.
+pub(in crate::cli) fn make(config: &Config, agents: &[AgentId]) -> Result<Report, Fault> {
+    let places: Vec<Place> = agents.iter().map(place).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let asked = set_up(config, &places);
+    let made = runtime.map_err(Fault::System)?.block_on(asked);
+    made.map_err(Fault::Server)
 }
 
 /// An agent's place: its inbox and its mailbox.

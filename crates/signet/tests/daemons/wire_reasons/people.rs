@@ -27,8 +27,7 @@ impl Wire<'_> {
         // Mallory only carries it.
         self.accepted(self.mallory.call("agent.revoke", &bob, body));
         self.expect(Reason::CertificateRevoked, &lost.sign(lost.announce(&bob)));
-        let withdrawn = json!({"peer": "agent-left"});
-        self.bob.call("trust.revoke", &withdrawn).unwrap();
+        self.bob.done(&["trust", "revoke", "agent-left"]);
         for message in [left.announce(&bob), left.request(&bob, &self.session, 1)] {
             self.expect(Reason::TrustWithdrawn, &left.sign(message));
         }

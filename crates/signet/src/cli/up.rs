@@ -1,0 +1,268 @@
+//! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
+
+pub(super) mod broker;
+mod config;
+mod daemon;
+pub(super) mod server;
+pub(super) mod units;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::keys::fingerprint;
+
+use super::exit::section;
+use super::invite::bind_both;
+use super::{Exit, Failure, init, print, run};
+use crate::config::Config;
+use crate::home::Home;
+use crate::keystore::Root;
+use broker::Broker;
+use server::OwnServer;
+use units::Units;
+
+/// See `signet up --help`.
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub(super) struct UpArgs {
+    /// The agent's id, where there is no home yet: a-z, 0-9 and '-'
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+    /// The id of the person it acts for, where there is no home yet
+    #[arg(long, value_name = "ID")]
+    principal: Option<PrincipalId>,
+    /// The person's existing root key, to make a second agent; it is used, not copied
+    #[arg(long, value_name = "FILE")]
+    root: Option<PathBuf>,
+    #[command(flatten)]
+    broker: broker::BrokerArgs,
+    /// Another home of this user on this machine: use its NATS server, and bind both agents to each other
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["nats", "login", "listen"])]
+    beside: Option<PathBuf>,
+    /// Go on in the background, without the service manager
+    #[arg(long, conflicts_with = "foreground")]
+    background: bool,
+    /// Stay in the foreground, also where there is a service manager
+    #[arg(long)]
+    foreground: bool,
+}
+
+/// See `signet down --help`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Keys, log and mail stay: signet up goes on with them.\n\nEXAMPLE:\n  signet down --home alice"
+)]
+pub(super) struct DownArgs {
+    /// Leave the home's own NATS server running, for agents that others keep
+    #[arg(long)]
+    keep_nats: bool,
+}
+
+pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    ensure_home(args, &home)?;
+    let agent = Config::parse(&text_of(&home)?, &home, None)?.agent.agent;
+    let units = match args.background || args.foreground {
+        true => None,
+        false => Units::of(&agent),
+    };
+    let broker = match &args.beside {
+        Some(other) => Broker::beside(&home, &agent, &Home::at(other))?,
+        None => Broker::find(&home, &agent, &args.broker)?,
+    };
+    let own = OwnServer::of(&home);
+    // From here on the address stands in the configuration.
+    let config = Config::parse(&text_of(&home)?, &home, None)?;
+    let runs = daemon::status_of(&config).is_some();
+    match (&units, runs) {
+        (Some(units), _) => {
+            if let Some(own) = own.as_ref().filter(|_| broker.started) {
+                // Its service starts it again, and keeps it.
+                own.stop();
+            }
+            units.start(&home, own.as_ref())?;
+            daemon::wait(&home, &config, None)?;
+            print(&format!(
+                "daemon   the service {} runs it\n",
+                units.daemon()
+            ))?;
+        }
+        (None, true) => print("daemon   it runs already\n")?,
+        (None, false) if args.background => {
+            daemon::start_in_background(&home, &config)?;
+            print(&format!(
+                "daemon   in the background; {} tells what it does\n",
+                home.join("daemon.log").display()
+            ))?;
+        }
+        (None, false) => print("daemon   in the foreground; Ctrl-C ends it\n")?,
+    }
+    if let Some(other) = &args.beside {
+        bind_both(&home, &Home::at(other))?;
+    }
+    print(&format!("next     {}\n", next(&home)))?;
+    if units.is_some() || runs || args.background {
+        return connected(&config);
+    }
+    let ended = run::run(run::RunArgs::default(), Some(home.path().to_owned()));
+    if let Some(own) = own.filter(|_| broker.started) {
+        own.stop();
+    }
+    ended
+}
+
+pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    let config = Config::load(&home)?;
+    let units = Units::of(&config.agent.agent);
+    let service = units.map_or(Ok(false), |units| units.stop())?;
+    let process = daemon::stop(&home)?;
+    print(match service || process {
+        true => "daemon   ended\n",
+        false => "daemon   none ran\n",
+    })?;
+    if let Some(own) = OwnServer::of(&home).filter(|_| !args.keep_nats) {
+        print(match own.stop() {
+            true => "nats     ended\n",
+            false => "nats     none ran\n",
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes the home if there is none, and refuses one of somebody else.
+fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+    if home.config_file().exists() {
+        let own = Config::parse(&text_of(home)?, home, None)?.agent;
+        let other_agent = args.agent.as_ref().is_some_and(|agent| *agent != own.agent);
+        let other_person = args
+            .principal
+            .as_ref()
+            .is_some_and(|person| *person != own.principal);
+        if other_agent || other_person {
+            let what = format!(
+                "{} is the home of {} of {}",
+                home.path().display(),
+                own.agent,
+                own.principal
+            );
+            return Err(Failure::new(
+                Exit::Refused,
+                what,
+                "name another home with --home",
+            ));
+        }
+        return print(&format!(
+            "home     {}: {} of {}\n",
+            home.path().display(),
+            own.agent,
+            own.principal
+        ));
+    }
+    let (Some(agent), Some(principal)) = (&args.agent, &args.principal) else {
+        let what = format!("there is no home at {}", home.path().display());
+        let next = "to make one: signet up --agent ID --principal ID";
+        return Err(Failure::new(Exit::Usage, what, next));
+    };
+    let root = args.root.as_deref().map_or(Root::New, init::root_at);
+    let own_root = matches!(root, Root::New);
+    let certificate = init::make(home, agent.clone(), principal.clone(), root)?;
+    print(&format!(
+        "home     made in {}: {agent} of {principal}\n         the words of the root key: {}\n\
+         {}",
+        home.path().display(),
+        fingerprint(&certificate.root),
+        if own_root {
+            "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's: keep them elsewhere\n"
+        } else {
+            ""
+        },
+    ))
+}
+
+fn text_of(home: &Home) -> Result<String, Failure> {
+    let path = home.config_file();
+    std::fs::read_to_string(&path).map_err(|error| {
+        let what = format!("{}: {error}", path.display());
+        Failure::file(&error, what, "name the home of an agent with --home")
+    })
+}
+
+/// The daemon runs in any case, and goes on trying.
+fn connected(config: &Config) -> Result<(), Failure> {
+    if daemon::is_connected(config) {
+        return Ok(());
+    }
+    let what = format!(
+        "the daemon runs, and reaches no NATS server at {}",
+        config.nats.servers.join(", ")
+    );
+    let next = "it goes on trying: start the server, or name another one with signet up --nats URL";
+    Err(Failure::new(Exit::NotReachable, what, next))
+}
+
+/// The file of this program. Where there is no /proc, it is the one that the shell found.
+fn own_program() -> Result<PathBuf, Failure> {
+    let named = || {
+        let name = PathBuf::from(std::env::args_os().next()?);
+        if name.components().count() > 1 {
+            return std::path::absolute(name).ok();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|place| place.join(&name));
+        files.find(|file| file.is_file())
+    };
+    let found = std::env::current_exe().ok().or_else(named);
+    found.ok_or_else(|| {
+        let what =
+            "this program does not find its own file: there is no /proc, and PATH has no signet";
+        Failure::new(
+            Exit::Refused,
+            what,
+            "type its whole path, such as /usr/bin/signet up",
+        )
+    })
+}
+
+fn next(home: &Home) -> String {
+    let home = shown(home.path());
+    format!("signet invite --home {home}: the line that lets another person's agent meet this one")
+}
+
+/// A path as it may be typed.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~+,@:".contains(c);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+fn after_help() -> String {
+    let codes = section([
+        (Exit::Done, "the agent runs, and is connected"),
+        (
+            Exit::Refused,
+            "a port is taken, or the home is another agent's",
+        ),
+        (
+            Exit::NotReachable,
+            "there is no NATS server, and none can be started",
+        ),
+    ]);
+    format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
+}
+
+const EXPLAINED: &str = "\
+It may be repeated: what is there stays, what is missing is made, what does not run is started.
+
+The NATS server is, in this order: the one that is named (--nats, --login, --beside, NATS_URL); the one in the
+configuration; one that listens on this machine, if you say yes; one of the home's own, with logins and its own store.
+";
+
+const EXAMPLE: &str = "\
+EXAMPLE:
+  signet up --agent agent-alice-001 --principal alice
+  signet up --home bob --agent agent-bob-001 --principal bob --beside alice";

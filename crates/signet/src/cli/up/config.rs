@@ -1,0 +1,128 @@
+//! The one setting that `signet up` writes into `config.toml`: which NATS servers the agent uses.
+
+use crate::cli::{Exit, Failure};
+use crate::config::Config;
+use crate::home::Home;
+use crate::private;
+
+/// The servers that the configuration of `home` names itself; `None` where it leaves the default.
+pub(super) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
+    let text = read(home)?;
+    let written =
+        setting(&text).is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
+    if !written {
+        return Ok(None);
+    }
+    Ok(Some(Config::parse(&text, home, None)?.nats.servers))
+}
+
+/// Writes `servers` into the configuration, in the place of what stands there.
+pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure> {
+    let text = read(home)?;
+    let by_hand = || {
+        let what = format!(
+            "{}: no place was found for `servers` in [nats]",
+            home.config_file().display()
+        );
+        let next = format!("write it by hand: servers = {servers:?}, then signet up again");
+        Failure::new(Exit::Usage, what, next)
+    };
+    let at = setting(&text).ok_or_else(by_hand)?;
+    let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
+    let after = rest.split_once('\n').map_or("", |(_, after)| after);
+    let text = format!("{before}servers = {servers:?}\n{after}");
+    let parsed = Config::parse(&text, home, None);
+    if parsed.is_ok_and(|config| config.nats.servers == servers) {
+        return Ok(private::replace(&home.config_file(), text.as_bytes())?);
+    }
+    Err(by_hand())
+}
+
+/// Where the line of `servers` begins in the section `[nats]`, also where it is a comment.
+fn setting(text: &str) -> Option<usize> {
+    let (mut at, mut inside) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        if bare.starts_with('[') {
+            inside = bare == "[nats]";
+        }
+        let name = bare.trim_start_matches('#').trim_start();
+        let name = name.strip_prefix("servers").map(str::trim_start);
+        if inside && name.is_some_and(|rest| rest.starts_with('=')) {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn read(home: &Home) -> Result<String, Failure> {
+    let path = home.config_file();
+    std::fs::read_to_string(&path).map_err(|error| {
+        let what = format!("{}: {error}", path.display());
+        Failure::file(
+            &error,
+            what,
+            "signet init makes a home; --home names another",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home(text: &str) -> (tempfile::TempDir, Home) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        std::fs::write(home.config_file(), text).unwrap();
+        (directory, home)
+    }
+
+    const AGENT: &str = "[agent]\nagent = \"a\"\nprincipal = \"p\"\n";
+
+    #[test]
+    fn the_setting_takes_the_place_of_the_comment_and_nothing_else_changes() {
+        let template = Config::template(&"a".parse().unwrap(), &"p".parse().unwrap());
+        let (_directory, home) = home(&template);
+        assert_eq!(servers_of(&home).unwrap(), None);
+        let servers = ["nats://127.0.0.1:4333".to_owned()];
+        set_servers(&home, &servers).unwrap();
+        assert_eq!(servers_of(&home).unwrap().unwrap(), servers);
+        let others = [
+            "nats://a.example:4222".to_owned(),
+            "tls://b.example:4222".to_owned(),
+        ];
+        set_servers(&home, &others).unwrap();
+        assert_eq!(servers_of(&home).unwrap().unwrap(), others);
+        let text = std::fs::read_to_string(home.config_file()).unwrap();
+        let changed: Vec<_> = text
+            .lines()
+            .filter(|line| !template.contains(line))
+            .collect();
+        assert_eq!(changed.len(), 1, "{changed:?}");
+        assert_eq!(text.lines().count(), template.lines().count());
+    }
+
+    #[test]
+    fn what_has_no_place_or_would_break_the_file_is_left_to_the_person() {
+        for text in [
+            AGENT.to_owned(),
+            format!("{AGENT}[nats]\nservers = [\n \"nats://x:1\"]\n"),
+        ] {
+            let (_directory, home) = home(&text);
+            let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]);
+            assert!(failure.is_err());
+            assert_eq!(std::fs::read_to_string(home.config_file()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_setting_of_that_name_in_another_section_is_not_taken_for_it() {
+        let text = format!(
+            "{AGENT}[[peer]]\n# servers = 1\nagent = \"b\"\n[nats]\nservers = [\"nats://x:1\"]\n"
+        );
+        let (_directory, home) = home(&text);
+        assert_eq!(servers_of(&home).unwrap().unwrap(), ["nats://x:1"]);
+    }
+}

@@ -1,0 +1,354 @@
+//! A NATS server of a home's own: with logins, a store below the home, and a process that `signet up`
+//! starts and `signet down` ends.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde::{Deserialize, Serialize};
+use signet_proto::ids::AgentId;
+use signet_transport::{Config, Login};
+
+use crate::cli::nats::conf::{Server, User, is_plain};
+use crate::cli::nats::{key, setup};
+use crate::cli::{Exit, Failure};
+use crate::home::Home;
+use crate::private;
+
+/// The server of one home.
+pub(in crate::cli) struct OwnServer {
+    directory: PathBuf,
+}
+
+/// What is kept of it beside its configuration.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Facts {
+    /// HOST:PORT.
+    listen: String,
+    /// The public key of who makes the mailboxes.
+    admin: String,
+    /// Each agent's public key.
+    users: BTreeMap<AgentId, String>,
+}
+
+impl OwnServer {
+    /// The server of `home`, if it has one.
+    pub(in crate::cli) fn of(home: &Home) -> Option<Self> {
+        let server = Self::at(home);
+        server.facts_file().exists().then_some(server)
+    }
+
+    /// Makes the directory of a new one that listens at `listen`, or at a free port on loopback.
+    pub(super) fn create(home: &Home, listen: Option<&str>) -> Result<Self, Failure> {
+        let server = Self::at(home);
+        // What stands between quotes in the server's configuration.
+        if !server.directory.to_str().is_some_and(is_plain) {
+            let what = format!(
+                "{}: a NATS server cannot be told of this path",
+                home.path().display()
+            );
+            let next = "name a home without spaces and quotes, or a server: --nats URL";
+            return Err(Failure::new(Exit::Usage, what, next));
+        }
+        program()?;
+        let listen = match listen {
+            Some(listen) => free(listen)?,
+            None => free(USUAL).or_else(|_| free("127.0.0.1:0"))?,
+        };
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&server.directory);
+        made.map_err(|error| unwritten(&server.directory, &error))?;
+        let seed = server.admin_seed();
+        let admin = match seed.exists() {
+            true => key::read(&seed)?,
+            false => key::make(&seed)?,
+        };
+        let facts = Facts {
+            listen,
+            admin,
+            users: BTreeMap::new(),
+        };
+        server.write(&facts)?;
+        Ok(server)
+    }
+
+    /// Lets it listen somewhere else from its next start on.
+    pub(super) fn listen_at(&self, listen: &str) -> Result<(), Failure> {
+        let mut facts = self.facts()?;
+        if facts.listen == listen {
+            return Ok(());
+        }
+        if self.is_running() {
+            let what = format!(
+                "the NATS server of this home runs, and listens at {}",
+                facts.listen
+            );
+            let next =
+                "signet down ends it; whoever was invited by the old address needs a new line then";
+            return Err(Failure::new(Exit::Refused, what, next));
+        }
+        facts.listen = free(listen)?;
+        self.write(&facts)
+    }
+
+    /// The address for agents, such as `nats://127.0.0.1:4222`.
+    pub(in crate::cli) fn url(&self) -> Result<String, Failure> {
+        Ok(format!("nats://{}", self.facts()?.listen))
+    }
+
+    /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
+    pub(in crate::cli) fn admit(&self, agent: &AgentId, nkey: &str) -> Result<(), Failure> {
+        let mut facts = self.facts()?;
+        let known = facts.users.get(agent).is_some_and(|known| known == nkey);
+        if !known {
+            if facts.users.len() >= SHARES && !facts.users.contains_key(agent) {
+                let what = format!(
+                    "this server has room for {SHARES} agents, and all of it is given away"
+                );
+                let next = "keep a server of its own for the household: signet nats config --help";
+                return Err(Failure::new(Exit::Refused, what, next));
+            }
+            facts.users.insert(agent.clone(), nkey.to_owned());
+            self.write(&facts)?;
+            self.signal(Signal::HUP);
+        }
+        let mut config = Config::new(vec![self.url()?], "agent.admin.inbox", "_INBOX_admin");
+        "signet up".clone_into(&mut config.name);
+        config.login = Login::NkeySeedFile(self.admin_seed());
+        let all: Vec<AgentId> = facts.users.into_keys().collect();
+        // The server takes a moment to read its configuration anew.
+        retry(|| setup::make(&config, &all)).map_err(setup::Fault::told)?;
+        Ok(())
+    }
+
+    /// Starts it if it does not run. Its process outlives this one, and a Ctrl-C in this one's terminal.
+    pub(super) fn start(&self) -> Result<Started, Failure> {
+        if self.is_running() {
+            return Ok(Started::Before);
+        }
+        let facts = self.facts()?;
+        free(&facts.listen)?;
+        let program = program()?;
+        let mut command = Command::new(program);
+        command.arg("-c").arg(self.conf_file());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = command.process_group(0).spawn();
+        let mut child = child.map_err(|error| {
+            let next = "is it a program for this machine? NATS_SERVER names another";
+            Failure::file(&error, format!("nats-server does not start: {error}"), next)
+        })?;
+        self.wait(&mut child, &facts.listen)?;
+        Ok(Started::Now)
+    }
+
+    /// Ends it, and says whether it ran.
+    pub(in crate::cli) fn stop(&self) -> bool {
+        let ran = self.signal(Signal::TERM);
+        let start = Instant::now();
+        while ran && self.pid().is_some() && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        ran
+    }
+
+    /// The file that tells a server process how to run.
+    pub(in crate::cli) fn conf_file(&self) -> PathBuf {
+        self.directory.join("server.conf")
+    }
+
+    pub(in crate::cli) fn is_running(&self) -> bool {
+        self.pid().is_some()
+    }
+
+    fn at(home: &Home) -> Self {
+        let path = std::path::absolute(home.path()).unwrap_or_else(|_| home.path().to_owned());
+        Self {
+            directory: path.join("nats"),
+        }
+    }
+
+    fn facts_file(&self) -> PathBuf {
+        self.directory.join("server.json")
+    }
+
+    fn admin_seed(&self) -> PathBuf {
+        self.directory.join("admin.nk")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.directory.join("server.log")
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        let path = self.facts_file();
+        let text = private::read(&path)?;
+        serde_json::from_str(&text).map_err(|_| {
+            let what = format!("{} is not what signet up wrote", path.display());
+            let next = "put it back from a backup, or name a server: signet up --nats URL";
+            Failure::new(Exit::Usage, what, next)
+        })
+    }
+
+    fn write(&self, facts: &Facts) -> Result<(), Failure> {
+        let users = facts.users.iter().map(|(agent, nkey)| User {
+            agent: agent.clone(),
+            nkey: nkey.clone(),
+        });
+        let users: Vec<User> = users.collect();
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let (pid, log) = (text(self.directory.join(PID)), text(self.log_file()));
+        let server = Server {
+            listen: &facts.listen,
+            store: &text(self.directory.join("store")),
+            admin: &facts.admin,
+            users: &users,
+            system: None,
+            // A server reads users anew while it runs, and no limit of its store.
+            shares: SHARES,
+            files: Some((&pid, &log)),
+        };
+        private::replace(&self.conf_file(), server.render().as_bytes())?;
+        let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
+        Ok(private::replace(&self.facts_file(), &facts)?)
+    }
+
+    /// Its process, if it runs: a number that some other program has by now is not taken for it.
+    fn pid(&self) -> Option<Pid> {
+        let text = std::fs::read_to_string(self.directory.join(PID)).ok()?;
+        let pid = text.trim().parse::<i32>().ok().and_then(Pid::from_raw)?;
+        let Ok(line) = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())) else {
+            // Without /proc, whoever answers at the server's own address is taken for it.
+            let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
+            let facts = self.facts().ok().filter(|_| alive)?;
+            return speaks_nats(&facts.listen).then_some(pid);
+        };
+        let conf = self.conf_file();
+        let conf = conf.as_os_str().as_encoded_bytes();
+        line.split(|byte| *byte == 0)
+            .any(|word| word == conf)
+            .then_some(pid)
+    }
+
+    fn signal(&self, signal: Signal) -> bool {
+        self.pid()
+            .is_some_and(|pid| kill_process(pid, signal).is_ok())
+    }
+
+    fn wait(&self, child: &mut Child, listen: &str) -> Result<(), Failure> {
+        let start = Instant::now();
+        loop {
+            if self.is_running() && speaks_nats(listen) {
+                return Ok(());
+            }
+            let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
+            if ended || start.elapsed() > PATIENCE {
+                let log = self.log_file();
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                let fault = said.lines().rev().find(|line| line.contains("[FTL]"));
+                let fault = fault.unwrap_or("it does not listen").trim();
+                let what = format!("nats-server ended or never listened: {fault}");
+                let next = format!("{} says more; then signet up again", log.display());
+                return Err(Failure::new(Exit::NotReachable, what, next));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether the server was started, or ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Started {
+    /// By this command.
+    Now,
+    /// It ran before.
+    Before,
+}
+
+/// Whether a NATS server answers at HOST:PORT: it greets whoever connects.
+pub(super) fn speaks_nats(address: &str) -> bool {
+    let addresses = address.to_socket_addrs().into_iter().flatten();
+    let greets = |address: SocketAddr| {
+        let second = Some(Duration::from_secs(1));
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+        stream.set_read_timeout(second).ok()?;
+        let mut greeting = [0; 5];
+        stream.read_exact(&mut greeting).ok()?;
+        // The server logs who leaves without a word.
+        let _ = stream.write_all(b"");
+        (greeting == *b"INFO ").then_some(())
+    };
+    addresses.filter_map(greets).next().is_some()
+}
+
+/// The `nats-server` of this machine.
+pub(in crate::cli) fn program() -> Result<PathBuf, Failure> {
+    let named = std::env::var_os("NATS_SERVER").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/usr/local/bin"].map(PathBuf::from);
+    let places = std::env::split_paths(&path).chain(usual);
+    let mut files = named
+        .into_iter()
+        .chain(places.map(|place| place.join("nats-server")));
+    let found = files.find(|file| file.is_file());
+    let found = found.and_then(|file| std::path::absolute(file).ok());
+    found.ok_or_else(|| {
+        let what = "there is no nats-server on this machine: none in NATS_SERVER, PATH or /usr/sbin";
+        let next = "install it (apt-get install nats-server, or nats.io/download), or use one that runs: \
+                    signet up --nats URL";
+        Failure::new(Exit::NotReachable, what, next)
+    })
+}
+
+/// Checks that HOST:PORT can be listened at; the port 0 becomes a free one.
+fn free(listen: &str) -> Result<String, Failure> {
+    let busy = |error: std::io::Error| {
+        let what = format!("nobody can listen at {listen}: {error}");
+        let next = "free the port, or name another: signet up --listen HOST:PORT; or use the server that \
+                    is there: signet up --nats URL";
+        Failure::new(Exit::Refused, what, next)
+    };
+    let listener = TcpListener::bind(listen).map_err(busy)?;
+    let address = listener.local_addr().map_err(busy)?;
+    match listen.strip_suffix(":0") {
+        Some(host) => Ok(format!("{host}:{}", address.port())),
+        None => Ok(listen.to_owned()),
+    }
+}
+
+/// The file that cannot be written.
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    let what = format!("{} cannot be made: {error}", path.display());
+    Failure::file(error, what, "make room, or name another home with --home")
+}
+
+/// Tries for ten seconds.
+fn retry<T, E>(mut step: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    let start = Instant::now();
+    loop {
+        match step() {
+            Err(_) if start.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Where a NATS server usually listens.
+pub(super) const USUAL: &str = "127.0.0.1:4222";
+/// For how many agents a home's own server has room.
+const SHARES: usize = 16;
+const PATIENCE: Duration = Duration::from_secs(10);
+const PID: &str = "server.pid";
