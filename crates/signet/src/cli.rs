@@ -14,6 +14,7 @@ mod help;
 mod inbox;
 mod init;
 mod input;
+mod install;
 mod invite;
 mod key;
 mod man;
@@ -73,6 +74,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Invite(args) => invite::invite(&args, home),
         Command::Accept(args) => invite::accept(&args, home),
         Command::Init(args) => init::run(args, home),
+        Command::Install(args) => install::run(&args),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
@@ -195,6 +197,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),
+    /// Let systemd run an agent of this machine, under a user of its own; as root
+    Install(install::InstallArgs),
     /// Print what a shell reads to complete command lines
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write those of all commands

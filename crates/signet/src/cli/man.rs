@@ -44,6 +44,7 @@ fn write(mut command: Command, dir: &Path) -> Result<(), Failure> {
 fn page(command: Command) -> (String, Vec<u8>) {
     let tail = command.get_after_help().map(ToString::to_string);
     let name = command.get_display_name().unwrap_or("signet").to_owned();
+    let has_commands = command.has_subcommands();
     // Every command has the same version: that of the program.
     let man = Man::new(command.display_name(&name).after_help(""))
         .title(&name)
@@ -52,18 +53,21 @@ fn page(command: Command) -> (String, Vec<u8>) {
     let file = man.get_filename();
     let mut text = Vec::new();
     // Writing to a vector cannot fail.
-    let _ = rendered(&man, &mut text);
+    let _ = rendered(&man, has_commands, &mut text);
     let _ = sections(&tail.unwrap_or_default()).to_writer(&mut text);
     (file, text)
 }
 
-fn rendered(man: &Man, text: &mut Vec<u8>) -> io::Result<()> {
+fn rendered(man: &Man, has_commands: bool, text: &mut Vec<u8>) -> io::Result<()> {
     man.render_title(text)?;
     man.render_name_section(text)?;
     man.render_synopsis_section(text)?;
     man.render_description_section(text)?;
     man.render_options_section(text)?;
-    man.render_subcommands_section(text)
+    if has_commands {
+        man.render_subcommands_section(text)?;
+    }
+    Ok(())
 }
 
 /// A line in capitals that ends in a colon is a heading; lines that are set in stay as they are.
