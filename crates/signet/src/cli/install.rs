@@ -178,7 +178,7 @@ fn need_units(machine: &Machine) -> Result<(), Failure> {
             .join("systemd/system/signet@.service")
             .is_file()
     };
-    if machine.is_dry() || UNITS.iter().any(|dir| unit(&dir)) {
+    if machine.is_dry() || UNITS.iter().any(unit) {
         return Ok(());
     }
     let what = "the units of signet are not on this machine";
