@@ -119,6 +119,24 @@ fn the_demonstration_of_the_readme_is_the_one_that_runs() {
     assert!(happened.len() >= 6, "{happened:?}");
 }
 
+/// A program reads the reason of an error as a type: every name that the node gives is one of its own, or one of
+/// the protocol's.
+#[test]
+fn every_name_of_an_error_of_the_node_is_one_that_the_api_knows() {
+    let source = text("crates/proto/src/node/request.rs");
+    let names = source.split_once("pub const fn name(&self)").unwrap().1;
+    let names = names.split_once("\n    }\n").unwrap().0;
+    let names: BTreeSet<&str> = names.split('"').skip(1).step_by(2).collect();
+    assert!(names.len() >= 20, "{names:?}");
+    let wire: BTreeSet<&str> = signet_proto::reject::Reason::ALL
+        .iter()
+        .map(|reason| reason.name())
+        .collect();
+    let known = |name: &&&str| signet_api::Reason::OWN.contains(name) || wire.contains(**name);
+    let unknown: Vec<_> = names.iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 /// `--help` of a command, by its words.
 fn help(words: &[&str], known: &mut BTreeMap<String, String>) -> String {
     let name = words.join(" ");
