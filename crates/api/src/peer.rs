@@ -79,6 +79,9 @@ pub struct Peer {
     /// When that certificate ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_after: Option<String>,
+    /// The versions of the protocol that its certificate lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versions: Option<Vec<String>>,
     /// The skill layers that its certificate proves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<u8>>,

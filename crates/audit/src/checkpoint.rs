@@ -353,8 +353,10 @@ impl Month {
         note.push('\n');
         let tape = match &mut self.tape {
             Some(tape) => tape,
-            none if self.path.exists() => none.insert(Tape::resume(disk, self.path.clone())?),
-            none => none.insert(Tape::create(disk, self.path.clone())?),
+            none if self.path.exists() => {
+                none.insert(Tape::resume(disk, self.path.clone())?.sparing())
+            }
+            none => none.insert(Tape::create(disk, self.path.clone())?.sparing()),
         };
         tape.write_durably(note.as_bytes())?;
         self.covered = self.tree.size();

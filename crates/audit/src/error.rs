@@ -148,7 +148,9 @@ impl LogError {
                 }
                 _ => "see to the disk, `dmesg` says what is wrong with it".to_owned(),
             },
-            Self::Full(_) => "free some space there".to_owned(),
+            Self::Full(_) => {
+                "free some space there: a log needs 5 MiB to begin or to go on".to_owned()
+            }
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }

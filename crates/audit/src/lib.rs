@@ -51,7 +51,7 @@ pub use custody::Custody;
 pub use disk::{Faults, Operation};
 pub use error::LogError;
 pub use escape::{printable, visible};
-pub use filter::{Filter, UnknownVerdict, VerdictName};
+pub use filter::{Filter, UnknownVerdict, VerdictName, message_id_of, peer_of};
 pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use months::inspect_months;

@@ -19,6 +19,8 @@ pub(crate) struct Tape {
     file: File,
     len: u64,
     reserved: u64,
+    /// So much is reserved beyond the end.
+    ahead: u64,
 }
 
 impl Tape {
@@ -52,7 +54,14 @@ impl Tape {
             file,
             len,
             reserved: 0,
+            ahead: RESERVED,
         })
+    }
+
+    /// The same for a file of few and short lines: on a small disk the log needs the room.
+    pub(crate) fn sparing(mut self) -> Self {
+        self.ahead = SPARED;
+        self
     }
 
     /// How long the file is.
@@ -95,7 +104,7 @@ impl Tape {
         if needed <= self.reserved {
             return Ok(());
         }
-        let ahead = more.saturating_add(RESERVED);
+        let ahead = more.saturating_add(self.ahead);
         let answer = self.disk.reserve(&self.file, &self.path, (self.len, ahead));
         self.reserved = match answer {
             Ok(()) => self.len.saturating_add(ahead),
@@ -158,6 +167,8 @@ fn is_broken(error: &io::Error) -> bool {
 
 /// Reserved beyond the end, so that a full disk shows before it tears a line.
 const RESERVED: u64 = 4 * 1024 * 1024;
+/// The same for checkpoints: some hundreds of them.
+const SPARED: u64 = 64 * 1024;
 /// A file may take so much more than its bytes without anything being reserved: blocks, and what the
 /// file system knows about them.
 const SLACK: u64 = RESERVED / 4;

@@ -5,6 +5,7 @@ mod ask;
 mod audit;
 mod completions;
 mod demo;
+mod doctor;
 mod drafts;
 mod exit;
 mod failure;
@@ -18,6 +19,7 @@ mod install;
 mod invite;
 mod key;
 mod man;
+mod names;
 mod nats;
 mod outbox;
 mod peer;
@@ -100,6 +102,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args, home),
     }
 }
 
@@ -191,6 +194,8 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
+    /// What is wrong with an agent, its home, its log and its server, and what to do about it
+    Doctor(doctor::DoctorArgs),
     /// What the agent remembers beside its log
     State(state::StateArgs),
     /// Prove an audit log, or read it

@@ -32,6 +32,7 @@ mod serve;
 mod status;
 mod watchdog;
 
+pub(crate) use connect::transport;
 pub use decision::{Sign, verify as verify_decision};
 pub use reach::{May, Reach};
 pub use serve::{Done, Serve};
@@ -59,7 +60,6 @@ use crate::memory::{self, Memory, MemoryError};
 use crate::private::PrivateError;
 use crate::state::{Keeper, StateError};
 
-pub(crate) use connect::transport;
 use connect::{connect, servers_of, warn_without_a_server};
 use heart::{Asked, Heart};
 use journal::Journal;
@@ -119,7 +119,7 @@ impl DaemonError {
 }
 
 /// What to do about settings of the connection that no later try mends.
-fn next_for_nats(error: &signet_transport::Error) -> &'static str {
+pub(crate) fn next_for_nats(error: &signet_transport::Error) -> &'static str {
     let by_variable = std::env::var("NATS_URL").is_ok_and(|urls| !urls.trim().is_empty());
     match error {
         signet_transport::Error::Setting {
@@ -323,7 +323,7 @@ async fn open_when_there_is_room(
             opened => return opened,
         };
         if !std::mem::replace(&mut told, true) {
-            error!(error = %full, "refusing to start before there is room; trying every second");
+            error!(error = %full, "refusing to start before there is room: home and log need 5 MiB; trying every second");
             manager.status(condition::FULL);
         }
         manager.wait_longer(LONGER);

@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use crate::clock;
 use crate::config::Config;
 use crate::group;
+use crate::home::Home;
 use crate::keystore::{Keys, KeystoreError};
 use crate::lock::HomeLock;
 use crate::random;
@@ -160,6 +161,38 @@ impl Memory {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What state and log tell of a home, for whoever only looks: nothing is locked, mended or written, and
+    /// nothing may be signed on what comes of it. A line that cannot be read ends the look.
+    ///
+    /// # Errors
+    /// What stands in the way; a state that is of no use is not: the log is read whole then.
+    pub fn glance(home: &Home, config: &Config) -> Result<Node, MemoryError> {
+        let dir = &config.audit_dir;
+        let identity = || {
+            let keys = Keys::open(home, &config.agent)?;
+            Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
+        };
+        let kept = Store::glance(&home.state_file(), &config.agent.agent).ok();
+        let kept = match kept {
+            Some((position, rows)) => {
+                let lines = signet_audit::read_from(dir, &position)?;
+                let node =
+                    Node::restore(identity()?, config.policy.clone(), random::bytes()?, rows);
+                lines.zip(node.ok())
+            }
+            None => None,
+        };
+        if let Some((lines, mut node)) = kept {
+            tell(&mut node, lines);
+            return Ok(node);
+        }
+        let mut node = Node::new(identity()?, config.policy.clone(), random::bytes()?);
+        if dir.is_dir() {
+            tell(&mut node, signet_audit::read(dir)?);
+        }
+        Ok(node)
     }
 
     /// Makes the rows of a locked home again from the whole log. Returns the lines read and the rows
@@ -339,6 +372,15 @@ impl Stored {
         let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
         let from = self.position.head.seq;
         Ok((recall(node, (lines, from), config, opening)?, self.store))
+    }
+}
+
+/// Tells a node what lines say, up to the first that cannot be read.
+fn tell(node: &mut Node, lines: impl Iterator<Item = Result<Line, LogError>>) {
+    for line in lines.map_while(Result::ok) {
+        if let Some(entry) = &line.entry {
+            node.recall(line.ts, entry);
+        }
     }
 }
 

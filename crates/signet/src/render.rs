@@ -78,6 +78,7 @@ pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> api::Peer {
         fingerprint: newest.map(|newest| fingerprint(&newest.root)),
         serial: newest.map(|newest| newest.serial),
         not_after: newest.map(|newest| newest.not_after.to_string()),
+        versions: newest.map(|newest| newest.versions.iter().map(ToString::to_string).collect()),
         layers: newest.map(|newest| layers(newest.layers)),
     }
 }

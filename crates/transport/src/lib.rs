@@ -13,6 +13,7 @@
 //! * [`Handle`] and [`Settlement`]: what the mailbox hears of a message (`handle.rs`).
 //! * [`Confirmation`] and [`Storage`]: what a peer's mailbox says of one of ours (`confirm.rs`).
 //! * [`set_up`]: makes the mailboxes of a household (`setup.rs`).
+//! * [`inspect`]: looks at a server as an agent sees it (`inspect.rs`).
 //! * [`Config`], [`Login`], [`Tls`]: how to reach the server (`config.rs`).
 //! * [`Backoff`]: how long to wait before the next try (`backoff.rs`).
 //! * [`Error`]: what went wrong and what to do about it (`error.rs`).
@@ -40,6 +41,7 @@ mod connection;
 mod drained;
 mod error;
 mod handle;
+mod inspect;
 mod link;
 mod mailbox;
 mod nats;
@@ -57,6 +59,7 @@ pub use config::{Config, Login, Mailbox, STREAM, Secret, Tls};
 pub use confirm::{Confirmation, Storage};
 pub use error::Error;
 pub use handle::{Handle, Settlement};
+pub use inspect::{Held, Inspection, StoreUse, inspect};
 pub use nats::{Inbox, Nats};
 pub use setup::{Difference, Done, Made, Place, Report, set_up};
 pub use user::{is_user, new_user, user_of_seed};

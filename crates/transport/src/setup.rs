@@ -184,7 +184,7 @@ fn consumer_config(
 
 /// How many messages one inbox holds: its share of [`INBOX_BYTES`], each of the largest size and what the
 /// server keeps beside it.
-const INBOX_MESSAGES: i64 = 4_000;
+pub(crate) const INBOX_MESSAGES: i64 = 4_000;
 /// The share of one inbox.
 const INBOX_BYTES: i64 = 1 << 30;
 

@@ -223,7 +223,9 @@ fn of_config(error: &ConfigError) -> Exit {
 fn of_server(error: &ServerError) -> Exit {
     match error {
         ServerError::Io { source, .. } => of_file(source.kind()),
-        ServerError::InTheWay { .. } | ServerError::NoGroup { .. } => Exit::Usage,
+        ServerError::InTheWay { .. } | ServerError::Taken { .. } | ServerError::NoGroup { .. } => {
+            Exit::Usage
+        }
     }
 }
 

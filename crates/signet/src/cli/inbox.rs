@@ -1,5 +1,6 @@
 //! `signet inbox`: what arrived and waits.
 
+mod done;
 mod each;
 mod round;
 mod tries;
@@ -8,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
 use signet_api::{FollowInbox, ListAside, ListInbox, Message, Notification, Waiting};
@@ -22,8 +23,10 @@ use crate::control::{Client, ClientError};
 
 /// See `signet inbox --help`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = EXAMPLE, args_conflicts_with_subcommands = true)]
 pub(super) struct InboxArgs {
+    #[command(subcommand)]
+    action: Option<InboxCommand>,
     /// Go on with what arrives, until interrupted
     #[arg(long)]
     follow: bool,
@@ -55,7 +58,17 @@ pub(super) struct InboxArgs {
     command: Vec<OsString>,
 }
 
+#[derive(Debug, Subcommand)]
+enum InboxCommand {
+    /// Take one message out of the inbox: it is read, and wants no answer any more
+    #[command(after_help = "EXAMPLE:\n  signet inbox done 0192f0c1")]
+    Done(done::DoneArgs),
+}
+
 pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let Some(InboxCommand::Done(args)) = &args.action {
+        return done::run(args, home);
+    }
     if args.each {
         return each::run(&args, home);
     }

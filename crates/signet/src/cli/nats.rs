@@ -1,6 +1,7 @@
 //! `signet nats …`: what a household's NATS server needs, and who makes it.
 
 pub(super) mod conf;
+mod kept;
 pub(super) mod key;
 mod login;
 mod server;

@@ -12,7 +12,7 @@ use signet_proto::ids::AgentId;
 use super::ask::{ask, connect, print_json};
 use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
-use super::{Failure, print};
+use super::{Failure, names, print};
 
 /// See `signet outbox --help`.
 #[derive(Debug, Args)]
@@ -53,7 +53,8 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 /// Where one message is.
 pub(super) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
-    let message_id = id.to_owned();
+    let among = || names::of_ours(home.clone(), id);
+    let message_id = names::one(id, among, "signet outbox")?;
     let shown = ask(home, &ShowMessage { message_id })?;
     match json {
         true => print_json(&shown),

@@ -8,10 +8,10 @@ use signet_api::{
     DropMessage, DroppedMessage, ListQuarantine, Quarantined, Request, Retried, RetryMessage,
 };
 use signet_audit::visible;
-use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::ids::AgentId;
 
 use super::ask::{change, connect, or_dash, print_json};
-use super::{Failure, print};
+use super::{Failure, names, print};
 
 /// See `signet quarantine --help`.
 #[derive(Debug, Args)]
@@ -47,9 +47,9 @@ enum QuarantineCommand {
 /// One message of the quarantine.
 #[derive(Debug, Args)]
 struct Choice {
-    /// The message, as signet quarantine list shows it
+    /// The message, as signet quarantine list shows it, or as much of its id as is unambiguous
     #[arg(value_name = "MESSAGE")]
-    message: MessageId,
+    message: String,
     /// Whose it is, when two peers used one id
     #[arg(long, value_name = "PEER")]
     from: Option<AgentId>,
@@ -105,21 +105,21 @@ fn line(held: &Quarantined) -> String {
 }
 
 fn retry(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
-    let retry = RetryMessage {
-        message_id: choice.message.to_string(),
+    let retry = |message_id| RetryMessage {
+        message_id,
         from: choice.from.as_ref().map(ToString::to_string),
     };
-    decide(choice, home, &retry, |_: &Retried| {
+    decide(choice, home, retry, |_: &Retried| {
         "back in the inbox, with five tries\n".to_owned()
     })
 }
 
 fn give_up(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
-    let drop = DropMessage {
-        message_id: choice.message.to_string(),
+    let drop = |message_id| DropMessage {
+        message_id,
         from: choice.from.as_ref().map(ToString::to_string),
     };
-    decide(choice, home, &drop, |done: &DroppedMessage| {
+    decide(choice, home, drop, |done: &DroppedMessage| {
         match done.declined {
             true => format!("given up; {} is told that it was declined\n", done.from),
             false => "given up; nobody waits for an answer\n".to_owned(),
@@ -130,11 +130,13 @@ fn give_up(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
 fn decide<R: Request>(
     choice: &Choice,
     home: Option<PathBuf>,
-    request: &R,
+    request: impl FnOnce(String) -> R,
     told: impl FnOnce(&R::Answer) -> String,
 ) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let done = change(&mut client, request)?;
+    let among = || names::in_quarantine(&mut client);
+    let message = names::one(&choice.message, among, "signet quarantine list")?;
+    let done = change(&mut client, &request(message))?;
     match choice.json {
         true => print_json(&done),
         false => print(&told(&done)),

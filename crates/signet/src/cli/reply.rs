@@ -8,13 +8,13 @@ use signet_api::Reply;
 
 use super::ask::{change, connect, print_json};
 use super::input::Input;
-use super::{Exit, Failure, print};
+use super::{Exit, Failure, names, print};
 
 /// See `signet reply --help`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct ReplyArgs {
-    /// The request, as signet inbox shows it
+    /// The request, as signet inbox shows it, or as much of its id as is unambiguous
     #[arg(value_name = "MESSAGE-ID")]
     message_id: String,
     /// The answer; - reads it from standard input, @FILE from a file
@@ -46,14 +46,15 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
     let body = args.body.as_deref().map(|body| input.json(body));
     let body = body.transpose()?;
     let decline = args.decline.as_deref().map(|why| input.words(why));
+    let mut client = connect(home, Duration::ZERO)?;
+    let among = || names::in_inbox(&mut client, args.from.as_deref());
     let reply = Reply {
-        message_id: args.message_id,
+        message_id: names::one(&args.message_id, among, "signet inbox")?,
         from: args.from,
         body,
         decline: decline.transpose()?,
         summary: args.summary,
     };
-    let mut client = connect(home, Duration::ZERO)?;
     let replied = change(&mut client, &reply)?;
     match args.json {
         true => print_json(&replied),

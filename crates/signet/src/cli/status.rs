@@ -19,7 +19,7 @@ use crate::memory::MemoryError;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct StatusArgs {
-    /// Say where this message of ours is, in one word and one sentence
+    /// Say where this message of ours is, in one word and one sentence: its id, or as much of it as is unambiguous
     #[arg(value_name = "MESSAGE")]
     message: Option<String>,
     /// Print it as one line of JSON

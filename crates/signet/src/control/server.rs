@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +51,14 @@ pub enum ServerError {
         /// The path.
         path: PathBuf,
     },
+    /// Another process listens there.
+    #[error("{}: another process listens there already", path.display())]
+    Taken {
+        /// Whose socket it would be.
+        role: Role,
+        /// The path.
+        path: PathBuf,
+    },
     /// Nobody made its group.
     #[error("the {} socket: there is no group {name:?} in /etc/group", name_of(*role))]
     NoGroup {
@@ -78,6 +86,13 @@ impl ServerError {
             Self::InTheWay { role, path } => {
                 let section = section_of(*role);
                 format!("move {} away, or set `socket` in {section}", path.display())
+            }
+            Self::Taken { role, path } => {
+                let section = section_of(*role);
+                format!(
+                    "see who it is with: ss -xlp src {}; stop it, or set `socket` in {section} of config.toml",
+                    path.display()
+                )
             }
             Self::NoGroup { role, name } => {
                 let section = section_of(*role);
@@ -267,6 +282,10 @@ fn remove_stale(address: &Address) -> Result<(), ServerError> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
+        Ok(facts) if facts.file_type().is_socket() && is_live(path) => Err(ServerError::Taken {
+            role: address.caller.role,
+            path: path.clone(),
+        }),
         Ok(facts) if facts.file_type().is_socket() => std::fs::remove_file(path).map_err(failed),
         Ok(_) => Err(ServerError::InTheWay {
             role: address.caller.role,
@@ -274,6 +293,22 @@ fn remove_stale(address: &Address) -> Result<(), ServerError> {
         }),
     }
 }
+
+/// Whether somebody listens: only of a socket without any listener the system says that it refuses. One whose
+/// listener takes nobody in, so that connecting waits, is live.
+fn is_live(path: &Path) -> bool {
+    let (told, answer) = std::sync::mpsc::channel();
+    let at = path.to_owned();
+    let probe = std::thread::Builder::new().spawn(move || {
+        let connected = std::os::unix::net::UnixStream::connect(at);
+        // Nobody hears it any more when it took too long.
+        let _ = told.send(connected.map(drop));
+    });
+    let answer = probe.ok().map(|_| answer.recv_timeout(PROBE));
+    !matches!(answer, Some(Ok(Err(error))) if error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+const PROBE: Duration = Duration::from_secs(1);
 
 /// The person's socket is called after what it is for.
 const fn name_of(role: Role) -> &'static str {

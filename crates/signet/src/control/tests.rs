@@ -612,6 +612,20 @@ async fn the_socket_of_a_dead_daemon_is_replaced_and_a_file_is_not() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }
 
+#[tokio::test]
+async fn a_socket_that_another_process_listens_on_is_not_taken_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = HomeLock::acquire(&Home::at(directory.path())).unwrap();
+    let path = directory.path().join("control.sock");
+    let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let error = Server::bind(address(path.clone()), &lock).unwrap_err();
+    assert!(matches!(error, ServerError::Taken { .. }), "{error}");
+    let client = std::os::unix::net::UnixStream::connect(&path);
+    assert!(client.is_ok(), "the other one is still reached");
+    drop(other);
+    drop(Server::bind(address(path), &lock).unwrap());
+}
+
 #[test]
 fn no_daemon_is_not_reachable() {
     let directory = tempfile::tempdir().unwrap();

@@ -41,6 +41,7 @@ pub(super) async fn warn_without_a_server(carriers: Carriers) {
     }
 }
 
+/// How the configuration reaches the NATS server; secrets are read.
 pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
     let agent = &config.agent.agent;
     let mut nats = NatsConfig::new(

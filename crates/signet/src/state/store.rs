@@ -82,6 +82,32 @@ impl Store {
         Ok(store)
     }
 
+    /// Position and rows of a database that nobody has open, without a write: what a killed daemon left
+    /// beside the file is not read, and the log tells it again.
+    ///
+    /// # Errors
+    /// As for [`Store::open`].
+    pub fn glance(path: &Path, agent: &AgentId) -> Result<(Position, Vec<Read>), StateError> {
+        if !path.exists() {
+            return Err(StateError::Missing);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            .union(OpenFlags::SQLITE_OPEN_URI)
+            .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+        let db = Connection::open_with_flags(uri(path), flags).map_err(damaged)?;
+        let store = Self { db };
+        let version: u32 = store.pragma("PRAGMA user_version")?;
+        if version != ROWS_VERSION {
+            return Err(StateError::OtherVersion);
+        }
+        if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
+            return Err(StateError::OtherAgent);
+        }
+        let position = store.position()?.ok_or(StateError::Missing)?;
+        Ok((position, store.rows()?))
+    }
+
     /// An empty database in `path`, for its owner alone. What is there goes.
     ///
     /// # Errors
@@ -400,6 +426,20 @@ const NO_ROOM: [i32; 3] = [4618, 4874, 778];
 const PAGE: usize = 256;
 /// About the rows themselves.
 const META: &str = "meta";
+/// SQLite's name for a file that does not change meanwhile.
+fn uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);

@@ -50,6 +50,26 @@ fn without_a_path_it_shows_the_homes_own_log_with_whole_ids() {
 }
 
 #[test]
+fn a_day_is_its_beginning_for_since_and_until() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let id = tells(&alice, &bob, "dinner", "Dinner at eight", json!({}));
+    for (args, is_shown) in [
+        (["--since", "2020-02-29"], true),
+        (["--until", "2020-02-29"], false),
+        (["--since", "2261-12-31"], false),
+        (["--until", "2261-12-31"], true),
+    ] {
+        let shown = alice.done(&["audit", "show", args[0], args[1]]);
+        assert_eq!(shown.contains(&id), is_shown, "{args:?}: {shown}");
+    }
+    for none in ["2021-02-29", "29.02.2020", "yesterday"] {
+        let output = alice.cli(&["audit", "show", "--since", none]);
+        assert_eq!(output.status.code(), Some(2), "{none}");
+    }
+}
+
+#[test]
 fn handshakes_and_receipts_are_left_out_unless_they_are_asked_for_or_were_refused() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();

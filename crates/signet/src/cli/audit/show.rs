@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signet_audit::{Filter, Line, VerdictName, describe};
 use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
-use signet_proto::time::Timestamp;
+use signet_proto::time::{TimeError, Timestamp};
 
 use super::cursor::Cursor;
 use super::{ended, export, tell, unreadable};
@@ -42,11 +42,11 @@ pub(super) struct ShowArgs {
     /// Only messages with this verdict: accepted, rejected or sent.
     #[arg(long)]
     verdict: Option<VerdictName>,
-    /// Only what was logged at this time (RFC 3339, UTC) or later.
-    #[arg(long, value_name = "TIME")]
+    /// Only what was logged at this time (RFC 3339, UTC) or later; a day, such as 2026-02-01, is its beginning.
+    #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<Timestamp>,
-    /// Only what was logged before this time (RFC 3339, UTC).
-    #[arg(long, value_name = "TIME")]
+    /// Only what was logged before this time (RFC 3339, UTC), or before this day.
+    #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<Timestamp>,
     /// Print the lines as they stand in the log.
     #[arg(long)]
@@ -96,6 +96,15 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         if !follow || is_closed_within(&POLL) {
             return ended(show.verdict);
         }
+    }
+}
+
+/// A time, or a day for its beginning.
+fn time(text: &str) -> Result<Timestamp, TimeError> {
+    let is_day = text.len() == "2026-02-01".len();
+    match is_day {
+        true => format!("{text}T00:00:00.000Z").parse(),
+        false => text.parse(),
     }
 }
 

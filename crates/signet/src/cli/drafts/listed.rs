@@ -11,6 +11,7 @@ use signet_proto::json::{self, Limits};
 
 use super::next_for;
 use crate::cli::ask::decide;
+use crate::cli::names::{Candidate, ambiguous, refuse_short};
 use crate::cli::{Exit, Failure};
 
 /// A draft with all that a machine without the daemon needs to sign the decision about it.
@@ -80,14 +81,18 @@ pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
 /// The one draft whose message-id begins so.
 pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> {
     let is_named = |listed: &Listed| listed.draft.message_id.starts_with(name);
-    let mut found = waiting.into_iter().filter(is_named);
-    match (found.next(), found.next()) {
-        (Some(listed), None) => Ok(listed),
-        (Some(_), Some(_)) => Err(Failure::new(
-            Exit::Usage,
-            format!("more than one draft is named {name}…"),
-            "give more of its message-id, as signet drafts shows it",
-        )),
+    refuse_short(name, "signet drafts")?;
+    let mut found: Vec<Listed> = waiting.into_iter().filter(is_named).collect();
+    let candidates: Vec<Candidate> = found
+        .iter()
+        .map(|listed| Candidate {
+            id: listed.draft.message_id.clone(),
+            peer: listed.draft.peer.clone(),
+        })
+        .collect();
+    match (found.pop(), candidates.len()) {
+        (Some(listed), 1) => Ok(listed),
+        (Some(_), _) => Err(ambiguous(name, &candidates)),
         (None, _) => Err(Failure::new(
             Exit::Refused,
             format!("draft-unknown: no draft {name} waits"),

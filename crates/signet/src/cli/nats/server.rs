@@ -1,12 +1,14 @@
 //! `signet nats config`: the configuration of a household's server, one user an agent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use clap::Args;
 use signet_proto::ids::AgentId;
 use signet_transport::is_user;
 
-use super::conf::{Server, User, is_plain};
+use super::conf::{User, is_plain};
+use super::kept::Kept;
 use super::{Exit, Failure, print};
 
 /// See `signet nats config --help`.
@@ -16,9 +18,12 @@ pub(super) struct ServerArgs {
     /// Agents and the public names of their nkeys, as `signet nats key` prints them
     #[arg(required = true, value_name = "AGENT=NKEY")]
     agents: Vec<String>,
+    /// Keep the agents and settings of this configuration, which signet nats config printed before
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "system", "listen", "store"])]
+    add: Option<PathBuf>,
     /// The public nkey of who makes the mailboxes: `signet nats key --file admin.nk`
-    #[arg(long, value_name = "NKEY")]
-    admin: String,
+    #[arg(long, value_name = "NKEY", required_unless_present = "add")]
+    admin: Option<String>,
     /// The public nkey of who watches the server [default: nobody]
     #[arg(long, value_name = "NKEY")]
     system: Option<String>,
@@ -46,19 +51,42 @@ impl User {
 }
 
 pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
-    let admin = parse_nkey(&args.admin)?;
-    let system = args.system.as_deref().map(parse_nkey).transpose()?;
-    let users = args.agents.iter().map(|text| User::parse(text));
-    let users = users.collect::<Result<Vec<User>, Failure>>()?;
+    let mut kept = match &args.add {
+        Some(file) => Kept::read(file)?,
+        None => asked(args)?,
+    };
+    for text in &args.agents {
+        kept.users.push(User::parse(text)?);
+    }
+    kept.shares = kept.shares.max(kept.users.len());
+    refuse_shared(&kept)?;
+    print(&kept.server().render())
+}
+
+/// A new configuration, without its agents.
+fn asked(args: &ServerArgs) -> Result<Kept, Failure> {
+    Ok(Kept {
+        listen: args.listen.clone(),
+        store: args.store.clone(),
+        admin: parse_nkey(args.admin.as_deref().unwrap_or_default())?,
+        system: args.system.as_deref().map(parse_nkey).transpose()?,
+        users: Vec::new(),
+        shares: 0,
+    })
+}
+
+fn refuse_shared(kept: &Kept) -> Result<(), Failure> {
     let others = [
-        ("the administrator", Some(&admin)),
-        ("the system user", system.as_ref()),
+        ("the administrator", Some(&kept.admin)),
+        ("the system user", kept.system.as_ref()),
     ];
     let others = others
         .into_iter()
         .filter_map(|(who, nkey)| Some((who, nkey?)));
     let (mut owners, mut names) = (BTreeMap::new(), BTreeSet::new());
-    for (who, nkey) in others.chain(users.iter().map(|user| (user.agent.as_str(), &user.nkey))) {
+    let agents = kept.users.iter();
+    let agents = agents.map(|user| (user.agent.as_str(), &user.nkey));
+    for (who, nkey) in others.chain(agents) {
         if !names.insert(who) {
             return Err(twice(&format!("{who} is named twice")));
         }
@@ -67,16 +95,7 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
             return Err(twice(&format!("{other} and {who} have the same nkey")));
         }
     }
-    let server = Server {
-        listen: &args.listen,
-        store: &args.store,
-        admin: &admin,
-        users: &users,
-        system: system.as_deref(),
-        shares: users.len(),
-        files: None,
-    };
-    print(&server.render())
+    Ok(())
 }
 
 fn twice(what: &str) -> Failure {
@@ -118,4 +137,5 @@ fn parse_text(text: &str) -> Result<String, String> {
 const EXAMPLE: &str = "\
 EXAMPLE:
   signet nats config --admin \"$(signet nats key --file admin.nk)\" \\
-    agent-alice-001=\"$(signet nats key --home alice)\" > nats.conf";
+    agent-alice-001=\"$(signet nats key --home alice)\" > nats.conf
+  signet nats config --add nats.conf agent-bob-001=U… > nats.new";

@@ -70,6 +70,48 @@ fn one_key_for_two_and_one_agent_twice_are_refused() {
 }
 
 #[test]
+fn agents_are_added_to_a_configuration_that_nobody_changed() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    let key = |args: &[&str]| alice.done(args).trim().to_owned();
+    let admin = key(&["nats", "key", "--file", &house.admin_seed()]);
+    let system = key(&[
+        "nats",
+        "key",
+        "--file",
+        house.path("sys.nk").to_str().unwrap(),
+    ]);
+    let a = format!("agent-alice={}", key(&["nats", "key"]));
+    let b = format!("agent-bob={}", bob.done(&["nats", "key"]).trim());
+    let settings = [
+        "--admin",
+        &admin,
+        "--system",
+        &system,
+        "--listen",
+        "10.0.0.1:4333",
+        "--store",
+        "/srv/nats",
+    ];
+    let print =
+        |agents: &[&str]| alice.done(&[&["nats", "config"], &settings[..], agents].concat());
+    let file = house.path("nats.conf");
+    let add = |agent: &str| alice.cli(&["nats", "config", "--add", file.to_str().unwrap(), agent]);
+    std::fs::write(&file, print(&[&a])).unwrap();
+    let added = add(&b);
+    assert_eq!(String::from_utf8(added.stdout).unwrap(), print(&[&a, &b]));
+    assert_eq!(add(&a).status.code(), Some(2), "twice");
+    // Whoever wrote something into it would lose that.
+    let changed = print(&[&a]).replace("max_connections: 64", "max_connections: 65");
+    for text in [&changed, "", "listen: \"x\"\n"] {
+        std::fs::write(&file, text).unwrap();
+        let refused = add(&b);
+        assert_eq!(refused.status.code(), Some(1), "{text}");
+        assert!(refused.stdout.is_empty());
+    }
+}
+
+#[test]
 fn a_server_without_mailboxes_or_with_others_is_told_of_in_its_own_words() {
     let house = House::new();
     let alice = house.home("alice");

@@ -92,7 +92,13 @@ fn a_refused_draft_never_leaves() {
     let (alice, bob) = confidants(&house);
     let (one, two) = (asks_to_tell(&alice, &bob), asks_to_tell(&alice, &bob));
     let said = alice.fails(2, &["approve", &one[..8]]);
-    assert!(said.contains("more than one draft"), "{said}");
+    assert!(said.contains("more than one message begins"), "{said}");
+    assert!(said.contains(&one) && said.contains(&two), "{said}");
+    assert!(
+        alice
+            .fails(2, &["approve", &one[..3]])
+            .contains("too short")
+    );
     assert_eq!(alice.cli(&["approve", ""]).status.code(), Some(2));
     let done = alice.json(&["approve", &one, "--refuse"]).remove(0);
     assert_eq!(done, json!({"decision": "refused", "sent": false}));

@@ -1,0 +1,153 @@
+//! The NATS server: whether it answers, what it lets this agent do, and how full its store is.
+
+use signet_api::ListPeers;
+use signet_transport::{Error, Inspection, StoreUse, inspect};
+
+use super::finding::{Check, Finding};
+use super::scene::Scene;
+use crate::daemon::{next_for_nats, transport};
+use crate::render::inbox_subject;
+
+/// The server, then what it allows and keeps.
+pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
+    let servers = scene.config.nats.servers.join(" ");
+    let check = Check::of("broker", format!("the NATS server at {servers}"));
+    match look(scene) {
+        Err(found) => vec![found(check)],
+        Ok(seen) => {
+            let is_connected = scene.status.as_ref().map(|status| status.connected);
+            let found = match is_connected {
+                Ok(false) => check.warning(
+                    format!("{} answers, and the daemon is not connected to it", seen.server),
+                    (
+                        "nothing comes and nothing goes until it connects, at most half a minute after the server is back",
+                        "signet status in a minute; then look at what the daemon says: journalctl --user -u signet",
+                    ),
+                ),
+                _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
+            };
+            let mut findings = vec![found, permissions(&seen)];
+            findings.extend(mailbox(scene, &seen));
+            findings.push(store(&seen));
+            findings
+        }
+    }
+}
+
+type Found = Box<dyn FnOnce(Check) -> Finding>;
+
+fn look(scene: &mut Scene) -> Result<Inspection, Found> {
+    let peers = scene.ask(ListPeers {}).unwrap_or_default();
+    let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
+    let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
+    let config = match transport(&scene.config) {
+        Ok(config) => config,
+        Err(error) => {
+            let means = "the daemon cannot log in";
+            return Err(Box::new(move |check| {
+                check.fault(&error, (means, &error.next()))
+            }));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| -> Found {
+        Box::new(move |check| {
+            check.unknown(error, ("the system is short of something", "try again"))
+        })
+    })?;
+    let seen = runtime.block_on(inspect(&config, &inboxes));
+    seen.map_err(|error| -> Found { Box::new(move |check| unreachable(check, &error)) })
+}
+
+fn unreachable(check: Check, error: &Error) -> Finding {
+    let means = "nothing comes and nothing goes; what is sent waits here";
+    let next = match error {
+        Error::Unreachable { .. } => {
+            "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
+        }
+        Error::LoginRefused { .. } => {
+            "signet nats key prints the name that the server's configuration has to hold: signet nats config"
+        }
+        Error::Tls { .. } => "correct `ca` in [nats.tls] of config.toml",
+        error => next_for_nats(error),
+    };
+    check.fault(error, (means, next))
+}
+
+fn permissions(seen: &Inspection) -> Finding {
+    let check = Check::of("permissions", "what the server lets this login do");
+    let refused: Vec<&str> = seen.refused.iter().map(String::as_str).collect();
+    match refused.is_empty() {
+        true => check.well(format!(
+            "its own inbox is open to it, and the inboxes of {} peers",
+            seen.tried
+        )),
+        false => check.fault(
+            format!("the server refuses {}", refused.join(" ")),
+            (
+                "what is refused never arrives, and nobody else is told",
+                "write the server's configuration anew, with this agent in it: signet nats config",
+            ),
+        ),
+    }
+}
+
+fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<Finding> {
+    let check = Check::of("mailbox", "where mail waits while the daemon is away");
+    let agent = &scene.config.agent.agent;
+    let held = match &seen.mailbox {
+        None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
+        Some(Err(why)) => {
+            let next = format!("signet nats setup {agent}, with an administrator's login");
+            let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
+            return vec![check.fault(format!("there is none: {why}"), (means, &next))];
+        }
+        Some(Ok(held)) => held,
+    };
+    let found = format!("{} messages of {} wait", held.messages, held.most);
+    let found = match fills(held.messages, held.most) {
+        true => check.warning(
+            found,
+            (
+                "a full mailbox takes nothing, and senders keep what they send",
+                "start the daemon of this agent: signet run",
+            ),
+        ),
+        false => check.well(found),
+    };
+    vec![found]
+}
+
+fn store(seen: &Inspection) -> Finding {
+    let check = Check::of("store", "the room that the server has for mailboxes");
+    let stores = [
+        ("the stream of the mailboxes", seen.stream),
+        ("JetStream's disk for this account", seen.account),
+    ];
+    let known = stores
+        .into_iter()
+        .filter_map(|(what, store)| Some((what, store?)));
+    let fullest = known
+        .max_by_key(|(_, store)| u128::from(store.bytes) * 1000 / u128::from(store.limit.max(1)));
+    match fullest {
+        None => check.well("the server sets no limit, or tells it to administrators alone"),
+        Some((what, StoreUse { bytes, limit })) => {
+            let found = format!("{what} holds {} of {} KiB", bytes >> 10, limit >> 10);
+            let next = "let the agents whose mail waits run, or give the server more: max_file_store, then signet nats setup";
+            match fills(bytes, limit) {
+                true => check.fault(
+                    found,
+                    ("when it is full the server takes no mail for anybody", next),
+                ),
+                false => check.well(found),
+            }
+        }
+    }
+}
+
+/// Above nine tenths.
+fn fills(used: u64, limit: u64) -> bool {
+    u128::from(used) * 10 > u128::from(limit) * 9
+}

@@ -1,0 +1,77 @@
+//! The daemon, by its own words.
+
+use signet_api::Status;
+
+use super::finding::{Check, Finding};
+use super::scene::Scene;
+
+/// Whether it runs, works and is of this release.
+pub(super) fn all(scene: &Scene) -> Vec<Finding> {
+    let check = Check::of("daemon", scene.config.control_socket.display());
+    match &scene.status {
+        Err(why) => vec![check.fault(
+            why,
+            (
+                "nothing is taken in and nothing is sent; mail waits in the mailbox, or at its senders",
+                "signet run, or: systemctl --user start signet",
+            ),
+        )],
+        Ok(status) => vec![works(check, status), release(status)],
+    }
+}
+
+fn works(check: Check, status: &Status) -> Finding {
+    let private = status.private.as_ref();
+    if let Some(refusing) = &status.refusing {
+        return check.fault(
+            format!(
+                "it refuses everything since {}: the disk is full",
+                refusing.since
+            ),
+            (
+                "its log cannot grow, so nothing is taken in, answered or sent",
+                "make room where the log is; it goes on by itself",
+            ),
+        );
+    }
+    if let Some(fault) = private.and_then(|private| private.log_fault.as_ref()) {
+        return check.fault(
+            format!("it found the log changed: {fault}"),
+            (
+                "a finished month is not what this agent wrote",
+                "signet audit verify says where; then find out who writes in the log's folder",
+            ),
+        );
+    }
+    if status.revoked {
+        return check.fault(
+            "this agent's certificate was revoked by its person",
+            ("peers refuse what it signs", "signet key rotate signing"),
+        );
+    }
+    match status.paused {
+        true => check.warning(
+            "it runs, and the agents of this person pause",
+            ("nothing is handed out and nothing is sent", "signet resume"),
+        ),
+        false => check.well(format!(
+            "it runs as process {}",
+            private.map_or(0, |private| private.pid)
+        )),
+    }
+}
+
+fn release(status: &Status) -> Finding {
+    let check = Check::of("release", "the daemon's release and this command's");
+    let mine = env!("CARGO_PKG_VERSION");
+    match status.version == mine {
+        true => check.well(mine),
+        false => check.warning(
+            format!("the daemon is {}, this command {mine}", status.version),
+            (
+                "the daemon was not started anew since signet was installed",
+                "stop it and start it again",
+            ),
+        ),
+    }
+}

@@ -1,0 +1,91 @@
+//! Room on the disks of the home and of its log.
+
+use std::path::Path;
+
+use super::finding::{Check, Finding};
+use super::scene::Scene;
+
+/// The disks of the home and of the log: the fuller of the two.
+pub(super) fn space(scene: &Scene) -> Finding {
+    let dirs = [scene.home.path(), scene.config.audit_dir.as_path()];
+    let check = Check::of("disk", "the room on the disks of the home and of the log");
+    let rooms = dirs.into_iter().filter_map(room);
+    let Some(least) = rooms.min_by_key(|room| room.bytes.min(room.files.saturating_mul(4096)))
+    else {
+        let next = format!("df {}", scene.home.path().display());
+        return check.unknown(
+            "the system does not say",
+            ("nobody can say how long there is room", &next),
+        );
+    };
+    weigh(check, least)
+}
+
+/// What is left for others than root.
+#[derive(Clone, Copy)]
+struct Room {
+    bytes: u64,
+    files: u64,
+}
+
+/// Of a directory that is not there yet, that of the one above.
+fn room(dir: &Path) -> Option<Room> {
+    let dir = dir.ancestors().find(|dir| dir.is_dir())?;
+    let facts = rustix::fs::statvfs(dir).ok()?;
+    Some(Room {
+        bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
+        // Some file systems count no files.
+        files: match facts.f_files {
+            0 => u64::MAX,
+            _ => facts.f_favail,
+        },
+    })
+}
+
+fn weigh(check: Check, room: Room) -> Finding {
+    let left = match room.files < FILES {
+        true => format!("{} files more can be made", room.files),
+        false => format!("{} MiB are left", room.bytes >> 20),
+    };
+    let next =
+        "df -h shows which disk; make room, or move the log by `dir` in [audit] of config.toml";
+    if room.bytes < FULL || room.files == 0 {
+        let means = "the daemon stops taking anything in when its log cannot grow";
+        return check.fault(left, (means, next));
+    }
+    match room.bytes < NEARLY_FULL || room.files < FILES {
+        true => check.warning(
+            left,
+            (
+                "when the disk is full the daemon takes nothing in until there is room",
+                next,
+            ),
+        ),
+        false => check.well(left),
+    }
+}
+
+/// A minute of a flood fits in no less.
+const FULL: u64 = 32 << 20;
+const NEARLY_FULL: u64 = 512 << 20;
+const FILES: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Health;
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fills_is_a_warning_and_one_that_is_full_has_to_be_seen_to() {
+        for (bytes, files, health) in [
+            (600 << 20, u64::MAX, Health::Well),
+            (500 << 20, u64::MAX, Health::Warning),
+            (31 << 20, u64::MAX, Health::Fault),
+            (600 << 20, 99, Health::Warning),
+            (600 << 20, 0, Health::Fault),
+        ] {
+            let found = weigh(Check::of("disk", ""), Room { bytes, files });
+            assert_eq!(found.health, health, "{bytes} {files}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The log: its end, its newest month, and what stands there about clocks, peers and handlers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use signet_audit::{
+    Depth, Line, Progress, Settings, hold_against_anchor, log_files, peer_of, read_file,
+    verify_with,
+};
+use signet_proto::entry::{Did, Entry, OutcomeLine, Ruling};
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::time::Timestamp;
+
+use super::finding::{Check, Finding};
+use super::scene::Scene;
+use crate::memory::MemoryError;
+
+/// The log itself, then what it tells.
+pub(super) fn all(scene: &Scene) -> Vec<Finding> {
+    let recent = Recent::of(scene);
+    vec![
+        end(scene),
+        month(scene),
+        recent.clocks(scene),
+        recent.handlers(),
+    ]
+}
+
+/// What a start would be refused for.
+fn end(scene: &Scene) -> Finding {
+    let check = Check::of(
+        "log-end",
+        "the end of the log and what the home remembers of it",
+    );
+    let dir = &scene.config.audit_dir;
+    match hold_against_anchor(dir, &scene.home.log_anchor()) {
+        Ok(()) => check.well("the log ends where it was left"),
+        Err(error) => {
+            let error = MemoryError::Log(error);
+            let means = "no daemon starts on this log: it is not what this agent left";
+            check.fault(&error, (means, &error.next()))
+        }
+    }
+}
+
+fn month(scene: &Scene) -> Finding {
+    let check = Check::of(
+        "log-month",
+        "the chain and the checkpoints of the log's newest month",
+    );
+    let Some(newest) = files(scene).pop() else {
+        return check.well("there is no log yet");
+    };
+    let settings = Settings {
+        depth: Depth::Links,
+        findings: 1,
+    };
+    let prove = || {
+        verify_with(
+            std::slice::from_ref(&newest),
+            settings,
+            &mut Progress::new(|_, _| {}),
+        )
+    };
+    // A daemon may be about to write the last line.
+    let report = Some(prove()).filter(|report| report.holds());
+    let report = report.unwrap_or_else(prove);
+    let fault = report.logs.iter().flat_map(|log| &log.faults).next();
+    let unreadable = report.unreadable.first().map(ToString::to_string);
+    match fault.map(ToString::to_string).or(unreadable) {
+        None => {
+            let lines: u64 = report.logs.iter().map(|log| log.lines).sum();
+            check.well(format!("{lines} lines hold; signet audit verify proves all of the log"))
+        }
+        Some(fault) => check.fault(
+            fault,
+            (
+                "the log was changed or damaged after it was written",
+                "signet audit verify says all that is wrong; keep a copy of the log before anything else",
+            ),
+        ),
+    }
+}
+
+fn files(scene: &Scene) -> Vec<PathBuf> {
+    let mut files = log_files(&scene.config.audit_dir).unwrap_or_default();
+    files.sort();
+    files
+}
+
+/// When each peer was last heard of, as far back as two months.
+pub(super) fn last_heard(scene: &Scene) -> BTreeMap<AgentId, Timestamp> {
+    Recent::of(scene).heard
+}
+
+/// What the newest two months of the log tell.
+#[derive(Default)]
+struct Recent {
+    heard: BTreeMap<AgentId, Timestamp>,
+    /// The peer's clock minus ours, in milliseconds, in the last days.
+    clocks: BTreeMap<AgentId, i64>,
+    /// How the last try of a message failed lately, where nothing better followed.
+    failing: BTreeMap<(AgentId, MessageId), String>,
+}
+
+impl Recent {
+    fn of(scene: &Scene) -> Self {
+        let mut recent = Self::default();
+        let files = files(scene);
+        let newest = files.iter().rev().take(MONTHS).rev();
+        for file in newest {
+            let Ok(lines) = read_file(file) else { continue };
+            // What does not read as a line is told of by the check of the month.
+            lines
+                .map_while(Result::ok)
+                .for_each(|line| recent.take(&line, scene.now));
+        }
+        recent
+    }
+
+    fn take(&mut self, line: &Line, now: Timestamp) {
+        let age = now.since(line.ts);
+        match &line.entry {
+            Some(Entry::Message(verdict)) if verdict.ruling == Ruling::Accepted => {
+                if let Some(agent) = peer_of(verdict) {
+                    self.heard.insert(agent, line.ts);
+                }
+            }
+            Some(Entry::Clock {
+                peer,
+                difference_ms,
+            }) if age < CLOCKS => {
+                self.clocks.insert(peer.clone(), *difference_ms);
+            }
+            Some(Entry::Outcome(outcome)) if age < TRIES => self.tried(outcome),
+            _ => {}
+        }
+    }
+
+    fn tried(&mut self, outcome: &OutcomeLine) {
+        let key = (outcome.peer.clone(), outcome.message_id);
+        match outcome.what {
+            Did::Failed => {
+                let why = outcome.reason.clone().unwrap_or_default();
+                self.failing.insert(key, why);
+            }
+            Did::Acknowledged | Did::Kept | Did::Dropped => {
+                self.failing.remove(&key);
+            }
+            _ => {}
+        }
+    }
+
+    fn clocks(&self, scene: &Scene) -> Finding {
+        let check = Check::of(
+            "clock",
+            "the clock against those of peers, by the log of the last week",
+        );
+        let outside = scene
+            .status
+            .as_ref()
+            .ok()
+            .and_then(|status| status.clock.as_ref());
+        if let Some(clock) = outside {
+            return check.fault(
+                format!(
+                    "it says {}, and the certificate holds from {} to {}",
+                    clock.now, clock.not_before, clock.not_after
+                ),
+                (
+                    "nothing is signed and all that is sent waits",
+                    "timedatectl set-ntp true; if the clock is right: signet key rotate signing",
+                ),
+            );
+        }
+        let worst = self
+            .clocks
+            .iter()
+            .max_by_key(|(_, difference)| difference.unsigned_abs());
+        let Some((peer, difference)) = worst else {
+            return check.well("no peer's clock differed");
+        };
+        let seconds = difference.unsigned_abs() / 1000;
+        let sides: BTreeSet<bool> = self
+            .clocks
+            .values()
+            .map(|difference| *difference > 0)
+            .collect();
+        let (next, whose) = match self.clocks.len() > 1 && sides.len() == 1 {
+            true => (
+                "timedatectl set-ntp true",
+                "all of them: it is probably ours",
+            ),
+            false => (
+                "timedatectl on both machines says whose clock is set by the network",
+                "theirs or ours",
+            ),
+        };
+        let way = if *difference > 0 {
+            "ahead of"
+        } else {
+            "behind"
+        };
+        check.warning(
+            format!("{peer} is {seconds} s {way} us; {} peers in all, {whose}", self.clocks.len()),
+            ("messages are refused when clocks are more than a minute apart, and end too early or late", next),
+        )
+    }
+
+    fn handlers(&self) -> Finding {
+        let check = Check::of("handlers", "tries to handle messages in the last day");
+        let Some(((peer, message), why)) = self.failing.iter().next() else {
+            return check.well("none failed that was not made good");
+        };
+        check.warning(
+            format!(
+                "{} messages could not be handled; {message} of {peer}: {why}",
+                self.failing.len()
+            ),
+            (
+                "a message that fails five times goes into the quarantine, and who asked waits",
+                "see to the handler's own log; then signet inbox, signet quarantine list",
+            ),
+        )
+    }
+}
+
+const MONTHS: usize = 2;
+const CLOCKS: Duration = Duration::from_secs(7 * 24 * 3600);
+const TRIES: Duration = Duration::from_secs(24 * 3600);

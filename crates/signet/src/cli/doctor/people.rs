@@ -1,0 +1,151 @@
+//! Peers, and what waits for the person: alarms and the quarantine.
+
+use std::time::Duration;
+
+use signet_api::{ListAlarms, ListPeers, ListQuarantine, Peer};
+use signet_proto::ids::Version;
+
+use super::finding::{Check, Finding};
+use super::log::last_heard;
+use super::scene::Scene;
+
+pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
+    vec![
+        quarantine(scene),
+        alarms(scene),
+        peers(scene),
+        versions(scene),
+    ]
+}
+
+fn quarantine(scene: &mut Scene) -> Finding {
+    let check = Check::of("quarantine", "what could not be handled five times");
+    match scene.ask(ListQuarantine::default()) {
+        Err(why) => unasked(check, &why),
+        Ok(held) if held.waiting == 0 => check.well("it is empty"),
+        Ok(held) => check.fault(
+            format!("{} messages wait for your decision", held.waiting),
+            (
+                "nobody handles them, and who asked gets no answer",
+                "signet quarantine list, then signet quarantine retry MESSAGE or drop MESSAGE",
+            ),
+        ),
+    }
+}
+
+fn alarms(scene: &mut Scene) -> Finding {
+    let check = Check::of("alarms", "what only a person can judge");
+    match scene.ask(ListAlarms {}) {
+        Err(why) => unasked(check, &why),
+        Ok(ringing) => match ringing.alarms.first() {
+            None => check.well("none rings"),
+            Some(alarm) => check.fault(
+                format!(
+                    "{} ring; {} with {} since {}",
+                    ringing.alarms.len(),
+                    alarm.alarm,
+                    alarm.peer,
+                    alarm.since
+                ),
+                (
+                    &alarm.text,
+                    "signet alarms, and signet alarms --clear when it is seen to",
+                ),
+            ),
+        },
+    }
+}
+
+/// Peers with whom there was no session for a week, or ever.
+fn peers(scene: &mut Scene) -> Finding {
+    let check = Check::of("peers", "when each peer was last heard of");
+    let peers = match scene.ask(ListPeers {}) {
+        Err(why) => return unasked(check, &why),
+        Ok(peers) => peers,
+    };
+    let heard = last_heard(scene);
+    let silent = |peer: &&Peer| {
+        let last = peer.peer.parse().ok().and_then(|agent| heard.get(&agent));
+        last.is_none_or(|last| scene.now.since(*last) > SILENT)
+    };
+    let mut silent = peers.iter().filter(silent);
+    let Some(first) = silent.next() else {
+        return check.well(format!("{} peers, each within a week", peers.len()));
+    };
+    let last = first.peer.parse().ok().and_then(|agent| heard.get(&agent));
+    let last = last.map_or(
+        "never, as far as the log of two months goes".to_owned(),
+        |last| format!("last {last}"),
+    );
+    let more = silent.count();
+    check.warning(
+        format!("{} was heard of {last}; {more} more peers for a week or longer", first.peer),
+        (
+            "its daemon does not run, cannot be reached, or its person has not made this agent known there",
+            &format!("signet ping {}", first.peer),
+        ),
+    )
+}
+
+/// Peers whose certificates do not list the newest version.
+fn versions(scene: &mut Scene) -> Finding {
+    let check = Check::of("peer-versions", "the versions in the certificates of peers");
+    let peers = match scene.ask(ListPeers {}) {
+        Err(why) => return unasked(check, &why),
+        Ok(peers) => peers,
+    };
+    let Some(newest) = Version::SPOKEN.last().map(ToString::to_string) else {
+        return check.well("this release speaks none");
+    };
+    let spoken: Vec<String> = Version::SPOKEN.iter().map(ToString::to_string).collect();
+    // A daemon of an older release does not say what is listed.
+    let listed = |peer: &Peer| peer.versions.clone().unwrap_or_else(|| spoken.clone());
+    let strange = peers
+        .iter()
+        .find(|peer| !listed(peer).iter().any(|version| spoken.contains(version)));
+    if let Some(peer) = strange {
+        return check.fault(
+            format!(
+                "{} lists {}, of which this release speaks none",
+                peer.peer,
+                listed(peer).join(" ")
+            ),
+            (
+                "nothing can be said to it or heard from it",
+                "install the newest signet on both sides",
+            ),
+        );
+    }
+    let older: Vec<&Peer> = peers
+        .iter()
+        .filter(|peer| !listed(peer).contains(&newest))
+        .collect();
+    match older.first() {
+        None => check.well(format!("all of {} list {newest}", peers.len())),
+        Some(peer) => check.warning(
+            format!(
+                "{} of {} list nothing as new as {newest}, first {}: {}",
+                older.len(),
+                peers.len(),
+                peer.peer,
+                listed(peer).join(" ")
+            ),
+            (
+                "with them there is no progress and no offers of programs",
+                "their person renews the certificate there: signet key rotate signing",
+            ),
+        ),
+    }
+}
+
+fn unasked(check: Check, why: &str) -> Finding {
+    check.unknown(
+        why,
+        (
+            "neither a daemon nor the state that it left can be asked",
+            "see to the log and the keys first, then signet run",
+        ),
+    )
+}
+
+const SILENT: Duration = Duration::from_secs(7 * 24 * 3600);

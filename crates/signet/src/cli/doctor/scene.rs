@@ -1,0 +1,102 @@
+//! What the checks look at: the configuration, the daemon where one runs, else the state that it left.
+
+use std::time::Duration;
+
+use signet_api::{ShowStatus, Status};
+use signet_proto::node::{At, Node};
+use signet_proto::time::Timestamp;
+
+use super::finding::{Check, Finding};
+use crate::clock;
+use crate::config::Config;
+use crate::control::Client;
+use crate::daemon::{Reach, Serve};
+use crate::home::Home;
+use crate::memory::Memory;
+
+/// A home with its configuration.
+pub(super) struct Scene {
+    pub(super) home: Home,
+    pub(super) config: Config,
+    pub(super) now: Timestamp,
+    /// What the daemon says of itself, or why it says nothing.
+    pub(super) status: Result<Status, String>,
+    source: Source,
+}
+
+/// Who knows of peers, messages and alarms.
+enum Source {
+    Daemon(Client),
+    /// What the last daemon left, read without its lock.
+    Left(Box<Node>),
+    /// Neither can be asked, and why.
+    Nobody(String),
+}
+
+impl Scene {
+    /// Reads the configuration, and finds whom to ask.
+    pub(super) fn open(home: &Home) -> (Finding, Option<Self>) {
+        let check = Check::of("configuration", home.config_file().display());
+        let config = match Config::load(home) {
+            Ok(config) => config,
+            Err(error) => {
+                let means = "no command and no daemon can use this home";
+                return (check.fault(&error, (means, &error.next())), None);
+            }
+        };
+        let found = check.well(format!(
+            "it can be read; the agent is {}",
+            config.agent.agent
+        ));
+        (found, Some(Self::of(home, config)))
+    }
+
+    fn of(home: &Home, config: Config) -> Self {
+        let asked = Client::connect(&config.control_socket, PATIENCE).and_then(|mut client| {
+            let status = client.call(&ShowStatus {})?;
+            Ok((client, status))
+        });
+        let (source, status) = match asked {
+            Ok((client, status)) => (Source::Daemon(client), Ok(status)),
+            Err(error) => (Source::left(home, &config), Err(error.to_string())),
+        };
+        Self {
+            home: home.clone(),
+            config,
+            now: clock::now(),
+            status,
+            source,
+        }
+    }
+
+    /// What the node knows: by the daemon, or by the state that it left.
+    pub(super) fn ask<R: Serve>(&mut self, request: R) -> Result<R::Answer, String> {
+        let at = At {
+            now: self.now,
+            elapsed: clock::elapsed(),
+            head: None,
+        };
+        match &mut self.source {
+            Source::Daemon(client) => client.call(&request).map_err(|error| error.to_string()),
+            Source::Left(node) => {
+                let served = request.serve(node, at, &Reach::default());
+                served
+                    .map(|(answer, _)| answer)
+                    .map_err(|error| error.to_string())
+            }
+            Source::Nobody(why) => Err(why.clone()),
+        }
+    }
+}
+
+impl Source {
+    fn left(home: &Home, config: &Config) -> Self {
+        match Memory::glance(home, config) {
+            Ok(node) => Self::Left(Box::new(node)),
+            Err(error) => Self::Nobody(error.to_string()),
+        }
+    }
+}
+
+/// A daemon that hangs is one that does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,216 @@
+//! Messages by the beginning of their names, as people type them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use signet_api::{ListInbox, ListOutbox, ListQuarantine, Message};
+use signet_audit::{Filter, log_files, message_id_of, peer_of, read_file};
+use signet_proto::entry::{Entry, Ruling, Verdict};
+use signet_proto::ids::MessageId;
+
+use super::ask::connect;
+use super::{Exit, Failure};
+use crate::config::Config;
+use crate::control::Client;
+use crate::home::Home;
+
+/// A message that a person may mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// Its message-id.
+    pub(super) id: String,
+    /// Who sent it, or for whom it is.
+    pub(super) peer: String,
+}
+
+/// The one message of `among` that `name` begins. What is no beginning of a message-id goes on as it is:
+/// whoever is asked knows what is wrong with it.
+///
+/// # Errors
+/// For a name that is too short, or that several messages begin with: then they are listed.
+pub(super) fn one(
+    name: &str,
+    among: impl FnOnce() -> Result<Vec<Candidate>, Failure>,
+    list: &str,
+) -> Result<String, Failure> {
+    if name.parse::<MessageId>().is_ok() || !is_beginning(name) {
+        return Ok(name.to_owned());
+    }
+    refuse_short(name, list)?;
+    let mut found = among()?;
+    found.retain(|candidate| candidate.id.starts_with(name));
+    // Two peers may have used one id: `--from` tells them apart.
+    found.sort_by(|one, other| one.id.cmp(&other.id));
+    found.dedup_by(|one, other| one.id == other.id);
+    match found.as_slice() {
+        [candidate] => Ok(candidate.id.clone()),
+        [] => Err(unknown(name, list)),
+        several => Err(ambiguous(name, several)),
+    }
+}
+
+/// The name is the beginning of several.
+pub(super) fn ambiguous(name: &str, several: &[Candidate]) -> Failure {
+    let shown = several.iter().take(SHOWN);
+    let shown: Vec<String> = shown
+        .map(|candidate| format!("{} ({})", candidate.id, candidate.peer))
+        .collect();
+    let more = match several.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = format!(
+        "more than one message begins with {name}: {}{more}",
+        shown.join(", ")
+    );
+    Failure::new(Exit::Usage, what, "give more of the message-id")
+}
+
+/// # Errors
+/// For a beginning that would soon fit others.
+pub(super) fn refuse_short(name: &str, list: &str) -> Result<(), Failure> {
+    if name.len() >= SHORTEST {
+        return Ok(());
+    }
+    let what = format!("{name:?} is too short for the beginning of a message-id");
+    let next = format!("give at least {SHORTEST} characters of it, as {list} shows it");
+    Err(Failure::new(Exit::Usage, what, next))
+}
+
+fn unknown(name: &str, list: &str) -> Failure {
+    let what = format!("message-unknown: no message begins with {name}");
+    Failure::new(Exit::Refused, what, format!("{list} shows the messages")).named("message-unknown")
+}
+
+fn is_beginning(name: &str) -> bool {
+    let of_id = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
+    !name.is_empty() && name.bytes().all(of_id)
+}
+
+/// What waits in the inbox, of one peer where it is named.
+pub(super) fn in_inbox(client: &mut Client, from: Option<&str>) -> Result<Vec<Candidate>, Failure> {
+    let (mut found, mut list) = (Vec::new(), ListInbox::default());
+    loop {
+        let messages = client.call(&list)?.messages;
+        let Some(last) = messages.last() else {
+            found.retain(|candidate: &Candidate| from.is_none_or(|from| candidate.peer == from));
+            return Ok(found);
+        };
+        list.after = last.number;
+        found.extend(messages.iter().map(|waiting| sent_by(&waiting.message)));
+    }
+}
+
+/// What is in the quarantine.
+pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, Failure> {
+    let (mut found, mut list) = (Vec::new(), ListQuarantine::default());
+    loop {
+        let messages = client.call(&list)?.messages;
+        if messages.is_empty() {
+            return Ok(found);
+        }
+        list.skip += messages.len();
+        found.extend(messages.iter().map(|held| sent_by(&held.message)));
+    }
+}
+
+/// Our own messages: those on their way, else those of the log's newest two months.
+pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Failure> {
+    let mut client = connect(home.clone(), Duration::ZERO)?;
+    let (mut found, mut list) = (Vec::new(), ListOutbox::default());
+    loop {
+        let messages = client.call(&list)?.messages;
+        list.skip += messages.len();
+        found.extend(messages.iter().map(|out| Candidate {
+            id: out.message_id.clone(),
+            peer: out.peer.clone(),
+        }));
+        if messages.is_empty() {
+            break;
+        }
+    }
+    found.extend(sent_before(home, name)?);
+    Ok(found)
+}
+
+fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Failure> {
+    let config = Config::load(&Home::find(home)?)?;
+    // Without a log nothing was sent before.
+    let mut files = log_files(&config.audit_dir).unwrap_or_default();
+    files.sort();
+    let newest = files.iter().rev().take(MONTHS);
+    let lines = newest.filter_map(|file| read_file(file).ok());
+    // Nobody asks for a handshake or a receipt.
+    let filter = Filter {
+        without_control: true,
+        ..Filter::default()
+    };
+    let entries = lines
+        .flat_map(|lines| lines.map_while(Result::ok))
+        .filter(|line| filter.admits(line))
+        .filter_map(|line| line.entry);
+    let ours = entries.filter_map(|entry| match entry {
+        Entry::Message(verdict) if verdict.ruling == Ruling::Sent => sent(&verdict),
+        _ => None,
+    });
+    Ok(ours
+        .filter(|candidate| candidate.id.starts_with(name))
+        .collect())
+}
+
+fn sent(verdict: &Verdict) -> Option<Candidate> {
+    Some(Candidate {
+        id: message_id_of(verdict)?.to_string(),
+        peer: peer_of(verdict)?.to_string(),
+    })
+}
+
+fn sent_by(message: &Message) -> Candidate {
+    Candidate {
+        id: message.message_id.clone(),
+        peer: message.from.clone(),
+    }
+}
+
+/// Below, what is written now begins like what was written an hour ago.
+const SHORTEST: usize = 4;
+const SHOWN: usize = 8;
+const MONTHS: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(id: &str) -> Candidate {
+        Candidate {
+            id: id.to_owned(),
+            peer: "agent-bob".to_owned(),
+        }
+    }
+
+    fn meant(name: &str) -> Result<String, String> {
+        let among = ["0192f0c1-0000", "0192f0c1-0001", "0192f0c2-0000"].map(candidate);
+        one(name, || Ok(among.to_vec()), "signet inbox").map_err(|failure| match failure {
+            Failure::Told { what, next, .. } => format!("{what}; {next}"),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn a_beginning_names_one_message_or_says_which_it_may_be() {
+        assert_eq!(meant("0192f0c2").unwrap(), "0192f0c2-0000");
+        let both = meant("0192f0c1").unwrap_err();
+        assert!(
+            both.contains("0192f0c1-0000 (agent-bob), 0192f0c1-0001 (agent-bob)"),
+            "{both}"
+        );
+        assert!(!both.contains("0192f0c2"), "{both}");
+        assert!(meant("019").unwrap_err().contains("too short"));
+        assert!(meant("aaaa").unwrap_err().contains("message-unknown"));
+        assert_eq!(
+            meant("no id").unwrap(),
+            "no id",
+            "the daemon says what is wrong with it"
+        );
+    }
+}

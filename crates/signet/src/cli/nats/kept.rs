@@ -1,0 +1,101 @@
+//! Reading a configuration that `signet nats config` printed, so that agents can be added to it.
+
+use std::path::{Path, PathBuf};
+
+use signet_proto::ids::AgentId;
+use signet_transport::is_user;
+
+use super::conf::{Server, User, is_plain};
+use super::{Exit, Failure};
+
+/// What such a configuration says.
+pub(super) struct Kept {
+    pub(super) listen: String,
+    pub(super) store: String,
+    pub(super) admin: String,
+    pub(super) system: Option<String>,
+    pub(super) users: Vec<User>,
+    pub(super) shares: usize,
+}
+
+impl Kept {
+    /// Reads the file. Whether nothing else stands in it is told by writing it once more: what was changed by
+    /// hand would be lost.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let what = format!("{}: {error}", path.display());
+            Failure::file(
+                &error,
+                what,
+                "name the file that nats-server reads: --add FILE",
+            )
+        })?;
+        let kept = Self::parse(&text).filter(|kept| kept.server().render() == text);
+        kept.ok_or_else(|| foreign(path.to_owned()))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let admin = behind(text, "# makes the mailboxes")?.lines().nth(1)?;
+        let shares = between(text, "max_file: ", "G }")?.parse::<usize>().ok()?;
+        let system = between(text, "  SYS: { users: [ { nkey: ", " } ] }");
+        Some(Self {
+            listen: plain(between(text, "listen: \"", "\"")?)?,
+            store: plain(between(text, "store_dir: \"", "\"")?)?,
+            admin: nkey(admin)?,
+            system: system.map(str::to_owned),
+            users: users(text),
+            shares: shares.checked_sub(1)?,
+        })
+    }
+
+    /// The server that it describes.
+    pub(super) fn server(&self) -> Server<'_> {
+        Server {
+            listen: &self.listen,
+            store: &self.store,
+            admin: &self.admin,
+            users: &self.users,
+            system: self.system.as_deref(),
+            shares: self.shares,
+            files: None,
+        }
+    }
+}
+
+/// Each agent's block begins with its id as a comment; the line below has its key.
+fn users(text: &str) -> Vec<User> {
+    let pairs = text.lines().zip(text.lines().skip(1));
+    let user = |(first, second): (&str, &str)| {
+        let agent = first.trim().strip_prefix("{ # ")?;
+        let agent = agent.parse::<AgentId>().ok()?;
+        let nkey = nkey(second)?;
+        Some(User { agent, nkey })
+    };
+    pairs.filter_map(user).collect()
+}
+
+fn nkey(line: &str) -> Option<String> {
+    let nkey = line.trim().strip_prefix("nkey: ")?;
+    is_user(nkey).then(|| nkey.to_owned())
+}
+
+fn plain(text: &str) -> Option<String> {
+    is_plain(text).then(|| text.to_owned())
+}
+
+fn behind<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    text.split_once(start).map(|(_, rest)| rest)
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    behind(text, start)?.split_once(end).map(|(found, _)| found)
+}
+
+fn foreign(path: PathBuf) -> Failure {
+    let what = format!(
+        "{} is not what signet nats config printed: it was changed, or another release made it",
+        path.display()
+    );
+    let next = "add the agents by hand, or print all of it anew: signet nats config --admin NKEY AGENT=NKEY …";
+    Failure::new(Exit::Refused, what, next)
+}
