@@ -194,7 +194,7 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
-    /// What is wrong with an agent, its home, its log and its server, and what to do about it
+    /// What is wrong with an agent, its home, log and server, and what to do about it
     Doctor(doctor::DoctorArgs),
     /// What the agent remembers beside its log
     State(state::StateArgs),
