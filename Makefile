@@ -2,10 +2,26 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help demo test lint ci bench older mutants torture sample clean
+.PHONY: help build install uninstall deb interop demo test lint ci bench older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the program that is handed to others
+	@cargo build --release --locked -p signet
+
+install: ## put program, units, manual pages and completions in place (PREFIX=/usr/local DESTDIR= SIGNET=target/release/signet)
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SIGNET='$(SIGNET)' scripts/install install
+
+uninstall: ## take away what `make install` put there, with the same PREFIX and DESTDIR
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install uninstall
+
+deb: build ## a package for Debian and its kin, in target/debian (needs cargo-deb; fetched where missing)
+	@scripts/deb
+
+interop: ## install, set up, upgrade and remove as make and dpkg do it (needs root and Debian; minutes)
+	@cargo build --locked -p signet && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet"
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
 	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \

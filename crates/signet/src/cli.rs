@@ -3,6 +3,7 @@
 mod alarms;
 mod ask;
 mod audit;
+mod completions;
 mod demo;
 mod doctor;
 mod drafts;
@@ -14,8 +15,10 @@ mod help;
 mod inbox;
 mod init;
 mod input;
+mod install;
 mod invite;
 mod key;
+mod man;
 mod names;
 mod nats;
 mod outbox;
@@ -73,6 +76,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Invite(args) => invite::invite(&args, home),
         Command::Accept(args) => invite::accept(&args, home),
         Command::Init(args) => init::run(args, home),
+        Command::Install(args) => install::run(&args),
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
@@ -95,6 +99,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::State(args) => state::run(&args, home),
         Command::Status(args) => status::run(args, home),
         Command::Schema(args) => schema::run(args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
     }
@@ -188,7 +194,7 @@ enum Command {
     Ping(ping::PingArgs),
     /// The daemon, its peers, its sessions, its log; or where one message is
     Status(status::StatusArgs),
-    /// What is wrong with an agent, its home, its log and its server, and what to do about it
+    /// What is wrong with an agent, its home, log and server, and what to do about it
     Doctor(doctor::DoctorArgs),
     /// What the agent remembers beside its log
     State(state::StateArgs),
@@ -196,6 +202,12 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),
+    /// Let systemd run an agent of this machine, under a user of its own; as root
+    Install(install::InstallArgs),
+    /// Print what a shell reads to complete command lines
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(man::ManArgs),
     /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),
 }

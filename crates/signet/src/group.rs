@@ -6,7 +6,8 @@ pub(crate) fn number_of(name: &str) -> Option<u32> {
     name.parse().ok().or_else(|| number_in(&known, name))
 }
 
-fn number_in(groups: &str, name: &str) -> Option<u32> {
+/// The same in a text; /etc/passwd (passwd(5)) has its numbers in the same place.
+pub(crate) fn number_in(groups: &str, name: &str) -> Option<u32> {
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         let is_named = fields.next() == Some(name);

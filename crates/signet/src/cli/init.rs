@@ -52,18 +52,43 @@ pub(super) fn make(
     principal: PrincipalId,
     root: Root,
 ) -> Result<Certificate, Failure> {
-    refuse_if_used(home)?;
-    let template = Config::template(&agent, &principal);
-    // What the finished home would be refused for, such as its path's length, is found here.
-    Config::parse(&template, home, None)?;
-    let draft = DraftHome::new(home)?;
-    private::create(&draft.home.config_file(), template.as_bytes())?;
-    let new = NewAgent {
+    let config = Config::template(&agent, &principal);
+    let new = NewHome {
         agent,
         principal,
         root,
+        config,
     };
-    let certificate = keystore::create(&draft.home, new, clock::now())?;
+    make_with(home, new, |_| Ok(()))
+}
+
+/// What a new home begins with.
+pub(super) struct NewHome {
+    pub(super) agent: AgentId,
+    pub(super) principal: PrincipalId,
+    pub(super) root: Root,
+    /// The text of its configuration.
+    pub(super) config: String,
+}
+
+/// The same; what else belongs to it, `furnish` adds before anybody sees it in its place.
+pub(super) fn make_with(
+    home: &Home,
+    new: NewHome,
+    furnish: impl FnOnce(&Home) -> Result<(), Failure>,
+) -> Result<Certificate, Failure> {
+    refuse_if_used(home)?;
+    // What the finished home would be refused for, such as its path's length, is found here.
+    Config::parse(&new.config, home, None)?;
+    let draft = DraftHome::new(home)?;
+    private::create(&draft.home.config_file(), new.config.as_bytes())?;
+    let keys = NewAgent {
+        agent: new.agent,
+        principal: new.principal,
+        root: new.root,
+    };
+    let certificate = keystore::create(&draft.home, keys, clock::now())?;
+    furnish(&draft.home)?;
     draft.finish(home)?;
     Ok(certificate)
 }

@@ -361,6 +361,16 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["key", "revoke", "--reason", "lost", "--root", &root],
         vec!["trust", "revoke", "agent-bob"],
         vec!["--help"],
+        vec!["man"],
+        vec!["completions", "bash"],
+        vec![
+            "install",
+            "--dry-run",
+            "--agent",
+            "agent-x",
+            "--principal",
+            "x",
+        ],
         vec!["--version"],
         vec!["send", "--help"],
     ];

@@ -15,6 +15,7 @@ mod cli_key;
 mod cli_policy;
 mod exit_codes;
 mod hints;
+mod install;
 mod questions;
 mod show;
 mod terminal;

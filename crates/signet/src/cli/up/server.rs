@@ -300,7 +300,7 @@ pub(super) enum Started {
 }
 
 /// Whether a NATS server answers at HOST:PORT: it greets whoever connects.
-pub(super) fn speaks_nats(address: &str) -> bool {
+pub(in crate::cli) fn speaks_nats(address: &str) -> bool {
     let addresses = address.to_socket_addrs().into_iter().flatten();
     let greets = |address: SocketAddr| {
         let second = Some(Duration::from_secs(1));

@@ -1,0 +1,269 @@
+//! The machine that is installed on, or a directory that becomes the root of one: files, and the tools that make users and start units. Each step says what it did.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::directories::{Owner, make_all};
+use crate::cli::{Exit, Failure, print};
+
+/// Where everything goes.
+pub(super) struct Machine {
+    root: PathBuf,
+    /// It is the machine that runs, not a directory.
+    is_here: bool,
+    is_dry: bool,
+}
+
+impl Machine {
+    /// This machine, or the one whose files are below `sysroot`; with `is_dry` it is only looked at.
+    pub(super) fn new(sysroot: Option<&Path>, is_dry: bool) -> Result<Self, Failure> {
+        if !is_dry && !rustix::process::geteuid().is_root() {
+            let what = "users, groups and units are for root to make";
+            let next = "sudo signet install …; with --dry-run it only says what it would do";
+            return Err(Failure::new(Exit::Usage, what, next));
+        }
+        let root = sysroot.unwrap_or(Path::new("/"));
+        let root = root.canonicalize().map_err(|error| {
+            let what = format!("{}: {error}", root.display());
+            Failure::file(&error, what, "name a directory with --sysroot")
+        })?;
+        let is_here = root == Path::new("/");
+        Ok(Self {
+            root,
+            is_here,
+            is_dry,
+        })
+    }
+
+    /// Lets nobody else install on this machine meanwhile.
+    pub(super) fn lock(&self) -> Result<Option<File>, Failure> {
+        if self.is_dry {
+            return Ok(None);
+        }
+        let path = self.at("/etc/signet");
+        let fail = |error: io::Error| unmade(&path, &error);
+        make_all(&path).map_err(fail)?;
+        let directory = File::open(&path).map_err(fail)?;
+        let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        match rustix::fs::flock(&directory, lock) {
+            Ok(()) => Ok(Some(directory)),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let what = "another signet install is at work on this machine";
+                Err(Failure::new(
+                    Exit::Refused,
+                    what,
+                    "wait until it has ended, then again",
+                ))
+            }
+            Err(error) => Err(fail(error.into())),
+        }
+    }
+
+    /// Nothing is changed.
+    pub(super) fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+
+    /// Whether it is this machine and not a directory.
+    pub(super) fn is_here(&self) -> bool {
+        self.is_here
+    }
+
+    /// Whether a systemd runs that can start units.
+    pub(super) fn has_manager(&self) -> bool {
+        self.is_here && Path::new("/run/systemd/system").is_dir()
+    }
+
+    /// A path of the machine, as this process opens it.
+    pub(super) fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// Says what was done about something, or would be.
+    pub(super) fn say(&self, what: &str, done: &str) -> Result<(), Failure> {
+        match self.is_dry {
+            true => print(&format!("{what}: would be {done}\n")),
+            false => print(&format!("{what}: {done}\n")),
+        }
+    }
+
+    /// A file of root's, with that text; whether that is new. Readable by `group`, or by all.
+    pub(super) fn write(
+        &self,
+        path: &str,
+        text: &str,
+        group: Option<u32>,
+    ) -> Result<bool, Failure> {
+        let (place, mode) = (self.at(path), group.map_or(0o644, |_| 0o640));
+        if std::fs::read_to_string(&place).is_ok_and(|is| is == text) {
+            self.kept(path)?;
+            return Ok(false);
+        }
+        if !self.is_dry {
+            let fail = |error: io::Error| unmade(&place, &error);
+            let parent = place.parent().unwrap_or(&self.root);
+            make_all(parent).map_err(fail)?;
+            let fresh = place.with_extension("new");
+            std::fs::write(&fresh, text)
+                .and_then(|()| std::os::unix::fs::chown(&fresh, Some(0), group))
+                .and_then(|()| std::fs::set_permissions(&fresh, Permissions::from_mode(mode)))
+                .and_then(|()| File::open(&fresh)?.sync_all())
+                .and_then(|()| std::fs::rename(&fresh, &place))
+                .map_err(fail)?;
+        }
+        self.say(path, "written")?;
+        Ok(true)
+    }
+
+    /// Removes a file of root's, if it is there.
+    pub(super) fn delete(&self, path: &str) -> Result<(), Failure> {
+        let place = self.at(path);
+        if place.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        if !self.is_dry {
+            std::fs::remove_file(&place).map_err(|error| unmade(&place, &error))?;
+        }
+        self.say(path, "removed")
+    }
+
+    /// Removes a directory with everything in it, if it is there. No link in it leads out.
+    pub(super) fn delete_all(&self, path: &str) -> Result<(), Failure> {
+        let place = self.at(path);
+        if place.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        if !self.is_dry {
+            std::fs::remove_dir_all(&place).map_err(|error| unmade(&place, &error))?;
+        }
+        self.say(path, "removed")
+    }
+
+    /// Makes the users and groups that a text in the words of sysusers.d(5) asks for.
+    pub(super) fn sysusers(&self, text: &str) -> Result<(), Failure> {
+        if self.is_dry {
+            for line in text.lines().filter(|line| !line.starts_with('#')) {
+                self.say(&format!("sysusers {line}"), "made")?;
+            }
+            return Ok(());
+        }
+        let mut command = Command::new("systemd-sysusers");
+        if !self.is_here {
+            command.arg(format!("--root={}", self.root.display()));
+        }
+        command.arg("-").stdin(Stdio::piped()).stdout(Stdio::null());
+        let missing = |error: io::Error| {
+            let next = "install it (Debian: systemd, or systemd-standalone-sysusers), then again";
+            Failure::file(
+                &error,
+                format!("systemd-sysusers does not start: {error}"),
+                next,
+            )
+        };
+        let mut child = command.spawn().map_err(missing)?;
+        if let Some(mut input) = child.stdin.take() {
+            io::Write::write_all(&mut input, text.as_bytes()).map_err(missing)?;
+        }
+        let end = child.wait().map_err(missing)?;
+        if end.success() {
+            return Ok(());
+        }
+        let next = "its own words stand above; mend that, then again";
+        Err(Failure::new(
+            Exit::Refused,
+            format!("systemd-sysusers: {end}"),
+            next,
+        ))
+    }
+
+    /// Runs a tool on this machine and tells whether it ended well. It prints for itself.
+    pub(super) fn tool(&self, program: &str, args: &[&str]) -> Result<bool, Failure> {
+        let line = format!("{program} {}", args.join(" "));
+        if self.is_dry {
+            self.say(&line, "run")?;
+            return Ok(true);
+        }
+        let mut command = Command::new(program);
+        match program {
+            _ if self.is_here => {}
+            "systemctl" => {
+                command.arg(format!("--root={}", self.root.display()));
+            }
+            _ => {
+                command.arg("--prefix").arg(&self.root);
+            }
+        }
+        let end = command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        let end = end.map_err(|error| {
+            Failure::file(
+                &error,
+                format!("{program} does not start: {error}"),
+                format!("install it, then: {line}"),
+            )
+        })?;
+        self.say(
+            &line,
+            if end.success() {
+                "done"
+            } else {
+                "refused, as it says itself"
+            },
+        )?;
+        Ok(end.success())
+    }
+
+    /// The number of a user and of its group, as the machine knows them.
+    pub(super) fn owner(&self, user: &str, group: &str) -> Result<Owner, Failure> {
+        Ok(Owner {
+            user: self.number("/etc/passwd", user)?,
+            group: self.number("/etc/group", group)?,
+        })
+    }
+
+    /// The number of a group.
+    pub(super) fn group(&self, name: &str) -> Result<u32, Failure> {
+        self.number("/etc/group", name)
+    }
+
+    /// Whether there is such a user or group.
+    pub(super) fn knows(&self, file: &str, name: &str) -> bool {
+        let text = std::fs::read_to_string(self.at(file)).unwrap_or_default();
+        crate::group::number_in(&text, name).is_some()
+    }
+
+    fn number(&self, file: &str, name: &str) -> Result<u32, Failure> {
+        if self.is_dry {
+            return Ok(0);
+        }
+        let text = std::fs::read_to_string(self.at(file)).unwrap_or_default();
+        // Name, password and number are the first three fields of both files.
+        crate::group::number_in(&text, name).ok_or_else(|| {
+            let what = format!("{name} is not in {file}, where system users belong");
+            Failure::new(
+                Exit::Refused,
+                what,
+                "make it there, or take it out of other directories of users, then again",
+            )
+        })
+    }
+
+    pub(super) fn kept(&self, what: &str) -> Result<(), Failure> {
+        print(&format!("{what}: as it should be\n"))
+    }
+}
+
+pub(super) fn unmade(path: &Path, error: &io::Error) -> Failure {
+    let what = format!("{}: {error}", path.display());
+    Failure::file(
+        error,
+        what,
+        "look at it with: ls -ld; then again, nothing is done twice",
+    )
+}

@@ -1,0 +1,85 @@
+//! `signet install --remove`: the agent stops and loses its login; its home goes only with `--purge`.
+
+use signet_proto::ids::AgentId;
+
+use super::agents;
+use super::machine::Machine;
+use super::names::Name;
+use super::server;
+use crate::cli::{Exit, Failure, print};
+
+pub(super) fn run(
+    machine: &Machine,
+    name: &Name,
+    agent: &AgentId,
+    is_purge: bool,
+) -> Result<(), Failure> {
+    let known = agents::find(machine, name)?.filter(|known| known.agent == *agent);
+    let Some(mut known) = known else {
+        let what = format!("signet install has put no {agent} at {}", name.home());
+        let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
+        return Err(Failure::new(Exit::Refused, what, next));
+    };
+    stop(machine, name)?;
+    known.removed = true;
+    agents::note(machine, name, &known)?;
+    if server::is_ours(machine) && server::configure(machine)? {
+        server::reload(machine)?;
+    }
+    if is_purge {
+        return purge(machine, name);
+    }
+    print(&format!(
+        "\n{} keeps keys and logs, for the same command without --remove. With --purge they go, too.\n",
+        name.home()
+    ))
+}
+
+fn stop(machine: &Machine, name: &Name) -> Result<(), Failure> {
+    let (daemon, handlers) = (name.unit(), name.handlers_unit());
+    let mut args = vec!["disable"];
+    if machine.has_manager() {
+        args.push("--now");
+    }
+    args.extend([handlers.as_str(), daemon.as_str()]);
+    if machine.tool("systemctl", &args)? {
+        return Ok(());
+    }
+    let next = format!("systemctl status {daemon}; then again");
+    Err(Failure::new(
+        Exit::Refused,
+        format!("{daemon} was not stopped"),
+        next,
+    ))
+}
+
+/// Files before users: no file is left to a number that somebody else may get.
+fn purge(machine: &Machine, name: &Name) -> Result<(), Failure> {
+    machine.delete_all(&name.home())?;
+    machine.delete_all(&name.handlers_directory())?;
+    machine.delete(&name.handlers_command())?;
+    machine.delete(&name.sysusers_file())?;
+    for user in [name.handlers(), name.user()] {
+        if machine.knows("/etc/passwd", &user) {
+            gone(machine.tool("userdel", &[&user])?, &user)?;
+        }
+    }
+    for group in [name.handlers(), name.user(), name.socket_group()] {
+        if machine.knows("/etc/group", &group) {
+            gone(machine.tool("groupdel", &[&group])?, &group)?;
+        }
+    }
+    agents::forget(machine, name)
+}
+
+fn gone(is_gone: bool, user: &str) -> Result<(), Failure> {
+    if is_gone {
+        return Ok(());
+    }
+    let what = format!("{user} is still a user or group of this machine");
+    Err(Failure::new(
+        Exit::Refused,
+        what,
+        "end what runs as it, then again",
+    ))
+}
