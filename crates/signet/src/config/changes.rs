@@ -83,7 +83,7 @@ mod tests {
             ("[offer]", "[offer]\nallow = [\"a.*\"]\n"),
             ("[approve]", "[approve]\ntiers = [3, 4]\n"),
             ("[tiers]", "[tiers]\nrestricted = [0, 1, 2, 3, 4]\n"),
-            ("[people]", "[people]\nsign = \"all\"\n"),
+            ("[people]", "[people]\nsign = \"none\"\n"),
         ];
         for (name, text) in live {
             let changes = Changes::between(&old, &parsed(text));

@@ -95,7 +95,8 @@ impl Store {
             .union(OpenFlags::SQLITE_OPEN_URI)
             .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-        let db = Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)?;
+        let db =
+            Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)?;
         let store = Self { db };
         let version: u32 = store.pragma("PRAGMA user_version")?;
         if version != ROWS_VERSION {

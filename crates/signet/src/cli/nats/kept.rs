@@ -36,7 +36,7 @@ impl Kept {
 
     fn parse(text: &str) -> Option<Self> {
         let admin = behind(text, "# makes the mailboxes")?.lines().nth(1)?;
-        let shares = between(text, "max_file: ", "G }")?.parse::<usize>().ok()?;
+        let shares = between(text, "max_file: ", "GB }")?.parse::<usize>().ok()?;
         let system = between(text, "  SYS: { users: [ { nkey: ", " } ] }");
         Some(Self {
             listen: plain(between(text, "listen: \"", "\"")?)?,

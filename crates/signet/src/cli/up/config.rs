@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_setting_of_that_name_in_another_section_is_not_taken_for_it() {
         let text = format!(
-            "{AGENT}[[peer]]\n# servers = 1\nagent = \"b\"\n[nats]\nservers = [\"nats://x:1\"]\n"
+            "{AGENT}[[peer]]\n# servers = 1\nid = \"b\"\n[nats]\nservers = [\"nats://x:1\"]\n"
         );
         let (_directory, home) = home(&text);
         assert_eq!(servers_of(&home).unwrap().unwrap(), ["nats://x:1"]);
