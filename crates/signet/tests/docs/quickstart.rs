@@ -5,9 +5,11 @@ use std::fs::{Permissions, copy, create_dir_all, set_permissions, write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use signet_testkit::says;
 
+static TURN: Mutex<()> = Mutex::new(());
 const PAGE: &str = "docs/quickstart.md";
 
 /// What stands between two marks, inside its block of code.
@@ -48,6 +50,8 @@ fn python() -> PathBuf {
 
 /// Runs the commands of the page at `place`, and ends what they started.
 fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
+    // As printed, both take the usual port: one after the other.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let page = super::text(PAGE);
     write(
         place.join("answer.py"),
