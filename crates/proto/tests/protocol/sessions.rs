@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{Digest, MessageId};
@@ -192,6 +193,30 @@ fn a_number_that_was_given_up_lets_through_pass_and_is_then_forgotten() {
     net.send(0, 1, notification(None));
     net.run_for(10_000);
     assert_eq!(last_receipt(&net, 1).get("except"), None);
+}
+
+#[test]
+fn what_expired_because_every_receipt_was_lost_is_asked_about_again_at_the_next_connect() {
+    let mut net = talking();
+    net.cut = Some((1, 0));
+    let name = net.send(0, 1, notification(Some(Duration::from_secs(60))));
+    net.run_for(600_000);
+    assert_eq!(times_taken(&net.agents[1], name), 1);
+    assert_eq!(states(&net, name), [State::Expired]);
+    net.cut = None;
+    net.run_for(60_000);
+    assert_eq!(
+        states(&net, name),
+        [State::Expired],
+        "nobody has a reason to say it"
+    );
+    let at = net.at(0);
+    let connected = net.agents[0].node.handle_connected(at, &CarrierId::NATS);
+    let effects = net.agents[0].keep(at, connected);
+    net.perform(0, effects);
+    net.run_for(5_000);
+    assert_eq!(states(&net, name), [State::Expired, State::Received]);
+    is_quiet(&mut net);
 }
 
 #[test]
