@@ -13,6 +13,7 @@ mod socket;
 mod tests;
 
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use signet_proto::headers::Layers;
@@ -142,7 +143,7 @@ impl Config {
         let agent_socket = socket::agent(&root, home, &control_socket)?;
         let people = root.section("people", &["sign"])?;
         Ok(Self {
-            people_sign: people_sign(&people, &control_access, agent_socket.as_ref())?,
+            people_sign: people_sign(&people, home, &control_access, agent_socket.as_ref())?,
             agent_socket,
             control_socket,
             control_access,
@@ -239,10 +240,13 @@ impl NatsLogin {
 /// Without one, agent and person share a user id: nothing but the person's key tells their decisions apart.
 fn people_sign(
     section: &Section<'_>,
+    home: &Home,
     control: &Access,
     agent: Option<&AgentSocket>,
 ) -> Result<Sign, ConfigError> {
-    let own = rustix::process::getegid().as_raw();
+    // That of the home: root, who looks at it, reads the same answer as the daemon.
+    let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
+    let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());
     let number = |group: &Option<String>| match group {
         None => Some(own),
         Some(name) => group::number_of(name),
