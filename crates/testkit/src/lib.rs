@@ -41,7 +41,7 @@ pub use chance::{Dice, StopAtEnd};
 pub use ear::Ear;
 pub use home::Home;
 pub use house::House;
-pub use process::{Loose, kill, says, signet};
+pub use process::{Loose, fed, kill, says, signet};
 pub use server::Server;
 
 /// A test that waits so long has failed.

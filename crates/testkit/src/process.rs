@@ -1,7 +1,8 @@
 //! Processes by their own ids, and the program under test.
 
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
 use signet_driver::send_signal;
@@ -32,6 +33,19 @@ impl Drop for Loose {
             let _ = send_signal(self.0, Signal::KILL);
         }
     }
+}
+
+/// Runs a command to its end that reads this from standard input.
+pub fn fed(mut command: Command, input: &str) -> Output {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap()
 }
 
 /// What a command said on standard error.

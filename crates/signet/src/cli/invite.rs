@@ -91,17 +91,10 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let addresses = match args.address.is_empty() {
-        // What the configuration says: NATS_URL is this shell's, and no word of the agent's.
-        true => servers_of(&home)?.unwrap_or_else(|| config.nats.servers.clone()),
+        true => addresses_of(&home, &config)?,
         false => args.address.clone(),
     };
     check(&addresses)?;
-    if addresses.iter().any(|address| is_unspecified(address)) {
-        let what =
-            "the NATS server listens at every address of this machine, and none of them is named";
-        let next = "name the one that others reach: signet invite --address nats://HOST:PORT";
-        return Err(Failure::new(Exit::Usage, what, next));
-    }
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
@@ -142,7 +135,7 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     );
     if loopback {
         anstream::eprintln!(
-            "Only this machine reaches {}: for others, name an address with --address, or use a server that they \
+            "Nobody else reaches this machine by {}: for others, name an address with --address, or use a server that they \
              reach (signet up --nats URL).",
             addresses.join(", ")
         );
@@ -163,14 +156,16 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
         return Err(Failure::new(Exit::Usage, what, next));
     }
     let words = fingerprint(&peer.root);
+    // What may fail comes before anybody is bound.
+    let own = addresses_of(&home, &config)?;
+    let back = made(&home, &config, &own, WEEK)?.to_line();
     confirm(args, &invitation, &words)?;
     let adding = AddPeer {
         certificate: peer.to_value().clone(),
         decision: None,
     };
     decide_signed(Some(home.path().to_owned()), adding, &args.control)?;
-    let back = made(&home, &config, &config.nats.servers, WEEK)?.to_line();
-    let met = meets(&invitation, &config.nats.servers);
+    let met = meets(&invitation, &own);
     if args.json {
         return print_json(&Accepted {
             peer: peer.agent.as_str(),
@@ -193,7 +188,7 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
              Use theirs: signet up --nats URL, with the login that they give you (signet up --login -).",
             peer.agent,
             nats_of(&invitation).join(", "),
-            config.nats.servers.join(", ")
+            own.join(", ")
         );
     }
     Ok(())
@@ -227,6 +222,11 @@ pub(super) fn said_yes() -> Result<bool, Failure> {
         Failure::new(Exit::Usage, format!("standard input: {error}"), "try again")
     })?;
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+}
+
+/// Where the agent of `home` is reached, as it is written down: NATS_URL is this shell's, and no word of the agent's.
+fn addresses_of(home: &Home, config: &Config) -> Result<Vec<String>, Failure> {
+    Ok(servers_of(home)?.unwrap_or_else(|| config.nats.servers.clone()))
 }
 
 fn made(
@@ -351,17 +351,11 @@ fn meets(invitation: &Invitation, own: &[String]) -> bool {
         .any(|address| own.iter().any(|ours| ours == address))
 }
 
-/// Whether only this machine reaches that address.
+/// Whether that address leads to this machine alone, wherever it is used.
 fn is_loopback(address: &str) -> bool {
     let host = host_of(address);
     let ip = host.parse::<std::net::IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Whether a server may listen there, and nobody connect.
-fn is_unspecified(address: &str) -> bool {
-    let ip = host_of(address).parse::<std::net::IpAddr>();
-    ip.is_ok_and(|ip| ip.is_unspecified())
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
 fn host_of(address: &str) -> &str {

@@ -66,7 +66,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     ensure_home(args, &home)?;
     let lock = UpLock::acquire(&home)?;
-    let config = Config::parse(&text_of(&home)?, &home, None)?;
+    let config = config::load(&home)?;
     refuse_to_move(args, &config)?;
     let agent = config.agent.agent;
     let units = match args.background || args.foreground {
@@ -76,6 +76,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let broker = match &args.beside {
         Some(other) => {
             let other = Home::at(other);
+            refuse_itself(&home, &other)?;
             for home in [&home, &other] {
                 needs_control_key(home)?;
             }
@@ -85,7 +86,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     };
     let own = OwnServer::of(&home);
     // From here on the address stands in the configuration.
-    let config = Config::parse(&text_of(&home)?, &home, None)?;
+    let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
     match (&units, runs) {
         (Some(units), _) => {
@@ -130,14 +131,18 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
     let config = Config::load(&home)?;
     let _lock = UpLock::acquire(&home)?;
     let units = Units::of(&config.agent.agent);
-    let service = units.map_or(Ok(false), |units| units.stop())?;
+    let stopped =
+        |stop: fn(&Units) -> Result<bool, Failure>| units.as_ref().map_or(Ok(false), stop);
+    let service = stopped(Units::stop_daemon)?;
     let process = daemon::stop(&home)?;
     print(match service || process {
         true => "daemon   ended\n",
         false => "daemon   none ran\n",
     })?;
     if let Some(own) = OwnServer::of(&home).filter(|_| !args.keep_nats) {
-        print(match own.stop() {
+        let service = stopped(Units::stop_server)?;
+        let process = own.stop();
+        print(match service || process {
             true => "nats     ended\n",
             false => "nats     none ran\n",
         })?;
@@ -147,8 +152,15 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
 fn refuse_to_move(args: &UpArgs, config: &Config) -> Result<(), Failure> {
-    let named = args.broker.names_another(&config.nats.servers) || args.beside.is_some();
-    if !named || daemon::status_of(config).is_none() {
+    let other = args
+        .beside
+        .as_ref()
+        .map(|other| config::load(&Home::at(other)));
+    let other = other.transpose()?;
+    let beside = other.is_some_and(|other| other.nats.servers != config.nats.servers);
+    if !(beside || args.broker.names_another(&config.nats.servers))
+        || daemon::status_of(config).is_none()
+    {
         return Ok(());
     }
     let what = format!(
@@ -157,6 +169,19 @@ fn refuse_to_move(args: &UpArgs, config: &Config) -> Result<(), Failure> {
     );
     let next = "signet down --keep-nats ends it; then the same command again";
     Err(Failure::new(Exit::Refused, what, next))
+}
+
+fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
+    let place = |home: &Home| std::fs::canonicalize(home.path()).ok();
+    if place(home) != place(other) {
+        return Ok(());
+    }
+    let what = format!("{} is this home itself", other.path().display());
+    Err(Failure::new(
+        Exit::Usage,
+        what,
+        "name the home of another agent: --beside DIR",
+    ))
 }
 
 /// Both people's keys sign that the two agents are bound; that is looked at before anything is started.
@@ -185,7 +210,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
         )
     })?;
     if there {
-        let own = Config::parse(&text_of(home)?, home, None)?.agent;
+        let own = config::load(home)?.agent;
         let other_agent = args.agent.as_ref().is_some_and(|agent| *agent != own.agent);
         let other_person = args
             .principal
@@ -230,14 +255,6 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
             ""
         },
     ))
-}
-
-fn text_of(home: &Home) -> Result<String, Failure> {
-    let path = home.config_file();
-    std::fs::read_to_string(&path).map_err(|error| {
-        let what = format!("{}: {error}", path.display());
-        Failure::file(&error, what, "name the home of an agent with --home")
-    })
 }
 
 /// The daemon runs in any case, and goes on trying.

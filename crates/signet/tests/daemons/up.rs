@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-use signet_testkit::{says, signet};
+use signet_testkit::{fed, says, signet};
 
 use crate::house::eventually;
 
@@ -84,20 +84,7 @@ impl Machine {
     }
 
     fn with_input(&self, name: &str, args: &[&str], input: &str) -> Output {
-        use std::io::Write as _;
-        let mut command = self.command(name, args);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
-        child.wait_with_output().unwrap()
+        fed(self.command(name, args), input)
     }
 
     fn words(&self, name: &str) -> String {
@@ -276,6 +263,15 @@ fn two_homes_of_one_machine_talk_after_one_command_each() {
         "{said}"
     );
     machine.talks("alice", "bob");
+    // It may be repeated while both run; a home beside itself is none.
+    let again = machine.done(
+        "bob",
+        &["up", "--background", "--beside", alice.to_str().unwrap()],
+    );
+    assert!(again.contains("it runs already"), "{again}");
+    let itself = ["up", "--background", "--beside", alice.to_str().unwrap()];
+    let said = machine.fails("alice", 2, &itself);
+    assert!(said.contains("is this home itself"), "{said}");
     // Bob's end leaves Alice's server alone.
     machine.done("bob", &["down"]);
     machine.done("alice", &["status"]);
@@ -511,8 +507,12 @@ fn where_there_is_a_service_manager_it_runs_daemon_and_server() {
     );
     let again = machine.done("alice", &["up"]);
     assert!(again.contains("own server, which runs"), "{again}");
+    let down = machine.done("alice", &["down", "--keep-nats"]);
+    assert_eq!(down, "daemon   ended\n");
+    let kept = machine.done("alice", &["up"]);
+    assert!(kept.contains("own server, which runs"), "{kept}");
     let down = machine.done("alice", &["down"]);
-    assert!(down.starts_with("daemon   ended\n"), "{down}");
+    assert_eq!(down, "daemon   ended\nnats     ended\n");
     assert!(
         calls().contains("--user disable --now signet-alice.service"),
         "{}",
@@ -635,6 +635,30 @@ fn an_address_with_a_login_is_refused_and_not_repeated() {
             "{said}"
         );
     }
-    let said = machine.fails("bob", 2, &["invite", "--address", "nats://0.0.0.0:4222"]);
-    assert!(said.contains("listens at every address"), "{said}");
+}
+
+#[test]
+fn a_server_that_listens_everywhere_is_invited_to_by_an_address_that_leads_somewhere() {
+    let machine = Machine::new();
+    let args = [
+        "up",
+        "--agent",
+        "alice",
+        "--principal",
+        "alice",
+        "--background",
+    ];
+    machine.done("alice", &[&args[..], &["--listen", "0.0.0.0:0"]].concat());
+    let output = machine.run("alice", &["invite"]);
+    assert!(
+        says(&output).contains("name an address with --address"),
+        "{}",
+        says(&output)
+    );
+    let named = machine.run("alice", &["invite", "--address", "nats://192.0.2.7:4222"]);
+    assert!(
+        named.status.success() && !says(&named).contains("--address"),
+        "{}",
+        says(&named)
+    );
 }

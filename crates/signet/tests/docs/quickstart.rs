@@ -4,10 +4,10 @@
 use std::fs::{Permissions, copy, create_dir_all, set_permissions, write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use signet_testkit::says;
+use signet_testkit::{fed, says};
 
 static TURN: Mutex<()> = Mutex::new(());
 const PAGE: &str = "docs/quickstart.md";
@@ -62,8 +62,8 @@ fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
     assert_eq!(commands.lines().count(), 5, "five commands: {commands}");
     // The handler in the background has a terminal's place to write to, and ends with the shell.
     let script = format!("trap 'kill $!' EXIT\nset -e\n{commands}");
-    let output = run(shell("-s"), &script);
-    let down = run(
+    let output = fed(shell("-s"), &script);
+    let down = fed(
         shell("-s"),
         "signet down --home bob; signet down --home alice",
     );
@@ -85,22 +85,6 @@ fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
     assert!(down.status.success(), "{}", says(&down));
     let ended = String::from_utf8(down.stdout).unwrap();
     assert_eq!(ended, "daemon   ended\ndaemon   ended\nnats     ended\n");
-}
-
-fn run(mut command: Command, script: &str) -> Output {
-    use std::io::Write as _;
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(script.as_bytes())
-        .unwrap();
-    child.wait_with_output().unwrap()
 }
 
 #[test]

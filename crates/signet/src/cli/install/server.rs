@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use signet_transport::{Config, Login};
-
 use super::agents;
 use super::directories::Owner;
 use super::machine::Machine;
@@ -124,22 +122,9 @@ pub(super) fn mailbox(machine: &Machine, agent: &AgentId) -> Result<(), Failure>
     if machine.is_dry() {
         return machine.say(&what, "made");
     }
-    let mut config = Config::new(
-        vec![format!("nats://{LISTEN}")],
-        "agent.admin.inbox",
-        "_INBOX_admin",
-    );
-    "signet install".clone_into(&mut config.name);
-    config.login = Login::NkeySeedFile(machine.at(ADMIN));
-    let begin = Instant::now();
-    loop {
-        match setup::make(&config, std::slice::from_ref(agent)) {
-            Ok(_) => return machine.say(&what, "as it should be"),
-            // The server takes a moment to start, and to read its configuration anew.
-            Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
-            Err(fault) => return Err(fault.told()),
-        }
-    }
+    let server = (format!("nats://{LISTEN}"), "signet install");
+    setup::make_patiently(server, machine.at(ADMIN), std::slice::from_ref(agent))?;
+    machine.say(&what, "as it should be")
 }
 
 /// What to type where the server could not be started.

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use signet_transport::{Config, Login, Secret};
 
+use super::setup::administrator;
 use super::{Exit, Failure};
 use crate::private;
 
@@ -40,8 +41,7 @@ impl LoginArgs {
         let server = server.or_else(|| from("url"));
         let server = server.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());
         let servers = server.split(',').map(|server| server.trim().to_owned());
-        let mut config = Config::new(servers.collect(), "agent.admin.inbox", "_INBOX_admin");
-        config.name = "signet nats setup".to_owned();
+        let mut config = administrator(servers.collect(), "signet nats setup");
         config.login = match (&self.creds, &self.nkey) {
             (Some(creds), _) => Login::CredsFile(creds.clone()),
             (None, Some(nkey)) => Login::NkeySeedFile(nkey.clone()),

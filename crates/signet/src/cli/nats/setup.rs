@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
-use signet_transport::{Config, Done, Error, Mailbox, Place, Report, set_up};
+use signet_transport::{Config, Done, Error, Login, Mailbox, Place, Report, set_up};
 
 use super::login::LoginArgs;
 use super::{Exit, Failure, print};
@@ -61,6 +62,35 @@ impl Fault {
         }
     }
 }
+
+/// The connection of whoever makes the mailboxes on `servers`, without a login yet; `name` is what the server's
+/// monitoring shows.
+pub(in crate::cli) fn administrator(servers: Vec<String>, name: &str) -> Config {
+    let mut config = Config::new(servers, "agent.admin.inbox", "_INBOX_admin");
+    name.clone_into(&mut config.name);
+    config
+}
+
+/// The same as [`make`] on a server of one's own, with the seed in that file: one that was just started takes a
+/// moment.
+pub(in crate::cli) fn make_patiently(
+    (url, name): (String, &str),
+    seed: PathBuf,
+    agents: &[AgentId],
+) -> Result<(), Failure> {
+    let mut config = administrator(vec![url], name);
+    config.login = Login::NkeySeedFile(seed);
+    let start = Instant::now();
+    loop {
+        match make(&config, agents) {
+            Ok(_) => return Ok(()),
+            Err(_) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
+            Err(fault) => return Err(fault.told()),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the mailboxes of `agents`, or brings them in line.
 pub(in crate::cli) fn make(config: &Config, agents: &[AgentId]) -> Result<Report, Fault> {

@@ -12,12 +12,12 @@ use zeroize::Zeroizing;
 use crate::cli::input::Input;
 use crate::cli::nats::{key, setup};
 use crate::cli::{Exit, Failure, print};
-use crate::config::Config;
 use crate::daemon::transport;
 use crate::home::Home;
 use crate::{private, random};
 
-use super::config::{servers_of, set_servers};
+use super::config::{load, servers_of, set_servers};
+use super::lock::UpLock;
 use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
 
 /// How a person names the server.
@@ -96,42 +96,26 @@ impl Broker {
         Self::own(home, agent, &own)
     }
 
-    /// Uses the server of another home of this user, which gives a login.
+    /// Uses the server of another home of this user, which gives a login, and is the other home's to end.
     pub(super) fn beside(home: &Home, agent: &AgentId, other: &Home) -> Result<Self, Failure> {
-        let config = Config::load(other)?;
+        let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
             // Its server is somebody else's, and lets us in as it lets the other in, or not.
             return Self::named(home, &config.nats.servers.join(","), "");
         };
-        let started = own.start()?;
-        let seed = home.nats_seed();
-        let public = match seed.exists() {
-            true => key::read(&seed)?,
-            false => key::make(&seed)?,
-        };
-        own.admit(agent, &public)?;
-        set_servers(home, &[own.url()?])?;
+        let _lock = UpLock::acquire(other)?;
+        own.start()?;
+        let url = enter(home, agent, &own)?;
+        let whose = config.agent.agent;
         print(&format!(
-            "nats     {}, the server of {}\n",
-            own.url()?,
-            config.agent.agent
+            "nats     {url}, the server of {whose}\nmailbox  made\n"
         ))?;
-        print("mailbox  made\n")?;
-        // It is the other home's to end.
-        let _ = started;
         Ok(Self { started: false })
     }
 
     fn own(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<Self, Failure> {
         let started = own.start()?;
-        let seed = home.nats_seed();
-        let public = match seed.exists() {
-            true => key::read(&seed)?,
-            false => key::make(&seed)?,
-        };
-        own.admit(agent, &public)?;
-        let url = own.url()?;
-        set_servers(home, std::slice::from_ref(&url))?;
+        let url = enter(home, agent, own)?;
         let how = match started {
             Started::Now => {
                 "started: a server of this home's own, with logins, and its store in nats/store"
@@ -181,7 +165,7 @@ impl Broker {
 
     /// Makes the mailbox, where the login may; the keeper of the server makes it otherwise.
     fn mailbox(home: &Home) -> Result<(), Failure> {
-        let config = Config::parse(&super::text_of(home)?, home, None)?;
+        let config = load(home)?;
         let agent = config.agent.agent.clone();
         let mut connection = transport(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
@@ -199,6 +183,19 @@ impl Broker {
         };
         print(&format!("mailbox  {said}\n"))
     }
+}
+
+/// Gives the agent of `home` a login and a mailbox on that server, and writes its address down.
+fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failure> {
+    let seed = home.nats_seed();
+    let public = match seed.exists() {
+        true => key::read(&seed)?,
+        false => key::make(&seed)?,
+    };
+    own.admit(agent, &public)?;
+    let url = own.url()?;
+    set_servers(home, std::slice::from_ref(&url))?;
+    Ok(url)
 }
 
 /// The addresses of a text, as NATS_URL has them.

@@ -5,6 +5,11 @@ use crate::config::Config;
 use crate::home::Home;
 use crate::private;
 
+/// The configuration of `home` as it is written down: NATS_URL is this shell's, and no word of the home's.
+pub(super) fn load(home: &Home) -> Result<Config, Failure> {
+    Ok(Config::parse(&read(home)?, home, None)?)
+}
+
 /// The servers that the configuration of `home` names itself; `None` where it leaves the default.
 pub(in crate::cli) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
     let text = read(home)?;

@@ -2,7 +2,7 @@
 //! starts and `signet down` ends.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde::{Deserialize, Serialize};
+use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
-use signet_transport::{Config, Login};
 
 use crate::cli::nats::conf::{Server, User, is_quotable};
 use crate::cli::nats::{key, setup};
@@ -106,9 +106,17 @@ impl OwnServer {
         self.write(&facts)
     }
 
-    /// The address for agents, such as `nats://127.0.0.1:4222`.
+    /// The address for agents of this machine, such as `nats://127.0.0.1:4222`; one that listens everywhere is
+    /// reached by loopback here.
     pub(in crate::cli) fn url(&self) -> Result<String, Failure> {
-        Ok(format!("nats://{}", self.facts()?.listen))
+        let listen = self.facts()?.listen;
+        let everywhere = listen.parse::<SocketAddr>().ok();
+        let everywhere = everywhere.filter(|address| address.ip().is_unspecified());
+        Ok(match everywhere {
+            Some(address) if address.is_ipv6() => format!("nats://[::1]:{}", address.port()),
+            Some(address) => format!("nats://127.0.0.1:{}", address.port()),
+            None => format!("nats://{listen}"),
+        })
     }
 
     /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
@@ -121,12 +129,8 @@ impl OwnServer {
             let next = "keep a server for the household: signet nats config --help";
             return Err(Failure::new(Exit::Refused, what, next));
         }
-        let mut config = Config::new(vec![self.url()?], "agent.admin.inbox", "_INBOX_admin");
-        "signet up".clone_into(&mut config.name);
-        config.login = Login::NkeySeedFile(self.admin_seed());
         let all: Vec<AgentId> = facts.users.keys().cloned().collect();
-        // The server takes a moment to read its configuration anew.
-        retry(|| setup::make(&config, &all)).map_err(setup::Fault::told)?;
+        setup::make_patiently((self.url()?, "signet up"), self.admin_seed(), &all)?;
         if before.as_deref() == Some(nkey) {
             return Ok(Admitted::Known);
         }
@@ -308,8 +312,6 @@ pub(in crate::cli) fn speaks_nats(address: &str) -> bool {
         stream.set_read_timeout(second).ok()?;
         let mut greeting = [0; 5];
         stream.read_exact(&mut greeting).ok()?;
-        // The server logs who leaves without a word.
-        let _ = stream.write_all(b"");
         (greeting == *b"INFO ").then_some(())
     };
     addresses.filter_map(greets).next().is_some()
@@ -317,17 +319,8 @@ pub(in crate::cli) fn speaks_nats(address: &str) -> bool {
 
 /// The `nats-server` of this machine.
 pub(in crate::cli) fn program() -> Result<PathBuf, Failure> {
-    let named = std::env::var_os("NATS_SERVER").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/local/bin"].map(PathBuf::from);
-    let places = std::env::split_paths(&path).chain(usual);
-    let mut files = named
-        .into_iter()
-        .chain(places.map(|place| place.join("nats-server")));
-    let found = files.find(|file| file.is_file());
-    let found = found.and_then(|file| std::path::absolute(file).ok());
-    found.ok_or_else(|| {
-        let what = "there is no nats-server on this machine: none in NATS_SERVER, PATH or /usr/sbin";
+    find_nats_server(Path::new("/usr/local/bin")).map_err(|_| {
+        let what = "there is no nats-server on this machine: none where NATS_SERVER says, or in PATH and /usr/sbin";
         let next = "install it (apt-get install nats-server, or nats.io/download), or use one that runs: \
                     signet up --nats URL";
         Failure::new(Exit::NotReachable, what, next)
@@ -358,19 +351,6 @@ fn free(listen: &str) -> Result<String, Failure> {
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     let what = format!("{} cannot be made: {error}", path.display());
     Failure::file(error, what, "make room, or name another home with --home")
-}
-
-/// Tries for ten seconds.
-fn retry<T, E>(mut step: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-    let start = Instant::now();
-    loop {
-        match step() {
-            Err(_) if start.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(100));
-            }
-            done => return done,
-        }
-    }
 }
 
 /// Where a NATS server usually listens.

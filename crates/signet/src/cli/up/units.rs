@@ -63,22 +63,26 @@ impl Units {
         Ok(())
     }
 
-    /// Ends the services and removes them; says whether there were any.
-    pub(in crate::cli) fn stop(&self) -> Result<bool, Failure> {
-        let mut found = false;
-        for unit in [self.daemon(), self.server()] {
-            let file = self.directory.join(&unit);
-            if file.exists() {
-                found = true;
-                done(&["disable", "--now", &unit])?;
-                // A unit that is left over starts nothing.
-                let _ = std::fs::remove_file(file);
-            }
+    /// Ends the daemon's service and removes it; says whether there was one.
+    pub(in crate::cli) fn stop_daemon(&self) -> Result<bool, Failure> {
+        self.stop(&self.daemon())
+    }
+
+    /// The same for the service of the home's own NATS server.
+    pub(in crate::cli) fn stop_server(&self) -> Result<bool, Failure> {
+        self.stop(&self.server())
+    }
+
+    fn stop(&self, unit: &str) -> Result<bool, Failure> {
+        let file = self.directory.join(unit);
+        if !file.exists() {
+            return Ok(false);
         }
-        if found {
-            done(&["daemon-reload"])?;
-        }
-        Ok(found)
+        done(&["disable", "--now", unit])?;
+        // A unit that is left over starts nothing.
+        let _ = std::fs::remove_file(file);
+        done(&["daemon-reload"])?;
+        Ok(true)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
