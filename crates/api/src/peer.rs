@@ -16,7 +16,7 @@ pub struct AddPeer {
     pub decision: Option<Value>,
 }
 
-/// The agent is bound.
+/// The agent is trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

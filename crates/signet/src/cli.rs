@@ -198,7 +198,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// What the agent remembers beside its log
     State(state::StateArgs),
-    /// Prove an audit log, or read it
+    /// Prove a log, or read it
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),

@@ -398,7 +398,7 @@ fn tell(notice: &Notice) {
             agent = %claimed.agent,
             principal = %claimed.principal,
             fingerprint = fingerprint(&claimed.root),
-            "a stranger asks to be known; next: signet trust pending"
+            "a stranger waits for an introduction; next: signet trust pending"
         ),
         Notice::RootChanged(claimed) => error!(
             agent = %claimed.agent,

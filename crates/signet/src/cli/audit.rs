@@ -18,7 +18,7 @@ use super::failure::of_log;
 use super::{Exit, Failure};
 use progress::Bar;
 
-/// Prove an audit log, or read it.
+/// Prove a log, or read it.
 #[derive(Debug, Args)]
 #[command(after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001")]
 pub(crate) struct AuditArgs {
