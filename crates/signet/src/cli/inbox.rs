@@ -27,19 +27,19 @@ use crate::control::{Client, ClientError};
 pub(super) struct InboxArgs {
     #[command(subcommand)]
     action: Option<InboxCommand>,
-    /// Go on with what arrives, until interrupted
+    /// Go on with each message that arrives, until interrupted
     #[arg(long)]
     follow: bool,
-    /// Take out of the inbox what wants no answer, once it is printed
+    /// Take each message that wants no answer out of the inbox, once it is printed
     #[arg(long)]
     take: bool,
-    /// What agents sent whose trust was taken back since: for you, not for your agent
+    /// Show what agents had sent before they were withdrawn or revoked: your agent no longer gets it
     #[arg(long, conflicts_with_all = ["follow", "take"])]
     set_aside: bool,
     /// Print each message as one line of JSON
     #[arg(long)]
     json: bool,
-    /// Let a command handle each message, which it reads as JSON on its standard input
+    /// Run a command for each message, which it reads as JSON on its standard input
     #[arg(long, requires = "command", conflicts_with_all = ["take", "set_aside", "json"])]
     each: bool,
     /// With --each: how long one try may take before it is killed

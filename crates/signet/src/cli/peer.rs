@@ -39,14 +39,14 @@ enum PeerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// The peers and how things stand with them
+    /// List the peers, each with its session and what waits for it
     #[command(after_help = "EXAMPLE:\n  signet peer list")]
     List {
         /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
-    /// One peer, with the words of its person's root key
+    /// Show one peer, with the words of its person's root key
     #[command(after_help = "EXAMPLE:\n  signet peer show agent-bob-001")]
     Show {
         /// The peer's agent-id

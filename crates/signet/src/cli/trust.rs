@@ -35,7 +35,7 @@ pub(super) struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
-    /// Strangers that wait for an introduction, and what to type about each
+    /// List the strangers that wait for an introduction, and what to type about each
     #[command(after_help = "EXAMPLE:\n  signet trust pending")]
     Pending,
     /// Trust a stranger, or again an agent that was withdrawn
@@ -81,10 +81,10 @@ enum TrustCommand {
         #[command(flatten)]
         control: ControlKey,
     },
-    /// Every agent that is or was trusted, and how it stands
+    /// List every agent that is or was trusted, and how it stands
     #[command(after_help = "EXAMPLE:\n  signet trust list")]
     List,
-    /// Every change of trust, approval and pause that the log holds
+    /// List every change of trust, approval and pause that the log holds
     #[command(
         after_help = "EXAMPLE:\n  signet trust log\n  signet trust log --json | jq 'select(.kind == \"trust\")'"
     )]

@@ -215,7 +215,9 @@ fn every_page_and_section_that_is_cited_is_there() {
 fn section<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
     let before = before.trim_end_matches('`').trim_end();
     if let Some(quoted) = before.strip_suffix("\" in") {
-        return quoted.rsplit_once('"').map(|(_, section)| section);
+        let section = quoted.rsplit_once('"').map(|(_, section)| section);
+        // What stands between two texts of a source file is no heading.
+        return section.filter(|section| !section.contains([';', '(', '{']));
     }
     let after = after
         .trim_start_matches('`')
