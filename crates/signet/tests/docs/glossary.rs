@@ -150,7 +150,8 @@ fn no_document_uses_a_word_that_the_glossary_replaces() {
     let unwanted = unwanted();
     let mut wrong = Vec::new();
     for (file, text) in pages::documents() {
-        if file == GLOSSARY {
+        // What `jq` printed of a log stands in the sample, in the log's own words.
+        if file == GLOSSARY || file.starts_with("audit/sample/") {
             continue;
         }
         for (number, line) in prose(&text) {
