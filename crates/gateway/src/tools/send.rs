@@ -299,7 +299,27 @@ async fn sent(turn: &Turn<'_>, call: Send, waits: Duration) -> Result<Outcome, F
     };
     Ok(Outcome {
         key,
-        ..Outcome::of(turn, sent)
+        ..Outcome::of(turn, as_it_is_now(turn, sent).await?)
+    })
+}
+
+/// Where the wait was over, the daemon has told where the message was when it began.
+pub(super) async fn as_it_is_now(turn: &Turn<'_>, sent: Sent) -> Result<Sent, Fault> {
+    if !matches!(sent.state, State::Queued | State::Published) {
+        return Ok(sent);
+    }
+    let asked = ShowMessage {
+        message_id: sent.message_id.clone(),
+    };
+    let out = turn.daemon.call(&asked, Duration::ZERO).await?;
+    Ok(Sent {
+        state: out.state,
+        reason: out.reason,
+        by: out.by,
+        waits_for: out.waits_for,
+        held_by: out.held_by,
+        stored: out.stored,
+        ..sent
     })
 }
 
@@ -433,7 +453,7 @@ fn next(state: State, waits_for: Option<WaitsFor>, has_answer: bool) -> Option<&
     match state {
         State::Answered if has_answer => None,
         State::Answered => {
-            Some("it is answered; read_inbox and search_conversations show what is not sealed")
+            Some("it is answered: message_status shows the answer, unless its person has taken it")
         }
         State::Queued if for_people => Some(
             "it waits here until people have decided (signet drafts); message_status says where it is",

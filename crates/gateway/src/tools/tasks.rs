@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use signet_api::{Direction, ListTasks as List, ReportState, SendHandoff, ShowTask, Step, Task};
 
-use super::send::Outcome;
+use super::send::{Outcome, as_it_is_now};
 use super::{Asked, Does, Turn, wait, with_data};
 use crate::fault::Fault;
 use crate::message::Withheld;
@@ -218,7 +218,7 @@ impl Asked for HandOff {
             ..SendHandoff::default()
         };
         let sent = turn.daemon.call(&call, waits).await?;
-        Ok(Outcome::of(turn, sent))
+        Ok(Outcome::of(turn, as_it_is_now(turn, sent).await?))
     }
 }
 
