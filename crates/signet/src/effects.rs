@@ -398,7 +398,7 @@ fn tell(notice: &Notice) {
             agent = %claimed.agent,
             principal = %claimed.principal,
             fingerprint = fingerprint(&claimed.root),
-            "a stranger asks to be known; next: signet trust pending"
+            "a stranger waits for an introduction; next: signet trust pending"
         ),
         Notice::RootChanged(claimed) => error!(
             agent = %claimed.agent,
@@ -454,7 +454,7 @@ fn tell(notice: &Notice) {
         Notice::Quarantined { peer, message_id } => warn!(
             %peer,
             %message_id,
-            "a message could not be handled five times; next: signet quarantine list"
+            "the handling of a message failed five times; next: signet quarantine list"
         ),
         Notice::ApprovalNeeded { peer, message_id } => warn!(
             %peer,

@@ -43,7 +43,7 @@ pub(super) struct UpArgs {
     root: Option<PathBuf>,
     #[command(flatten)]
     broker: broker::BrokerArgs,
-    /// Another home of this user on this machine: use its NATS server, and bind both agents to each other
+    /// Another home of this user on this machine: use its NATS server, and let both agents trust each other
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nats", "login", "listen"])]
     beside: Option<PathBuf>,
     /// What programs of this agent may offer to its peers: a name, or the beginning of names such as 'calendar.*';
@@ -199,7 +199,7 @@ fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
     ))
 }
 
-/// Both people's keys sign that the two agents are bound; that is looked at before anything is started.
+/// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
 fn needs_control_key(home: &Home) -> Result<(), Failure> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
@@ -207,7 +207,7 @@ fn needs_control_key(home: &Home) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!(
-        "{} is not there, and binding two agents needs it",
+        "{} is not there, and two agents can trust each other only with its signature",
         key.display()
     );
     let next = "put it there for the moment; or use signet invite and signet accept --key FILE";

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use signet_testkit::{fed, says};
 
 static TURN: Mutex<()> = Mutex::new(());
-const PAGE: &str = "docs/quickstart.md";
+pub const PAGE: &str = "docs/quickstart.md";
 
 /// What stands between two marks, inside its block of code.
 fn block(page: &str, mark: &str) -> String {
