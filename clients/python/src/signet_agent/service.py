@@ -115,9 +115,12 @@ class Service:
 
     async def _receive(self, connection: Connection) -> None:
         while True:
-            while len(self._runs) >= self._parallel:
+            while len(self._runs) >= self._parallel and connection.is_open:
+                # Handlers that are done wait for the next connection when this one has ended.
                 self._freed.clear()
-                await self._freed.wait()
+                freed = asyncio.ensure_future(self._freed.wait())
+                await asyncio.wait({freed, connection.ended}, return_when=asyncio.FIRST_COMPLETED)
+                freed.cancel()
             asked = {"wait": WAIT, "lease": self._lease, "limit": self._parallel - len(self._runs)}
             if (wanted := self._handlers.wanted) is not None:
                 asked["capabilities"] = wanted
