@@ -28,6 +28,7 @@ mod marker;
 mod names;
 mod older;
 mod outbox;
+mod peer;
 mod quarantine;
 mod readers;
 mod reload;
