@@ -138,13 +138,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make an agent and run it: home, NATS server, mailbox, daemon, each where it is missing
+    /// Make an agent and run it: home, NATS server, mailbox and daemon
     Up(up::UpArgs),
     /// Stop what `signet up` started: the daemon, and the home's own NATS server
     Down(up::DownArgs),
     /// Print a signed line by which another person's agent meets this one
     Invite(invite::InviteArgs),
-    /// Trust the agent of another person by the line of `signet invite`, once the twelve words agree
+    /// Trust another person's agent by its line, once the twelve words agree
     Accept(invite::AcceptArgs),
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
@@ -198,7 +198,7 @@ enum Command {
     Ping(ping::PingArgs),
     /// Show how the daemon does, with its peers and its log; or where one message is
     Status(status::StatusArgs),
-    /// Look for what is wrong with agent, home, log and NATS server, and say what to do about it
+    /// Look for what is wrong with agent, home, log and NATS server, and what to do
     Doctor(doctor::DoctorArgs),
     /// The state that is made from the log (state.db): compare it, make it again
     State(state::StateArgs),
