@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 4] = [
+const LONG: [&str; 5] = [
     "docs/operations.md",
     "docs/agents.md",
     "docs/person.md",
     "docs/disk.md",
+    "docs/mcp.md",
 ];
 
 /// The root of the repository.
@@ -28,7 +29,7 @@ pub fn documents() -> Vec<(String, String)> {
 }
 
 /// The folders of one folder, but for what is compiled, fetched or hidden.
-fn folders_in(folder: &str) -> Vec<String> {
+pub fn folders_in(folder: &str) -> Vec<String> {
     let listed = std::fs::read_dir(root().join(folder)).unwrap();
     let entries = listed.map(Result::unwrap);
     let entries = entries.filter(|entry| entry.file_type().unwrap().is_dir());
