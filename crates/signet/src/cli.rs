@@ -19,6 +19,7 @@ mod install;
 mod invite;
 mod key;
 mod man;
+mod mcp;
 mod names;
 mod nats;
 mod outbox;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Mcp(args) => mcp::run(&args, home),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
     }
@@ -182,6 +184,8 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Run a command for each message that arrives, in a process of its own
     Handle(handle::HandleArgs),
+    /// Let a client of the Model Context Protocol use the agent, by a program without its keys
+    Mcp(mcp::McpArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
     /// Messages of this agent that have neither a receipt nor an end yet, and where each is
