@@ -58,7 +58,7 @@ pub struct Private {
     pub set_aside: usize,
     /// How many messages could not be handled.
     pub quarantine: usize,
-    /// How many strangers ask to be known.
+    /// How many strangers wait for an introduction.
     pub pending: usize,
     /// How many alarms ring.
     pub alarms: usize,

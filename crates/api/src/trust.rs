@@ -46,7 +46,7 @@ pub struct Alarm {
     pub text: String,
 }
 
-/// Strangers that ask to be known, and alarms of root keys.
+/// Strangers that wait for an introduction, and alarms of root keys.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -63,7 +63,7 @@ pub struct Pending {
     pub root_alarms: Vec<RootAlarm>,
 }
 
-/// Somebody who asks to be known. Nobody has verified either name.
+/// A stranger that waits for an introduction. Nobody has verified either name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

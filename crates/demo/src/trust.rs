@@ -8,7 +8,7 @@ use crate::household::Household;
 use crate::member::{Member, is_verdict, text};
 use crate::{DemoError, expect, step};
 
-/// A stranger writes; both people compare fingerprint words and approve; then the message arrives.
+/// A stranger writes; both people compare the twelve words and approve; then the message arrives.
 pub(crate) fn introduce(house: &Household) -> Result<(), DemoError> {
     let Household { alice, carol, .. } = house;
     let hello = json!({"from": "the choir"});
@@ -22,7 +22,7 @@ pub(crate) fn introduce(house: &Household) -> Result<(), DemoError> {
     )?;
     let waits = pending(alice, carol)?;
     step(&format!(
-        "carol, a stranger, writes to alice: nothing is delivered, {} is pending, its root key reads: {}",
+        "carol, a stranger, writes to alice: nothing is delivered, {} waits for an introduction, its root key reads: {}",
         carol.id, waits.fingerprint
     ))?;
     approve(alice, &waits)?;

@@ -62,10 +62,10 @@ reasons! {
     WrongRecipient "wrong-recipient" -32050 "V05" "recipient-id names another agent; the message was redirected or misaddressed.";
     WrongSubject "wrong-subject" -32051 "V05" "The message came by a subject that is not this agent's inbox.";
     Reflected "reflected" -32052 "V05" "agent-id names the recipient itself; a message of ours came back.";
-    AgentUnknown "agent-unknown" -32053 "V06" "No principal is bound to this agent-id; `signet peer add` its certificate first.";
-    PrincipalUnknown "principal-unknown" -32054 "V06" "The certificate's root key is not pinned; compare the fingerprint, then `signet peer add`.";
-    AgentIdTaken "agent-id-taken" -32055 "V06" "This agent-id is bound to another principal; a person must resolve it.";
-    RootChanged "root-changed" -32056 "V06" "A pinned principal appears with another root key; treat it as an attack until the person confirms.";
+    AgentUnknown "agent-unknown" -32053 "V06" "No principal is known for this agent-id; `signet peer add` its certificate first.";
+    PrincipalUnknown "principal-unknown" -32054 "V06" "The certificate's root key is not known; compare the words, then `signet peer add`.";
+    AgentIdTaken "agent-id-taken" -32055 "V06" "This agent-id is known as another principal's; a person must resolve it.";
+    RootChanged "root-changed" -32056 "V06" "A known principal appears with another root key; treat it as an attack until the person confirms.";
     CertificateInvalid "certificate-invalid" -32057 "V06" "The certificate's form or root signature does not hold.";
     CertificateExpired "certificate-expired" -32058 "V06" "The certificate was not valid at the message's timestamp; renew it.";
     SerialRolledBack "serial-rolled-back" -32059 "V06" "A certificate with a higher serial is already known; send the newest.";

@@ -19,6 +19,7 @@ mod install;
 mod invite;
 mod key;
 mod man;
+mod mcp;
 mod names;
 mod nats;
 mod outbox;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Mcp(args) => mcp::run(&args, home),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
     }
@@ -136,13 +138,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Let an agent run: make what is missing, and start what does not run
+    /// Make an agent and run it: home, NATS server, mailbox and daemon
     Up(up::UpArgs),
-    /// End an agent that `signet up` started
+    /// Stop what `signet up` started: the daemon, and the home's own NATS server
     Down(up::DownArgs),
-    /// Print the line that lets another person's agent meet this one
+    /// Print a signed line by which another person's agent meets this one
     Invite(invite::InviteArgs),
-    /// Meet the agent of another person, from the line that they were given
+    /// Trust another person's agent by its line, once the twelve words agree
     Accept(invite::AcceptArgs),
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
@@ -152,53 +154,55 @@ enum Command {
     Nats(nats::NatsArgs),
     /// The agents and people that this agent knows
     Peer(peer::PeerArgs),
-    /// Who may be trusted: strangers, approvals, revocations
+    /// Trust in agents: strangers that wait, approval, withdrawal, revocation
     Trust(trust::TrustArgs),
-    /// What waits to leave, and for what
+    /// Messages of this agent that wait here before they leave, and what each waits for
     Drafts(drafts::DraftsArgs),
-    /// Decide about a draft, with the control key
+    /// Approve or refuse a draft, with the control key
     Approve(drafts::ApproveArgs),
-    /// Let every agent of this person pause
+    /// Pause every agent of this person: nothing is handed to them, and nothing leaves
     #[command(
         after_help = "EXAMPLE:\n  signet pause\n  signet pause --key /media/stick/control.pem"
     )]
     Pause(person::PauseArgs),
-    /// Let every agent of this person go on
+    /// End the pause: every agent of this person goes on
     #[command(
         after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
     )]
     Resume(person::PauseArgs),
-    /// What is wrong and only a person can judge
+    /// Alarms, which only the person can judge: list them, clear them
     Alarms(alarms::AlarmsArgs),
-    /// Who may get what from us and send what to us, and why
+    /// What each peer may send to this agent and get from it, and why
     Policy(policy::PolicyArgs),
     /// Run the daemon of the agent
     Run(run::RunArgs),
-    /// Let the daemon read its configuration anew, and see what changed
+    /// Make the daemon read its configuration again, and print what changed
     Reload(reload::ReloadArgs),
     /// Send a message to a peer, and wait for what becomes of it
     Send(send::SendArgs),
-    /// What arrived and waits
+    /// Messages that arrived and wait for the agent
     Inbox(inbox::InboxArgs),
-    /// Let a command handle what comes, in a process of its own
+    /// Run a command for each message that arrives, in a process of its own
     Handle(handle::HandleArgs),
+    /// Let a client of the Model Context Protocol use the agent, by a program without its keys
+    Mcp(mcp::McpArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
-    /// Our messages that have neither a receipt nor an end yet, and where each is
+    /// Messages of this agent that have neither a receipt nor an end yet, and where each is
     Outbox(outbox::OutboxArgs),
-    /// What could not be handled five times: look, try again, give up
+    /// Messages whose handling failed five times: list them, try again, give up
     Quarantine(quarantine::QuarantineArgs),
-    /// Hand work to a peer within limits, take it, and say how it goes
+    /// Hand work to a peer within limits; take work, and report on it
     Handoff(handoff::HandoffArgs),
     /// Ask a peer's daemon for a sign of life
     Ping(ping::PingArgs),
-    /// The daemon, its peers, its sessions, its log; or where one message is
+    /// Show how the daemon does, with its peers and its log; or where one message is
     Status(status::StatusArgs),
-    /// What is wrong with an agent, its home, log and server, and what to do about it
+    /// Look for what is wrong with agent, home, log and NATS server, and what to do
     Doctor(doctor::DoctorArgs),
-    /// What the agent remembers beside its log
+    /// The state that is made from the log (state.db): compare it, make it again
     State(state::StateArgs),
-    /// Prove an audit log, or read it
+    /// Prove a log, or read it
     Audit(audit::AuditArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),

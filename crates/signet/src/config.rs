@@ -394,7 +394,7 @@ principal = "PRINCIPAL"
 [approve]
 # tiers = [4]
 
-# What every pinned peer may send; a [[peer]] of its own may say otherwise.
+# What every trusted peer may send; a [[peer]] of its own may say otherwise.
 [grant]
 # tier = 4                               # the most; the table above decides besides
 # capabilities = ["calendar.free-busy"]  # every one that is offered, when absent

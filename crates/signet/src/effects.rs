@@ -271,7 +271,7 @@ impl Effects {
                 self.view.send_replace(view);
             }
             Effect::Notice(notice) => tell(&notice),
-            other => debug!(?other, "an effect without a deed"),
+            other => debug!(?other, "an effect that nothing performs"),
         }
     }
 
@@ -398,7 +398,7 @@ fn tell(notice: &Notice) {
             agent = %claimed.agent,
             principal = %claimed.principal,
             fingerprint = fingerprint(&claimed.root),
-            "a stranger asks to be known; next: signet trust pending"
+            "a stranger waits for an introduction; next: signet trust pending"
         ),
         Notice::RootChanged(claimed) => error!(
             agent = %claimed.agent,
@@ -421,7 +421,7 @@ fn tell(notice: &Notice) {
         Notice::Pause(said) => warn!(
             principal = %said.principal,
             paused = said.paused,
-            "the person's word to their agents"
+            "an order of the person to their agents"
         ),
         Notice::OverBudget { peer, refused } => warn!(
             %peer,
@@ -454,13 +454,13 @@ fn tell(notice: &Notice) {
         Notice::Quarantined { peer, message_id } => warn!(
             %peer,
             %message_id,
-            "a message could not be handled five times; next: signet quarantine list"
+            "the handling of a message failed five times; next: signet quarantine list"
         ),
         Notice::ApprovalNeeded { peer, message_id } => warn!(
             %peer,
             %message_id,
             "a message waits for its person's approval; next: signet drafts"
         ),
-        other => debug!(?other, "a notice without words"),
+        other => debug!(?other, "a notice that has no sentence"),
     }
 }

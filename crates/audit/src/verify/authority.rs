@@ -103,7 +103,7 @@ impl Authority {
         };
         match pinned.is_some_and(counts) {
             true => Ok(()),
-            false => Err("the revocation's root key is not the one pinned for its principal"),
+            false => Err("the revocation's root key is not the one known for its principal"),
         }
     }
 
@@ -136,9 +136,7 @@ impl Authority {
             self.roots.insert(certificate.principal.clone(), pinned);
         }
         if !self.admits_root(certificate) {
-            return Err(
-                "the certificate's root key is not the one pinned for its principal before",
-            );
+            return Err("the certificate's root key is not the one known for its principal before");
         }
         let known = self
             .agents
@@ -148,7 +146,7 @@ impl Authority {
                 certificates: VecDeque::new(),
             });
         if known.principal != certificate.principal {
-            return Err("the agent was bound to another principal before");
+            return Err("the agent was known as another principal's before");
         }
         known.learn(certificate);
         Ok(())

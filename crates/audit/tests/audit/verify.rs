@@ -280,7 +280,7 @@ fn another_root_for_a_pinned_principal_is_found() {
         .unwrap();
     log.commit().unwrap();
     let report = prove(dir.path());
-    found(&report, 3, "root key is not the one pinned");
+    found(&report, 3, "root key is not the one known");
     found(&report, 4, "no line before certifies");
 }
 

@@ -12,7 +12,7 @@ use signet_proto::policy::Policy;
 
 use crate::common::*;
 
-const OTHERS: &str = "the certificate's root key is not the one pinned for its principal before";
+const OTHERS: &str = "the certificate's root key is not the one known for its principal before";
 
 /// A certificate whose root is `root`, and names `next`; of the key `seed`.
 fn certified(

@@ -69,7 +69,7 @@ fn a_revocation_by_the_pinned_root_holds() {
 
 #[test]
 fn a_forged_revocation_line_is_found() {
-    let what = "the revocation's root key is not the one pinned for its principal";
+    let what = "the revocation's root key is not the one known for its principal";
     for forged in [
         revocation("bob", "agent-bob-001", &key(60)),
         revocation("bob", "agent-bob-001", &alice().root),
@@ -118,7 +118,7 @@ fn a_root_that_nobody_named_succeeds_nobody() {
     let usurper = bob_under(&key(60), 2, &key(61));
     let line = Entry::Trust(TrustChange::RootSucceeded, usurper.clone());
     let report = prove(&[line, said(usurper, 1)]);
-    let what = "the certificate's root key is not the one pinned for its principal before";
+    let what = "the certificate's root key is not the one known for its principal before";
     assert_eq!(faults(&report)[0], (3, what));
     assert_eq!(faults(&report)[1].0, 4, "nor does its key sign for Bob");
 }

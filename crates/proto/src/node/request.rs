@@ -93,7 +93,7 @@ pub enum LocalError {
     #[error("{0} is revoked; `signet trust list` says by whom, and only a person can change it")]
     PeerRevoked(AgentId),
     /// Too many strangers have mail waiting.
-    #[error("mail for too many unknown agents waits already; approve or add one of them first")]
+    #[error("mail for too many strangers waits already; approve or add one of them first")]
     TooManyStrangers,
     /// Our person took our own certificate back.
     #[error(
@@ -287,6 +287,8 @@ impl LocalError {
             Self::KeyReused(_) => "key-reused",
             Self::LeaseEnded => "lease-ended",
             Self::Leased(_) => "leased",
+            // A program may go on: its peers are offered the capability all the same.
+            Self::OfferRefused(_, OfferFault::Configured) => "offer-configured",
             Self::OfferRefused(..) => "offer-refused",
             Self::NoSession(_) => "no-session",
             Self::VersionInsufficient(_) => Reason::VersionInsufficient.name(),

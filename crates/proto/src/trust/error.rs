@@ -11,12 +11,12 @@ pub enum BindError {
     Myself(AgentId),
     /// The agent-id belongs to another principal.
     #[error(
-        "{0} is already bound to another principal's root key; compare both fingerprints with their owners"
+        "{0} is already known as another principal's; compare the words of both root keys with their persons"
     )]
     Taken(AgentId),
     /// The principal is pinned with another root key.
     #[error(
-        "{0} is already pinned with another root key; compare fingerprints with the person before anything else"
+        "{0} is already known with another root key; compare the words with the person before anything else"
     )]
     RootChanged(PrincipalId),
     /// A higher serial is known.

@@ -26,10 +26,10 @@ pub(super) struct AlarmsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AlarmsCommand {
-    /// What rings
+    /// List the alarms that ring
     #[command(after_help = "EXAMPLE:\n  signet alarms list --json")]
     List,
-    /// You have seen to what rings: the agent goes on
+    /// Clear the alarms that ring: you have seen to them, and the agent goes on
     #[command(after_help = "EXAMPLE:\n  signet alarms clear")]
     Clear {
         #[command(flatten)]
@@ -69,9 +69,9 @@ pub(super) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failur
 }
 
 const EXAMPLE: &str = "\
-While `second-copy` rings with one peer, no new session begins with that peer: nobody could tell this agent
-from another that acts with its keys. With nobody, while agents of several people show it, or one of your own.
-A new signing key (signet key rotate signing) ends that as well.
+While `second-copy` rings with a peer, no new session begins with that peer: nobody could tell this agent from
+another that acts with its keys. When agents of several people ring it, or one of your own, no new session begins
+with anybody. Clearing the alarm lets sessions begin again, and so does a new signing key (signet key rotate signing).
 
 EXAMPLE:
   signet alarms

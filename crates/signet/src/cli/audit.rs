@@ -18,7 +18,7 @@ use super::failure::of_log;
 use super::{Exit, Failure};
 use progress::Bar;
 
-/// Prove an audit log, or read it.
+/// Prove a log, or read it.
 #[derive(Debug, Args)]
 #[command(after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001")]
 pub(crate) struct AuditArgs {
@@ -38,7 +38,7 @@ enum AuditCommand {
         after_help = "EXAMPLE:\n  signet audit verify audit/agent-alice-001\n  signet audit verify audit/agent-alice-001 from-bob/agent-bob-001\n  signet audit verify --json audit | jq .holds"
     )]
     Verify(VerifyArgs),
-    /// Hold the logs of two agents against each other, message by message.
+    /// Compare the logs of two agents, message by message.
     ///
     /// Names every message that one of them has and the other lacks, and every head that does not fit.
     /// Exit code 0 where they agree, 1 where they contradict each other or do not hold, 2 where there is nothing

@@ -112,8 +112,8 @@ HANDLERS:
   COMMAND runs once for each message, which it reads as JSON on its standard input, --parallel of them at once.
   Exit status 0 means handled: what wants no answer leaves the inbox, and for a request the JSON that the command
   printed (240 KiB at most) is the answer; without output the request stays for signet reply. Any other end is a
-  failed try: the next comes after a pause that doubles, and after five the message is set aside (signet
-  quarantine) and holds up nothing. Nobody else gets a message while a try lasts; a try that is cut short counts,
+  failed try: the next comes after a pause that doubles, and after five the message is in the quarantine
+  (signet quarantine) and holds up nothing. Nobody else gets a message while a try lasts; a try that is cut short counts,
   so a command may see a message again, and tells it by `key`. What the command says on standard error goes to
   standard error; only how it ended stands in the log.
 

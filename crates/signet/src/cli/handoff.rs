@@ -33,14 +33,14 @@ enum HandoffCommand {
         after_help = "EXAMPLE:\n  signet handoff accept 0192f0c1-0000-7000-8000-000000000000"
     )]
     Accept(TaskArgs),
-    /// Do not take a task that was offered, and say why
+    /// Decline a task that was offered, and say why
     #[command(
         after_help = "EXAMPLE:\n  signet handoff decline 0192f0c1-0000-7000-8000-000000000000 --why 'no calendar here'"
     )]
     Decline {
         #[command(flatten)]
         task: TaskArgs,
-        /// For the giver's agent and person; - reads it from standard input, @FILE from a file
+        /// The reason, for the giver's agent and person; - reads it from standard input, @FILE from a file
         #[arg(long, value_name = "TEXT")]
         why: String,
     },
@@ -49,14 +49,14 @@ enum HandoffCommand {
         after_help = "EXAMPLE:\n  signet handoff report 0192f0c1-0000-7000-8000-000000000000 working\n  signet handoff report 0192f0c1-0000-7000-8000-000000000000 completed --result '{\"evening\": \"Tue\"}'"
     )]
     Report(ReportArgs),
-    /// The tasks given to this agent and by it, the newest first
+    /// List the tasks given to this agent and by it, the newest first
     #[command(after_help = "EXAMPLE:\n  signet handoff list")]
     List {
         /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
-    /// One task: who gave what to whom, what narrowed, where it stands, what can follow
+    /// Show one task: who gave it to whom, within which limits, and what can follow
     #[command(after_help = "EXAMPLE:\n  signet handoff show 0192f0c1-0000-7000-8000-000000000000")]
     Show(TaskArgs),
 }

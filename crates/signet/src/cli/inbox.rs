@@ -27,19 +27,19 @@ use crate::control::{Client, ClientError};
 pub(super) struct InboxArgs {
     #[command(subcommand)]
     action: Option<InboxCommand>,
-    /// Go on with what arrives, until interrupted
+    /// Go on with each message that arrives, until interrupted
     #[arg(long)]
     follow: bool,
-    /// Take out of the inbox what wants no answer, once it is printed
+    /// Take each message that wants no answer out of the inbox, once it is printed
     #[arg(long)]
     take: bool,
-    /// What agents sent whose trust was taken back since: for you, not for your agent
+    /// Show what agents had sent before they were withdrawn or revoked: your agent no longer gets it
     #[arg(long, conflicts_with_all = ["follow", "take"])]
     set_aside: bool,
     /// Print each message as one line of JSON
     #[arg(long)]
     json: bool,
-    /// Let a command handle each message, which it reads as JSON on its standard input
+    /// Run a command for each message, which it reads as JSON on its standard input
     #[arg(long, requires = "command", conflicts_with_all = ["take", "set_aside", "json"])]
     each: bool,
     /// With --each: how long one try may take before it is killed
@@ -218,11 +218,11 @@ HANDLERS:
   --each runs COMMAND once for each message, one after the other. Exit status 0 means handled: what wants no
   answer leaves the inbox, and for a request the JSON that the command printed (240 KiB at most) is the answer;
   without output the request stays for signet reply. Any other end is a failed try: the next one comes after a
-  pause that doubles, and after five the message is set aside (signet quarantine) and holds up nothing. Each try
+  pause that doubles, and after five the message is in the quarantine (signet quarantine) and holds up nothing. Each try
   is a line in the log before the command starts, so that one cut short counts as well: a command may see a
   message again, and tells it by `from` and `message-id`. What the command says on standard error goes to
   standard error; only how it ended stands in the log. Without --follow it ends when every message was handled,
-  kept or set aside, with exit code 1 if one was set aside. SIGNET_HOME is set for the command.
+  kept or put into the quarantine, with exit code 1 if one was put there. SIGNET_HOME is set for the command.
 
 EXAMPLE:
   signet inbox

@@ -221,7 +221,7 @@ fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
            keys/sealing.pem      opens what is sealed for it\n  \
            keys/certificate.json valid until {}\n\
          {root}\n\
-         The root key's fingerprint, to read out to the people you meet:\n  {}\n\n\
+         The twelve words of the root key, to read out to the people you meet:\n  {}\n\n\
          next: signet --home {path} peer export\n",
         certificate.agent,
         certificate.principal,

@@ -177,7 +177,7 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
     print(&format!("{back}\n"))?;
     anstream::eprintln!(
-        "\n{} of {} is bound. Unless {} has accepted your line before, send this one back; they type:\n  signet accept LINE",
+        "\n{} of {} is trusted. Unless {} has accepted your line before, send this one back; they type:\n  signet accept LINE",
         peer.agent,
         peer.principal,
         peer.principal
@@ -194,7 +194,7 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
     Ok(())
 }
 
-/// Binds the agents of two homes of this user to each other: whoever has both homes needs no words.
+/// Lets the agents of two homes of this user trust each other: whoever has both homes needs no words.
 pub(super) fn bind_both(one: &Home, other: &Home) -> Result<(), Failure> {
     let certificate = |home: &Home| {
         let config = Config::load(home)?;
@@ -286,12 +286,12 @@ fn login_for(
     Login::make(&own, agent, servers)
 }
 
-/// Whoever binds an agent says that its root key is the right person's: the words were compared.
+/// Whoever trusts an agent says that its root key is the right person's: the words were compared.
 fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<(), Failure> {
     let peer = &invitation.certificate;
     let differ = || {
         let what = format!(
-            "these are not the words of {}'s root key: nobody is bound",
+            "these are not the words of {}'s root key: nobody is trusted by them",
             peer.principal
         );
         let next = format!(
@@ -315,7 +315,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
         peer.principal
     );
     if !io::stdin().is_terminal() {
-        let what = "nobody can be asked here whether the words are right: nobody is bound";
+        let what = "nobody can be asked here whether the words are right: nobody is trusted yet";
         let next = "give the words that the other person says: signet accept LINE --words \"…\"";
         return Err(Failure::new(Exit::Usage, what, next));
     }

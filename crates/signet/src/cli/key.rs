@@ -27,7 +27,7 @@ pub(super) struct KeyArgs {
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Every key: its name, how long it lasts, where its secret is
+    /// List every key: its name, how long it lasts, where its secret is
     #[command(after_help = "EXAMPLE:\n  signet key show --json | jq '.keys[].key'")]
     Show {
         /// Print them as one line of JSON
@@ -36,7 +36,7 @@ enum KeyCommand {
     },
     /// Make a key anew
     Rotate(rotate::RotateArgs),
-    /// Print what a root key on another machine is to certify: a new signing key
+    /// Make a new signing key, and print the request for the root key on another machine
     #[command(after_help = "EXAMPLE:\n  signet key request > request.json")]
     Request,
     /// Certify a request with the root key, on any machine; needs no home
@@ -51,7 +51,7 @@ enum KeyCommand {
     /// Finish a change of keys that was interrupted
     #[command(after_help = "EXAMPLE:\n  signet key adopt")]
     Adopt,
-    /// Take an agent's certificates back, for good
+    /// Revoke an agent's certificates, everywhere and for good
     Revoke(revoke::RevokeArgs),
     /// Write the person's keys into one file for a safe place
     Export(carry::ExportArgs),

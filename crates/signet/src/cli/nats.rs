@@ -40,7 +40,7 @@ pub(super) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 }
 
 const EXAMPLE: &str = "\
-A household's server, from nothing; the second and the last on the machine of whoever keeps it.
+A household's server, from nothing. Run the second and the last of these commands on the machine of whoever keeps it.
 
 EXAMPLE:
   signet nats key --home alice

@@ -89,8 +89,8 @@ fn block(shown: &Outgoing) -> String {
 }
 
 const EXAMPLE: &str = "\
-A message stands here until the peer's receipt, an answer or its expiry; signet status MESSAGE also knows
-those that have come to their end.
+A message stands here until its receipt or answer has come, or its life is over; signet status MESSAGE also
+knows those that have come to their end.
 
 EXAMPLE:
   signet outbox

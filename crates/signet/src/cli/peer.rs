@@ -27,7 +27,7 @@ pub(super) struct PeerArgs {
 
 #[derive(Debug, Subcommand)]
 enum PeerCommand {
-    /// Pin the person in a certificate and bind its agent-id to them
+    /// Trust the agent of a certificate, and the person who certified it
     #[command(after_help = "EXAMPLE:\n  signet peer add bob.json")]
     Add {
         /// The certificate that the peer's person handed over
@@ -39,14 +39,14 @@ enum PeerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// The peers and how things stand with them
+    /// List the peers, each with its session and what waits for it
     #[command(after_help = "EXAMPLE:\n  signet peer list")]
     List {
         /// Print each as one line of JSON
         #[arg(long)]
         json: bool,
     },
-    /// One peer, with the fingerprint of its person's root key
+    /// Show one peer, with the words of its person's root key
     #[command(after_help = "EXAMPLE:\n  signet peer show agent-bob-001")]
     Show {
         /// The peer's agent-id
@@ -86,13 +86,13 @@ fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(),
         return print_json(&added);
     }
     let known = if added.changed {
-        "bound"
+        "trusted"
     } else {
-        "known already"
+        "trusted already"
     };
     let person = &added.principal;
     print(&format!(
-        "{} of {person} is {known}\n  fingerprint: {}\nCompare these words with {person} in person or by telephone before you rely on them.\n",
+        "{} of {person} is {known}\n  words: {}\nCompare these words with {person} in person or by telephone before you rely on them.\n",
         added.peer, added.fingerprint,
     ))
 }
@@ -121,7 +121,7 @@ fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
     }
     let peer = &shown.peer;
     print(&format!(
-        "{}\n  fingerprint: {}\n  certificate: serial {}, valid until {}, layers {}\n",
+        "{}\n  words: {}\n  certificate: serial {}, valid until {}, layers {}\n",
         peer_line(peer),
         or_dash(peer.fingerprint.as_deref()),
         peer.serial.unwrap_or_default(),

@@ -27,14 +27,14 @@ pub(super) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Who may get what from us and send what to us, and why
+    /// Show what each peer may send to this agent and get from it, and why
     #[command(after_help = "EXAMPLE:\n  signet policy show")]
     Show {
         /// Print it as one line of JSON
         #[arg(long)]
         json: bool,
     },
-    /// Whether a message would be allowed, before it is sent
+    /// Say whether a message would be allowed, before it is sent
     #[command(after_help = check_help())]
     Check(CheckArgs),
 }
@@ -50,10 +50,10 @@ struct CheckArgs {
     /// The capability that is asked for
     #[arg(long, value_name = "NAME")]
     capability: Option<String>,
-    /// Only what we would send to it
+    /// Only a message of this agent to the peer
     #[arg(long, conflicts_with = "receive")]
     send: bool,
-    /// Only what it would send to us
+    /// Only a message of the peer to this agent
     #[arg(long)]
     receive: bool,
     /// Print the answer as one line of JSON
@@ -198,25 +198,29 @@ fn next(answer: &Answered, way: Way, finding: &Finding) -> String {
             format!("send less, or ask {person} to raise `tier` of the [[capability]] {name}")
         }
         (Rule::Tier, Way::Receive, Some(By::Grant)) => format!(
-            "write `tier = {tier}` in [grant] of config.toml, or below [[peer]] id = \"{peer}\", and restart"
+            "write `tier = {tier}` in [grant] of config.toml, or below [[peer]] id = \"{peer}\", then: signet reload"
         ),
         (Rule::Tier, Way::Receive, Some(By::Peer)) => format!(
-            "write `tier = {tier}` below [[peer]] id = \"{peer}\" in config.toml, and restart"
+            "write `tier = {tier}` below [[peer]] id = \"{peer}\" in config.toml, then: signet reload"
         ),
         (Rule::Capability, Way::Receive, Some(By::Offer)) => {
-            format!("add `[[capability]]` with `name = \"{name}\"` to config.toml, and restart")
+            format!(
+                "add `[[capability]]` with `name = \"{name}\"` to config.toml, then: signet reload"
+            )
         }
         (Rule::Capability, Way::Receive, Some(by @ (By::Grant | By::Peer))) => {
             let place = match by {
                 By::Grant => "[grant]".to_owned(),
                 _ => format!("[[peer]] id = \"{peer}\""),
             };
-            format!("add \"{name}\" to `capabilities` below {place} in config.toml, and restart")
+            format!(
+                "add \"{name}\" to `capabilities` below {place} in config.toml, then: signet reload"
+            )
         }
         (Rule::CapabilityTier, Way::Receive, _) => format!(
-            "write `tier = {tier}` below the [[capability]] {name} in config.toml, and restart"
+            "write `tier = {tier}` below the [[capability]] {name} in config.toml, then: signet reload"
         ),
-        _ => "restart the daemon: it makes a new session by the configuration of now".to_owned(),
+        _ => "signet reload: the peer then hears what the configuration grants now".to_owned(),
     }
 }
 

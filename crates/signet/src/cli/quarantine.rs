@@ -23,7 +23,7 @@ pub(super) struct QuarantineArgs {
 
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
-    /// The messages that could not be handled five times
+    /// List the messages whose handling failed five times
     #[command(
         after_help = "EXAMPLE:\n  signet quarantine list\n  signet quarantine list --json | jq .failed"
     )]

@@ -74,7 +74,7 @@ const EXAMPLE: &str = "\
 The daemon must not run meanwhile: it keeps the state itself, and makes it again when it is lost or
 damaged. The log is the truth; the state only saves a start from reading all of it.
 
-A log that lacks lines which the agent wrote is not gone on with: put the newest copy back. Where there is
+The daemon does not start on a log that lacks lines which the agent wrote: put the newest copy of the log back. Where there is
 none, `accept-loss` goes on with what is left.
 
 EXAMPLE:

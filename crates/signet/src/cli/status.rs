@@ -112,7 +112,7 @@ fn notes(status: &Status) -> Vec<String> {
         ),
         (
             some(|private| private.pending),
-            "strangers ask to be known; signet trust pending",
+            "strangers wait for an introduction; signet trust pending",
         ),
         (
             some(|private| private.root_alarms),
@@ -121,7 +121,7 @@ fn notes(status: &Status) -> Vec<String> {
         (some(|private| private.drafts), "drafts wait; signet drafts"),
         (
             some(|private| private.set_aside),
-            "messages of revoked agents are set aside; signet inbox --set-aside",
+            "messages of withdrawn or revoked agents are set aside; signet inbox --set-aside",
         ),
         (
             some(|private| private.quarantine),

@@ -35,25 +35,33 @@ pub(super) struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
-    /// Strangers that ask to be known, and what to type about each
+    /// List the strangers that wait for an introduction, and what to type about each
     #[command(after_help = "EXAMPLE:\n  signet trust pending")]
     Pending,
-    /// Trust a stranger, or again an agent that was revoked here
+    /// Trust a stranger, or again an agent that was withdrawn
     #[command(after_help = "EXAMPLE:\n  signet trust approve agent-bob-001")]
     Approve(Stranger),
-    /// Refuse a stranger; it is not asked about again
+    /// Refuse a stranger; signet does not ask about it again
     #[command(after_help = "EXAMPLE:\n  signet trust refuse agent-mallory")]
     Refuse(Stranger),
-    /// Take back the trust in an agent, or hand in a revocation that a root key signed
-    #[command(
-        after_help = "EXAMPLE:\n  signet trust revoke agent-bob-001\n  signet trust revoke --statement revocation.json"
-    )]
-    Revoke {
+    /// Take back the trust in an agent, here alone
+    #[command(after_help = "EXAMPLE:\n  signet trust withdraw agent-bob-001")]
+    Withdraw {
         /// The agent
+        #[arg(value_name = "ID")]
+        id: AgentId,
+        #[command(flatten)]
+        control: ControlKey,
+    },
+    /// Hand in a revocation that a root key signed: it counts everywhere and for good
+    #[command(after_help = "EXAMPLE:\n  signet trust revoke --statement revocation.json")]
+    Revoke {
+        /// As `signet trust withdraw ID`, for whoever learnt that of an older release
         #[arg(
             value_name = "ID",
             required_unless_present = "statement",
-            conflicts_with = "statement"
+            conflicts_with = "statement",
+            hide = true
         )]
         id: Option<AgentId>,
         /// A revocation that `signet key revoke` made, from whomever it came
@@ -73,10 +81,10 @@ enum TrustCommand {
         #[command(flatten)]
         control: ControlKey,
     },
-    /// Every agent that is or was trusted, and how it stands
+    /// List every agent that is or was trusted, and how it stands
     #[command(after_help = "EXAMPLE:\n  signet trust list")]
     List,
-    /// Every change of trust, approval and pause that the log holds
+    /// List every change of trust, approval and pause that the log holds
     #[command(
         after_help = "EXAMPLE:\n  signet trust log\n  signet trust log --json | jq 'select(.kind == \"trust\")'"
     )]
@@ -123,7 +131,8 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
             let decided = decide_signed(home, refuse, &stranger.control)?;
             show(json, &decided, || page::refused(&decided))
         }
-        TrustCommand::Revoke {
+        TrustCommand::Withdraw { id, control }
+        | TrustCommand::Revoke {
             id: Some(id),
             control,
             ..

@@ -283,7 +283,7 @@ impl Heart {
             }
             News::Drained => self.node.handle_drained(at, &carrier),
             News::StoreLost => {
-                warn!(%carrier, "the broker lost its mailboxes; what has no receipt is sent again");
+                warn!(%carrier, "the NATS server lost its mailboxes; what has no receipt is sent again");
                 self.node.handle_mailbox_lost(at, &carrier)
             }
             News::NoMailbox { why } => {

@@ -245,7 +245,7 @@ impl KeystoreError {
             Self::SameRoot => "name the right file with --next-root".to_owned(),
             Self::Randomness(_) => "try again when the system has started completely".to_owned(),
             Self::OtherRoot { .. } => {
-                "name the person's present root key; signet key show has its fingerprint".to_owned()
+                "name the person's present root key; signet key show has its words".to_owned()
             }
             Self::StillNextRoot { .. } => {
                 "name the present root key, or let this one take over: signet key rotate root"

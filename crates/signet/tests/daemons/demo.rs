@@ -152,7 +152,7 @@ const SAID: [&[&str]; 21] = [
     &["bob's audit key opens neither"],
     &[
         "nothing is delivered",
-        "agent-carol-001 is pending",
+        "agent-carol-001 waits for an introduction",
         "its root key reads: ",
     ],
     &["the message arrives: \"Carol of the choir would like to meet\""],

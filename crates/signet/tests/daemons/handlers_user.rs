@@ -1,4 +1,4 @@
-//! A handler that a message talked into breaking out, under a user id of its own (docs/operations.md, "The control
+//! A handler that a message talked into breaking out, under a user id of its own (docs/agents.md, "The control
 //! socket, and the agent's"): it tries everything that a program can try from there against its daemon.
 
 use std::collections::BTreeSet;

@@ -11,6 +11,7 @@
 mod agent_calls;
 mod agent_socket;
 mod carriers;
+mod clients;
 mod clock;
 mod conversation;
 mod credentials;
@@ -27,6 +28,7 @@ mod marker;
 mod names;
 mod older;
 mod outbox;
+mod peer;
 mod quarantine;
 mod readers;
 mod reload;

@@ -10,7 +10,9 @@
 )]
 
 mod defaults;
+mod glossary;
 mod masks;
+mod pages;
 mod quickstart;
 mod shell;
 mod transcript;
@@ -26,6 +28,9 @@ use transcript::{Run, Step, steps};
 
 const README: &str = "README.md";
 const OPERATIONS: &str = "docs/operations.md";
+const AGENTS: &str = "docs/agents.md";
+const PERSON: &str = "docs/person.md";
+const DISK: &str = "docs/disk.md";
 const AUDIT: &str = "audit/README.md";
 const AGENT_API: &str = "docs/agent-api.md";
 
@@ -55,7 +60,17 @@ fn every_transcript_of_the_readme_is_what_happens() {
 
 #[test]
 fn every_transcript_of_the_operations_is_what_happens() {
-    assert!(perform(OPERATIONS) >= 2);
+    assert!(perform(OPERATIONS) >= 1);
+}
+
+#[test]
+fn every_transcript_for_who_writes_agents_is_what_happens() {
+    assert!(perform(AGENTS) >= 1);
+}
+
+#[test]
+fn every_transcript_for_the_person_is_what_happens() {
+    assert!(perform(PERSON) >= 1);
 }
 
 #[test]
@@ -194,7 +209,16 @@ fn alternatives(token: &str) -> Vec<&str> {
 fn every_command_and_option_in_the_documents_exists() {
     let mut known = BTreeMap::new();
     let mut seen = 0;
-    for page in [README, OPERATIONS, AUDIT, AGENT_API] {
+    for page in [
+        README,
+        OPERATIONS,
+        AGENTS,
+        PERSON,
+        DISK,
+        quickstart::PAGE,
+        AUDIT,
+        AGENT_API,
+    ] {
         for command in commands(&text(page)) {
             let own = command.split([';', '#', '>']).next().unwrap();
             let own = own

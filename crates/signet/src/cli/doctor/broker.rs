@@ -20,7 +20,7 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
                 Ok(false) => check.warning(
                     format!("{} answers, and the daemon is not connected to it", seen.server),
                     (
-                        "nothing comes and nothing goes until it connects, at most half a minute after the server is back",
+                        "no message arrives or leaves until the daemon connects, at most half a minute after the server is back",
                         "signet status in a minute; then look at what the daemon says: journalctl --user -u signet",
                     ),
                 ),
@@ -62,7 +62,7 @@ fn look(scene: &mut Scene) -> Result<Inspection, Found> {
 }
 
 fn unreachable(check: Check, error: &Error) -> Finding {
-    let means = "nothing comes and nothing goes; what is sent waits here";
+    let means = "no message arrives or leaves; what is sent waits here";
     let next = match error {
         Error::Unreachable { .. } => {
             "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
@@ -87,7 +87,7 @@ fn permissions(seen: &Inspection) -> Finding {
         false => check.fault(
             format!("the server refuses {}", refused.join(" ")),
             (
-                "what is refused never arrives, and nobody else is told",
+                "messages there never arrive, and nobody but this server knows",
                 "write the server's configuration anew, with this agent in it: signet nats config",
             ),
         ),

@@ -15,7 +15,7 @@ pub(super) fn space(scene: &Scene) -> Finding {
         let next = format!("df {}", scene.home.path().display());
         return check.unknown(
             "the system does not say",
-            ("nobody can say how long there is room", &next),
+            ("signet cannot tell how long there is room", &next),
         );
     };
     weigh(check, least)

@@ -207,7 +207,7 @@ fn checkpoint_key(scene: &Scene) -> Finding {
         ),
         Err(error) => check.unknown(
             error,
-            ("nobody can say whether it is there", "look at it: ls -l checkpoint-keys"),
+            ("signet cannot tell whether the key is there", "look at it: ls -l checkpoint-keys"),
         ),
     }
 }

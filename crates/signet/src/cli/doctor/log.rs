@@ -35,7 +35,7 @@ fn end(scene: &Scene) -> Finding {
     );
     let dir = &scene.config.audit_dir;
     match hold_against_anchor(dir, &scene.home.log_anchor()) {
-        Ok(()) => check.well("the log ends where it was left"),
+        Ok(()) => check.well("the log ends where this agent left it"),
         Err(error) => {
             let error = MemoryError::Log(error);
             let means = "no daemon starts on this log: it is not what this agent left";
@@ -211,7 +211,7 @@ impl Recent {
     fn handlers(&self) -> Finding {
         let check = Check::of("handlers", "tries to handle messages in the last day");
         let Some(((peer, message), why)) = self.failing.iter().next() else {
-            return check.well("none failed that was not made good");
+            return check.well("no try failed, or a later one succeeded");
         };
         check.warning(
             format!(

@@ -19,7 +19,7 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
 }
 
 fn quarantine(scene: &mut Scene) -> Finding {
-    let check = Check::of("quarantine", "what could not be handled five times");
+    let check = Check::of("quarantine", "messages whose handling failed five times");
     match scene.ask(ListQuarantine::default()) {
         Err(why) => unasked(check, &why),
         Ok(held) if held.waiting == 0 => check.well("it is empty"),
@@ -34,7 +34,7 @@ fn quarantine(scene: &mut Scene) -> Finding {
 }
 
 fn alarms(scene: &mut Scene) -> Finding {
-    let check = Check::of("alarms", "what only a person can judge");
+    let check = Check::of("alarms", "alarms, which only the person can judge");
     match scene.ask(ListAlarms {}) {
         Err(why) => unasked(check, &why),
         Ok(ringing) => match ringing.alarms.first() {
@@ -49,7 +49,7 @@ fn alarms(scene: &mut Scene) -> Finding {
                 ),
                 (
                     &alarm.text,
-                    "signet alarms, and signet alarms --clear when it is seen to",
+                    "signet alarms, and signet alarms clear when you have seen to it",
                 ),
             ),
         },

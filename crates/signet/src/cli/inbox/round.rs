@@ -51,7 +51,7 @@ impl Round {
         }
     }
 
-    /// Goes on until everything that waits is handled, kept or set aside.
+    /// Goes on until everything that waits is handled, kept or put into the quarantine.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
         let listed = self.tries.client.call(&ListInbox::default())?;
         self.take_all(listed).await?;
@@ -63,7 +63,7 @@ impl Round {
             0 => Ok(()),
             count => Err(Failure::new(
                 Exit::Refused,
-                format!("messages that could not be handled and are set aside: {count}"),
+                format!("messages that could not be handled and are in the quarantine: {count}"),
                 "signet quarantine list",
             )),
         }
@@ -218,7 +218,7 @@ impl Round {
         self.set_aside += 1;
         say(
             name,
-            &format!("{reason}; set aside: signet quarantine list"),
+            &format!("{reason}; it is in the quarantine: signet quarantine list"),
         );
     }
 }

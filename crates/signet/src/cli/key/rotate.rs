@@ -166,7 +166,7 @@ fn take_over(
     print(&format!(
         "the root key is {} now\n  its successor is {}: keep them apart, off this machine\n  \
          the certificate has serial {}\n\
-         The new fingerprint, to read out to the people you meet:\n  {}\n\
+         The words of the new root key, to read out to the people you meet:\n  {}\n\
          In every other home of this person:\n  \
          signet key rotate root --root {} --next-root {} --home OTHER\n",
         root.display(),

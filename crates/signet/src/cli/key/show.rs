@@ -221,7 +221,7 @@ fn page(shown: &Shown) -> String {
         for (name, value) in [
             ("id", &row.id),
             ("hash", &row.hash),
-            ("fingerprint", &row.fingerprint),
+            ("words", &row.fingerprint),
         ] {
             if let Some(value) = value {
                 let _ = writeln!(page, "  {name:<11} {value}");

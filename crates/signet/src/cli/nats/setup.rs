@@ -19,7 +19,7 @@ use crate::render;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct SetupArgs {
-    /// The agents [default: that of the home]; those of earlier times keep their mailboxes
+    /// The agents [default: that of the home]; other agents keep their mailboxes
     #[arg(value_name = "AGENT")]
     agents: Vec<AgentId>,
     #[command(flatten)]
@@ -169,7 +169,7 @@ fn refused(error: Error) -> Failure {
 }
 
 const EXAMPLE: &str = "\
-It may be repeated at any time: what is right stays, and an agent more gets its mailbox.
+It may be repeated at any time: what is right stays, and further agents get their mailboxes.
 
 EXAMPLE:
   signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001

@@ -1,4 +1,4 @@
-//! What `signet trust` tells a person: who asks to be known, and what became of a decision.
+//! What `signet trust` tells a person: who waits for an introduction, and what became of a decision.
 
 use std::fmt::Write as _;
 
@@ -39,12 +39,12 @@ pub(super) fn pending(waiting: &Pending) -> String {
     }
 }
 
-/// A stranger is known from now on.
+/// A stranger is trusted from now on.
 pub(super) fn approved(decided: &StrangerDecided) -> String {
     let agent = &decided.agent;
     format!(
         "{agent} is trusted; its root key reads: {}\n  what waits for it leaves as soon as its person trusts you too\n  \
-           to take the trust back: signet trust revoke {agent}\n",
+           to take the trust back: signet trust withdraw {agent}\n",
         or_dash(decided.fingerprint.as_deref()),
     )
 }
@@ -85,7 +85,7 @@ pub(super) fn replaced(bound: &Bound) -> String {
     let person = &bound.principal;
     format!(
         "{person} goes on with the root key that reads: {}\n  \
-           {} is bound to it; every other agent of {person} must be added again: signet peer add FILE\n",
+           {} is trusted under it; every other agent of {person} must be added again: signet peer add FILE\n",
         bound.fingerprint, bound.peer,
     )
 }
@@ -96,7 +96,7 @@ pub(super) fn list(known: &[TrustedPeer]) -> String {
     for TrustedPeer { peer, trust } in known {
         let agent = &peer.peer;
         let next = match trust {
-            Trust::Trusted => format!("signet trust revoke {agent}"),
+            Trust::Trusted => format!("signet trust withdraw {agent}"),
             Trust::Withdrawn => format!("signet trust approve {agent}"),
             Trust::Revoked => {
                 "ask its person for a new certificate, then signet peer add FILE".to_owned()

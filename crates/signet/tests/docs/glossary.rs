@@ -1,0 +1,249 @@
+//! One word for each thing: what docs/glossary.md says not to write, no document, help or message writes.
+
+use std::collections::BTreeMap;
+
+use super::{help, pages, text};
+
+const GLOSSARY: &str = "docs/glossary.md";
+
+/// Sentences in which a word is the name of something that programs read, or of a command.
+const NAMES: [&str; 7] = [
+    "trust pending",
+    "accepted, rejected or sent",
+    "--verdict rejected",
+    "\"rejected\"",
+    "\\\"rejected\\\"",
+    ".fingerprint",
+    "signet/1 fingerprint",
+];
+
+/// The words not to be used, each with the one to use in its place.
+fn unwanted() -> Vec<(String, String)> {
+    let page = text(GLOSSARY);
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut found = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let instead = cells[0].to_owned();
+        let words = cells[2].trim_end_matches('|').split(',').map(str::trim);
+        let words = words.filter(|word| !word.is_empty());
+        found.extend(words.map(|word| (word.to_lowercase(), instead.clone())));
+    }
+    assert!(found.len() >= 15, "{found:?}");
+    found
+}
+
+/// The first word of a line that is not to be used.
+fn found_in<'a>(line: &str, unwanted: &'a [(String, String)]) -> Option<&'a (String, String)> {
+    let mut line = line.to_lowercase();
+    for name in NAMES {
+        line = line.replace(name, "");
+    }
+    // What stands in backticks is a name.
+    let prose: Vec<&str> = line.split('`').step_by(2).collect();
+    let prose = prose.join(" ");
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let stands = |word: &str| {
+        prose.match_indices(word).any(|(at, _)| {
+            let (before, after) = (&prose[..at], &prose[at + word.len()..]);
+            !before.ends_with(is_letter) && !after.starts_with(is_letter)
+        })
+    };
+    unwanted.iter().find(|(word, _)| stands(word))
+}
+
+/// Lines of a document outside blocks and comments, with their numbers; what links lead to is no prose.
+fn prose(page: &str) -> Vec<(usize, String)> {
+    let (mut is_fenced, mut is_comment) = (false, false);
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(page.lines()) {
+        is_fenced ^= line.starts_with("```");
+        is_comment |= line.starts_with("<!--");
+        let is_prose = !is_fenced && !is_comment && !line.starts_with("```");
+        is_comment &= !line.contains("-->");
+        if !is_prose {
+            continue;
+        }
+        let mut parts = line.split("](");
+        let mut prose = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            prose.push_str(part.split_once(')').map_or(part, |(_, rest)| rest));
+        }
+        found.push((number, prose));
+    }
+    found
+}
+
+/// The sentences that a source file says: its texts with a space in them, without those of its tests.
+fn sentences(source: &str) -> Vec<(usize, String)> {
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let mut found = Vec::new();
+    let (mut rest, mut number) = (source, 1);
+    while let Some(at) = rest.find(['"', '\'', '/', '\n']) {
+        let (skipped, tail) = rest.split_at(at);
+        // `r"…"` and `r#"…"#` end where as many marks stand again.
+        let marks = skipped.len() - skipped.trim_end_matches('#').len();
+        let is_raw = skipped.trim_end_matches('#').ends_with('r');
+        rest = match tail.as_bytes() {
+            [b'\n', ..] => {
+                number += 1;
+                &tail[1..]
+            }
+            [b'/', b'/', ..] => &tail[tail.find('\n').unwrap_or(tail.len())..],
+            [b'"', ..] => {
+                let length = match is_raw {
+                    true => tail[1..].find(&format!("\"{}", "#".repeat(marks))).unwrap(),
+                    false => end_of_text(&tail[1..]),
+                };
+                let said = &tail[1..=length];
+                if said.contains(' ') {
+                    found.push((
+                        number,
+                        said.split_whitespace().collect::<Vec<_>>().join(" "),
+                    ));
+                }
+                number += said.matches('\n').count();
+                &tail[length + 2..]
+            }
+            // `'"'` and `'\''` are characters, `'a` is a lifetime.
+            [b'\'', b'\\', _, b'\'', ..] => &tail[4..],
+            [b'\'', _, b'\'', ..] => &tail[3..],
+            _ => &tail[1..],
+        };
+    }
+    found
+}
+
+fn end_of_text(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' if !is_escaped => return at,
+            _ => is_escaped = c == '\\' && !is_escaped,
+        }
+    }
+    panic!("a text that does not end");
+}
+
+/// Every command, by its words, with its help.
+fn helps() -> BTreeMap<String, String> {
+    let mut known = BTreeMap::new();
+    let mut left: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(words) = left.pop() {
+        let named: Vec<&str> = words.iter().map(String::as_str).collect();
+        let page = help(&named, &mut known);
+        let listed = page.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let names = listed.take_while(|line| !line.is_empty());
+        // A description that is too long for its line goes on further to the right.
+        let names =
+            names.filter_map(|line| line.strip_prefix("  ").filter(|row| !row.starts_with(' ')));
+        let names = names.filter_map(|row| row.split_whitespace().next());
+        for name in names.filter(|name| *name != "help") {
+            left.push([&words[..], &[name.to_owned()]].concat());
+        }
+    }
+    known
+}
+
+#[test]
+fn no_document_uses_a_word_that_the_glossary_replaces() {
+    let unwanted = unwanted();
+    let mut wrong = Vec::new();
+    for (file, text) in pages::documents() {
+        if file == GLOSSARY {
+            continue;
+        }
+        for (number, line) in prose(&text) {
+            let found = found_in(&line, &unwanted);
+            wrong
+                .extend(found.map(|(word, instead)| format!("{file}:{number}: {word}: {instead}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_help_uses_a_word_that_the_glossary_replaces() {
+    let (unwanted, helps) = (unwanted(), helps());
+    assert!(helps.len() > 60, "{}", helps.len());
+    let mut wrong = Vec::new();
+    for (command, page) in helps {
+        for (number, line) in (1..).zip(page.lines()) {
+            // The name of a command stands before what is said about it.
+            let row = line.strip_prefix("  ").and_then(|row| row.split_once("  "));
+            let found = found_in(row.map_or(line, |(_, said)| said), &unwanted);
+            wrong.extend(found.map(|(word, instead)| {
+                format!("signet {command} --help:{number}: {word}: {instead}")
+            }));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_message_uses_a_word_that_the_glossary_replaces() {
+    let unwanted = unwanted();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for folder in ["api", "audit", "demo", "proto", "signet", "transport"] {
+        for (file, text) in pages::files_below(&format!("crates/{folder}/src"), "rs") {
+            if file.ends_with("/tests.rs") || file.contains("/tests/") {
+                continue;
+            }
+            for (number, said) in sentences(&text) {
+                let found = found_in(&said, &unwanted);
+                wrong.extend(
+                    found.map(|(word, instead)| format!("{file}:{number}: {word}: {instead}")),
+                );
+                seen += 1;
+            }
+        }
+    }
+    for (folder, ending) in [("schemas", "json"), ("systemd", "service")] {
+        for (file, text) in pages::files_below(folder, ending) {
+            for (number, line) in (1..).zip(text.lines()) {
+                let said = line.contains("\"description\"") || line.starts_with('#');
+                let found = found_in(line, &unwanted).filter(|_| said);
+                wrong.extend(
+                    found.map(|(word, instead)| format!("{file}:{number}: {word}: {instead}")),
+                );
+            }
+        }
+    }
+    assert!(seen > 1_000, "{seen}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_word_is_found_where_it_is_prose_and_not_where_it_is_a_name() {
+    let unwanted = unwanted();
+    let finds = |line: &str| found_in(line, &unwanted).map(|(word, _)| word.as_str());
+    assert_eq!(finds("It was Rejected by the peer."), Some("rejected"));
+    assert_eq!(
+        finds("a draft of an unknown agent waits"),
+        Some("unknown agent")
+    );
+    for name in [
+        "the verdict `rejected`",
+        "a pinstripe, unbound",
+        "signet trust pending",
+    ] {
+        assert_eq!(finds(name), None, "{name}");
+    }
+}
+
+#[test]
+fn what_a_source_file_says_is_found_past_quotes_comments_and_lifetimes() {
+    let source = "// \"a comment of it\n/// it's\nfn f<'a>(c: &'a str) { g('\"', '\\'', \"one \\\" two\", r#\"three \" four\"#, \"name\") }\n\"five\n six\";\n\"seven eight\"";
+    let found = sentences(source);
+    let said: Vec<(usize, &str)> = found
+        .iter()
+        .map(|(line, text)| (*line, text.as_str()))
+        .collect();
+    let wanted = [
+        (3, "one \\\" two"),
+        (3, "three \" four"),
+        (4, "five six"),
+        (6, "seven eight"),
+    ];
+    assert_eq!(said, wanted);
+}
