@@ -236,7 +236,7 @@ fn accepted(world: &World) -> Vec<Input> {
             set("in-reply-to", asked.clone())(value);
             let mut envelope = value.as_object_mut().unwrap().remove("params").unwrap();
             let members = envelope.as_object_mut().unwrap();
-            (members.remove("body"), members.remove("summary"));
+            members.retain(|name, _| !matches!(name.as_str(), "body" | "summary"));
             members.insert("reason".into(), "declined".into());
             let error = json!({"code": -32091, "message": "Not today.", "data": envelope});
             *value = json!({"jsonrpc": "2.0", "id": asked, "error": error});
