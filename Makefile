@@ -7,10 +7,10 @@ SHELL := /bin/bash
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build the program that is handed to others
-	@cargo build --release --locked -p signet
+build: ## build the programs that are handed to others
+	@cargo build --release --locked -p signet && cargo build --release --locked -p signet-gateway
 
-install: ## put program, units, manual pages and completions in place (PREFIX=/usr/local DESTDIR= SIGNET=target/release/signet)
+install: ## put programs, units, manual pages and completions in place (PREFIX=/usr/local DESTDIR= SIGNET=target/release/signet)
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SIGNET='$(SIGNET)' scripts/install install
 
 uninstall: ## take away what `make install` put there, with the same PREFIX and DESTDIR
@@ -19,9 +19,10 @@ uninstall: ## take away what `make install` put there, with the same PREFIX and 
 deb: build ## a package for Debian and its kin, in target/debian (needs cargo-deb; fetched where missing)
 	@scripts/deb
 
-interop: ## install, set up, upgrade and remove as make and dpkg do it (needs root and Debian; minutes)
-	@cargo build --locked -p signet && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
-		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet"
+interop: ## install, upgrade and remove as make and dpkg do it (needs root and Debian), and drive MCP by its own clients; minutes
+	@cargo build --locked -p signet && cargo build --locked -p signet-gateway && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet"
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
 	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \
@@ -31,8 +32,8 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 	@scripts/jq && { scripts/strace || true; } && { scripts/faketime || true; } \
 		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \
-		&& python=$$(scripts/pynacl) && export PYNACL=$$python \
-		&& cargo test --workspace --locked \
+		&& python=$$(scripts/pynacl) && export PYNACL=$$python && { scripts/typescript || [ $$? = 3 ]; } \
+		&& scripts/tests \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test transport \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test daemons mailbox:: \
 		&& cargo test --workspace --locked --test protocol -- --ignored pynacl:: \

@@ -287,6 +287,8 @@ reasons! {
     Leased "leased";
     /// The capability may not be offered.
     OfferRefused "offer-refused";
+    /// The configuration offers that capability already.
+    OfferConfigured "offer-configured";
     /// There is no session with that peer.
     NoSession "no-session";
     /// What a person has to approve first cannot be sent so.

@@ -19,6 +19,7 @@ mod install;
 mod invite;
 mod key;
 mod man;
+mod mcp;
 mod names;
 mod nats;
 mod outbox;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Mcp(args) => mcp::run(&args, home),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
     }
@@ -136,13 +138,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make an agent and run it: home, NATS server, mailbox, daemon, each where it is missing
+    /// Make an agent and run it: home, NATS server, mailbox and daemon
     Up(up::UpArgs),
     /// Stop what `signet up` started: the daemon, and the home's own NATS server
     Down(up::DownArgs),
     /// Print a signed line by which another person's agent meets this one
     Invite(invite::InviteArgs),
-    /// Trust the agent of another person by the line of `signet invite`, once the twelve words agree
+    /// Trust another person's agent by its line, once the twelve words agree
     Accept(invite::AcceptArgs),
     /// Make the keys, the certificate and the configuration of a new agent
     Init(init::InitArgs),
@@ -182,6 +184,8 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Run a command for each message that arrives, in a process of its own
     Handle(handle::HandleArgs),
+    /// Let a client of the Model Context Protocol use the agent, by a program without its keys
+    Mcp(mcp::McpArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
     /// Messages of this agent that have neither a receipt nor an end yet, and where each is
@@ -194,7 +198,7 @@ enum Command {
     Ping(ping::PingArgs),
     /// Show how the daemon does, with its peers and its log; or where one message is
     Status(status::StatusArgs),
-    /// Look for what is wrong with agent, home, log and NATS server, and say what to do about it
+    /// Look for what is wrong with agent, home, log and NATS server, and what to do
     Doctor(doctor::DoctorArgs),
     /// The state that is made from the log (state.db): compare it, make it again
     State(state::StateArgs),

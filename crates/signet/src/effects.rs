@@ -271,7 +271,7 @@ impl Effects {
                 self.view.send_replace(view);
             }
             Effect::Notice(notice) => tell(&notice),
-            other => debug!(?other, "an effect without a deed"),
+            other => debug!(?other, "an effect that nothing performs"),
         }
     }
 
@@ -421,7 +421,7 @@ fn tell(notice: &Notice) {
         Notice::Pause(said) => warn!(
             principal = %said.principal,
             paused = said.paused,
-            "the person's word to their agents"
+            "an order of the person to their agents"
         ),
         Notice::OverBudget { peer, refused } => warn!(
             %peer,
@@ -461,6 +461,6 @@ fn tell(notice: &Notice) {
             %message_id,
             "a message waits for its person's approval; next: signet drafts"
         ),
-        other => debug!(?other, "a notice without words"),
+        other => debug!(?other, "a notice that has no sentence"),
     }
 }

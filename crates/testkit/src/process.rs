@@ -14,7 +14,7 @@ pub fn signet() -> PathBuf {
     let program = built.join("signet");
     assert!(
         program.is_file(),
-        "no {}: only tests and benches of the package signet have it built",
+        "no {}: cargo builds it with the tests of the package signet, as a run of all tests does",
         program.display()
     );
     program

@@ -563,7 +563,15 @@ fn a_program_offers_only_what_its_person_allows() {
     let refused = |net: &mut Net, program, name: &str, tier| {
         let capability = Capability::new(name.parse().unwrap(), tier);
         match offer(net, BOB, program, capability) {
-            Err(LocalError::OfferRefused(_, fault)) => Some(fault),
+            Err(error @ LocalError::OfferRefused(_, fault)) => {
+                // A program goes on where its peers are offered the name all the same.
+                let name = match fault {
+                    OfferFault::Configured => "offer-configured",
+                    _ => "offer-refused",
+                };
+                assert_eq!(error.name(), name);
+                Some(fault)
+            }
             Err(other) => panic!("{other}"),
             Ok(()) => None,
         }

@@ -56,7 +56,7 @@ enum HandoffCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show one task: who gave what to whom, within which limits, where it stands, what can follow
+    /// Show one task: who gave it to whom, within which limits, and what can follow
     #[command(after_help = "EXAMPLE:\n  signet handoff show 0192f0c1-0000-7000-8000-000000000000")]
     Show(TaskArgs),
 }

@@ -8,14 +8,17 @@ pub(super) mod server;
 pub(super) mod units;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use signet_api::Reload;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::keys::fingerprint;
+use signet_proto::policy::NamePattern;
 
 use super::exit::section;
 use super::invite::bind_both;
-use super::{Exit, Failure, init, print, run};
+use super::{Exit, Failure, ask, init, print, run};
 use crate::config::Config;
 use crate::daemon::Sign;
 use crate::home::Home;
@@ -43,6 +46,10 @@ pub(super) struct UpArgs {
     /// Another home of this user on this machine: use its NATS server, and let both agents trust each other
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nats", "login", "listen"])]
     beside: Option<PathBuf>,
+    /// What programs of this agent may offer to its peers: a name, or the beginning of names such as 'calendar.*';
+    /// may be given several times. It takes the place of what the configuration allows
+    #[arg(long = "offer", value_name = "NAME")]
+    offers: Vec<NamePattern>,
     /// Go on in the background, without the service manager
     #[arg(long, conflicts_with = "foreground")]
     background: bool,
@@ -88,6 +95,9 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     // From here on the address stands in the configuration.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
+    if !args.offers.is_empty() {
+        config::set_offers(&home, &args.offers)?;
+    }
     match (&units, runs) {
         (Some(units), _) => {
             if let Some(own) = own.as_ref().filter(|_| broker.started) {
@@ -113,6 +123,11 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     }
     if let Some(other) = &args.beside {
         bind_both(&home, &Home::at(other))?;
+    }
+    if runs && !args.offers.is_empty() {
+        // A daemon that was started just now has read it.
+        let mut client = ask::connect(Some(home.path().to_owned()), Duration::ZERO)?;
+        ask::change(&mut client, &Reload {})?;
     }
     print(&format!("next     {}\n", next(&home)))?;
     if units.is_some() || runs || args.background {

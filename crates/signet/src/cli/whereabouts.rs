@@ -216,7 +216,7 @@ impl<'a> Whereabouts<'a> {
             }
             (false, Ok(text), name) => format!("{peer} refused it, and says: {text} ({name})"),
             (false, Err(_), name) => {
-                format!("{peer} refused it, for a reason without words here: {name}")
+                format!("{peer} refused it, for a reason that this release does not know: {name}")
             }
         }
     }

@@ -43,7 +43,7 @@ impl Condition {
         let mut words = match (self.is_full, self.is_connected) {
             (true, _) => FULL.to_owned(),
             (false, true) => "running, connected".to_owned(),
-            (false, false) => format!("running; no {ways} answers, trying on"),
+            (false, false) => format!("running; no {ways} answers, trying again"),
         };
         for (holds, what) in [
             (self.is_revoked, "; its certificate was revoked"),
@@ -74,7 +74,7 @@ mod tests {
         let mut condition = Condition::default();
         assert_eq!(
             condition.words(&ways),
-            "running; no NATS server at nats://127.0.0.1:4222 answers, trying on"
+            "running; no NATS server at nats://127.0.0.1:4222 answers, trying again"
         );
         condition.is_connected = true;
         assert_eq!(condition.words(&ways), "running, connected");

@@ -37,7 +37,7 @@ pub(super) fn servers_of(config: &Config) -> String {
 /// Tells the terminal after a while that no server answers: an agent starts without it.
 pub(super) async fn warn_without_a_server(carriers: Carriers) {
     if let Err(error) = carriers.ready(FIRST_CONNECTION).await {
-        warn!(%error, "no NATS server yet; trying on");
+        warn!(%error, "no NATS server yet; trying again");
     }
 }
 

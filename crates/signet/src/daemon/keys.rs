@@ -33,7 +33,9 @@ impl Heart {
                 let outcome = self.go_on_with(now, keys);
                 self.write(now, vec![outcome], Vec::new()).await;
             }
-            Err(error) => error!(%error, "the keys cannot be kept up; trying again in an hour"),
+            Err(error) => {
+                error!(%error, "the monthly keys cannot be renewed; trying again in an hour")
+            }
         }
     }
 

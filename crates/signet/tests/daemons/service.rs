@@ -31,7 +31,7 @@ fn readiness_waits_for_the_log_and_the_sockets_and_for_no_server() {
     let begun = Instant::now();
     let run = ear.told_of(alice.command(&["run"]));
     alice.spawn(run);
-    ear.status("running; no NATS server at nats://127.0.0.1:1 answers, trying on");
+    ear.status("running; no NATS server at nats://127.0.0.1:1 answers, trying again");
     ear.word("READY=1");
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(4), "{took:?}");

@@ -219,11 +219,8 @@ fn section<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
         // What stands between two texts of a source file is no heading.
         return section.filter(|section| !section.contains([';', '(', '{']));
     }
-    let after = after
-        .trim_start_matches('`')
-        .trim_start_matches(',')
-        .trim_start();
-    let quoted = after.strip_prefix('"')?;
+    let after = after.trim_start_matches('`').strip_prefix(',')?;
+    let quoted = after.trim_start().strip_prefix('"')?;
     quoted.split_once('"').map(|(section, _)| section)
 }
 
@@ -232,4 +229,5 @@ fn a_citation_names_its_section_before_or_behind() {
     assert_eq!(section("see \"Keys\" in ", " says"), Some("Keys"));
     assert_eq!(section("see `", "`, \"Keys\"."), Some("Keys"));
     assert_eq!(section("see ", ", section 12, has"), None);
+    assert_eq!(section("(\"", "\"); between(\"one\")"), None);
 }

@@ -53,15 +53,26 @@ fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
     // As printed, both take the usual port: one after the other.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let page = super::text(PAGE);
-    write(
-        place.join("answer.py"),
-        block(&page, "<!-- file: answer.py -->"),
-    )
-    .unwrap();
+    for name in ["answer.py", "agent.py"] {
+        let program = block(&page, &format!("<!-- file: {name} -->"));
+        write(place.join(name), program).unwrap();
+    }
+    // Instead of `pip install`: a package beside the program is found as well.
+    let package =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/python/src/signet_agent");
+    assert!(page.contains("`pip install ./clients/python`"));
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(package)
+        .arg(place)
+        .status();
+    assert!(copied.unwrap().success());
     let commands = block(&page, "<!-- quickstart -->");
     assert_eq!(commands.lines().count(), 5, "five commands: {commands}");
     // The handler in the background has a terminal's place to write to, and ends with the shell.
-    let script = format!("trap 'kill $!' EXIT\nset -e\n{commands}");
+    let python = block(&page, "<!-- python -->");
+    let script =
+        format!("trap 'kill $!' EXIT\nset -e\n{commands}\nhandler=$!\nkill $handler\n{python}");
     let output = fed(shell("-s"), &script);
     let down = fed(
         shell("-s"),
@@ -74,10 +85,14 @@ fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
         "{printed}"
     );
     assert!(
-        says(&output).contains("answered by bob of bob, signature verified"),
-        "{}",
+        printed.contains("{\"evenings\":[\"Tue\",\"Thu\"]}\n"),
+        "the agent in Python: {printed}\n{}",
         says(&output)
     );
+    let answers = says(&output)
+        .matches("answered by bob of bob, signature verified")
+        .count();
+    assert_eq!(answers, 2, "{}", says(&output));
     assert!(
         printed.contains("\"Asks for free evenings\""),
         "the log: {printed}"
@@ -92,7 +107,7 @@ fn the_five_commands_make_an_answering_agent_where_nothing_else_is_installed() {
     let place = tempfile::tempdir().unwrap();
     let bin = place.path().join("bin");
     create_dir_all(&bin).unwrap();
-    for name in ["sh", "nats-server"] {
+    for name in ["sh", "nats-server", "sleep"] {
         symlink(which(name), bin.join(name)).unwrap();
     }
     symlink(python(), bin.join("python3")).unwrap();
@@ -167,6 +182,7 @@ fn furnish(root: &Path) -> Result<(), String> {
     symlink(&python, root.join("bin/python3")).map_err(|error| error.to_string())?;
     let programs = [
         (which("sh"), "sh"),
+        (which("sleep"), "sleep"),
         (which("nats-server"), "nats-server"),
         (PathBuf::from(env!("CARGO_BIN_EXE_signet")), "signet"),
     ];

@@ -1,4 +1,7 @@
-//! The one setting that `signet up` writes into `config.toml`: which NATS servers the agent uses.
+//! The settings that `signet up` writes into `config.toml`: which NATS servers the agent uses, and what its
+//! programs may offer.
+
+use signet_proto::policy::NamePattern;
 
 use crate::cli::{Exit, Failure};
 use crate::config::Config;
@@ -13,8 +16,8 @@ pub(super) fn load(home: &Home) -> Result<Config, Failure> {
 /// The servers that the configuration of `home` names itself; `None` where it leaves the default.
 pub(in crate::cli) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
     let text = read(home)?;
-    let written =
-        setting(&text).is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
+    let written = setting(&text, SERVERS)
+        .is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
     if !written {
         return Ok(None);
     }
@@ -24,21 +27,40 @@ pub(in crate::cli) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Fai
 /// Writes `servers` into the configuration, in the place of what stands there.
 pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure> {
     check(servers)?;
+    set(home, SERVERS, servers, |config| {
+        config.nats.servers == servers
+    })
+}
+
+/// Writes into the configuration what programs of the agent may offer, in the place of what stands there.
+pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), Failure> {
+    let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+    set(home, OFFERS, &names, |_| true)
+}
+
+/// Writes a list of texts in the place of the setting, also where that is a comment. `took` says whether the
+/// configuration has it then.
+fn set(
+    home: &Home,
+    (section, name): (&str, &str),
+    values: &[String],
+    took: impl Fn(&Config) -> bool,
+) -> Result<(), Failure> {
     let text = read(home)?;
     let by_hand = || {
         let what = format!(
-            "{}: no place was found for `servers` in [nats]",
+            "{}: no place was found for `{name}` in {section}",
             home.config_file().display()
         );
-        let next = format!("write it by hand: servers = {servers:?}, then signet up again");
+        let next = format!("write it by hand: {name} = {values:?}, then signet up again");
         Failure::new(Exit::Usage, what, next)
     };
-    let at = setting(&text).ok_or_else(by_hand)?;
+    let at = setting(&text, (section, name)).ok_or_else(by_hand)?;
     let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
     let after = rest.split_once('\n').map_or("", |(_, after)| after);
-    let text = format!("{before}servers = {servers:?}\n{after}");
+    let text = format!("{before}{name} = {values:?}\n{after}");
     let parsed = Config::parse(&text, home, None);
-    if parsed.is_ok_and(|config| config.nats.servers == servers) {
+    if parsed.is_ok_and(|config| took(&config)) {
         return Ok(private::replace(&home.config_file(), text.as_bytes())?);
     }
     Err(by_hand())
@@ -65,16 +87,16 @@ pub(in crate::cli) fn check(servers: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the line of `servers` begins in the section `[nats]`, also where it is a comment.
-fn setting(text: &str) -> Option<usize> {
+/// Where the line of the setting begins in its section, also where it is a comment.
+fn setting(text: &str, (section, wanted): (&str, &str)) -> Option<usize> {
     let (mut at, mut inside) = (0, false);
     for line in text.split_inclusive('\n') {
         let bare = line.trim();
         if bare.starts_with('[') {
-            inside = bare == "[nats]";
+            inside = bare == section;
         }
         let name = bare.trim_start_matches('#').trim_start();
-        let name = name.strip_prefix("servers").map(str::trim_start);
+        let name = name.strip_prefix(wanted).map(str::trim_start);
         if inside && name.is_some_and(|rest| rest.starts_with('=')) {
             return Some(at);
         }
@@ -82,6 +104,10 @@ fn setting(text: &str) -> Option<usize> {
     }
     None
 }
+
+/// Sections and names of what is written.
+const SERVERS: (&str, &str) = ("[nats]", "servers");
+const OFFERS: (&str, &str) = ("[offer]", "allow");
 
 fn read(home: &Home) -> Result<String, Failure> {
     let path = home.config_file();
@@ -129,6 +155,20 @@ mod tests {
             .collect();
         assert_eq!(changed.len(), 1, "{changed:?}");
         assert_eq!(text.lines().count(), template.lines().count());
+    }
+
+    #[test]
+    fn what_may_be_offered_takes_the_place_of_the_comment() {
+        let template = Config::template(&"a".parse().unwrap(), &"p".parse().unwrap());
+        let (_directory, home) = home(&template);
+        let patterns = ["calendar.*", "lamp.switch"].map(|pattern| pattern.parse().unwrap());
+        set_offers(&home, &patterns).unwrap();
+        let text = std::fs::read_to_string(home.config_file()).unwrap();
+        assert!(text.contains("\nallow = [\"calendar.*\", \"lamp.switch\"]\n"));
+        assert_eq!(text.lines().count(), template.lines().count());
+        let policy = Config::parse(&text, &home, None).unwrap().policy;
+        assert!(policy.allows_offer(&"calendar.free-busy".parse().unwrap()));
+        assert!(!policy.allows_offer(&"door.open".parse().unwrap()));
     }
 
     #[test]

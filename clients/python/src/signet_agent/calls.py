@@ -1,0 +1,261 @@
+"""What an agent asks of others, and of its daemon: messages, mail, tasks, and a look around."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+from .asking import ask
+from .client import Client
+from .connection import connect
+from .errors import SignetError
+from .messages import Message, Outgoing, Peer, Said, Sent, Status, Task, Update, Waiting, value_of
+from .places import find_socket
+
+C = TypeVar("C", bound="Calls")
+
+
+class Calls:
+    """The calls of the agent's socket."""
+
+    def __init__(
+        self,
+        socket: str | os.PathLike[str] | None,
+        home: str | os.PathLike[str] | None,
+        patience: float,
+    ) -> None:
+        self.socket = find_socket(socket, home)
+        self._patience = patience
+        self._client: tuple[asyncio.AbstractEventLoop, Client] | None = None
+
+    # What it asks of others.
+
+    async def request(
+        self,
+        /,
+        peer: str,
+        body: Any = None,
+        *,
+        capability: str | None = None,
+        timeout: float = 60.0,
+        key: str | None = None,
+        keep: bool = False,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        **more: Any,
+    ) -> Message:
+        """Asks `peer` and waits for the answer, whose `body` holds what it says.
+
+        It is sent once, also when the connection breaks or the daemon starts anew meanwhile; with a `key` of the
+        caller's own also when this program does. The answer leaves the inbox, unless `keep`. `on_progress` hears
+        what the peer tells while it works. `more`: `conversation`, `summary`, `tier`, `life`, `continues`,
+        `continues_from`, `introduce`.
+        """
+        params = _message("request", peer, body, capability, key, more)
+        client = self._opened()
+        if on_progress is None:
+            return await ask(client, params, timeout, keep)
+        sent = value_of(Sent, await client.call("send", params))
+        telling = asyncio.create_task(self._tell(sent.message_id, on_progress))
+        try:
+            return await ask(client, params, timeout, keep)
+        finally:
+            telling.cancel()
+
+    async def _tell(self, message_id: str, on_progress: Callable[[dict[str, Any]], None]) -> None:
+        async for update in self.subscribe(message=message_id):
+            if update.progress is not None:
+                on_progress(update.progress)
+
+    async def notify(
+        self,
+        /,
+        peer: str,
+        body: Any = None,
+        *,
+        capability: str | None = None,
+        key: str | None = None,
+        wait: float = 0.0,
+        **more: Any,
+    ) -> Sent:
+        """Tells `peer` something that wants no answer; with `wait`, until the peer has it. `more` as for `request`."""
+        params = _message("notification", peer, body, capability, key, more) | {"wait": wait}
+        return value_of(Sent, await self._opened().call("send", params))
+
+    async def ping(self, peer: str, timeout: float = 10.0) -> Message:
+        """A sign of life of the peer's daemon."""
+        params = _message("ping", peer, None, None, None, {"life": max(1, int(timeout))})
+        return await ask(self._opened(), params, timeout, False)
+
+    # Its mail.
+
+    async def inbox(self, *, after: int = 0, limit: int | None = None) -> list[Waiting]:
+        """What waits, oldest first, from behind the number `after`."""
+        listed = await self.call("inbox.list", after=after, limit=limit)
+        return [value_of(Waiting, one) for one in listed["messages"]]
+
+    async def acknowledge(self, *messages: Message) -> None:
+        """They are read, and leave the inbox: all or none."""
+        await self.call("inbox.acknowledge", messages=[one.name for one in messages])
+
+    async def reply(self, message: Message, body: Any, *, summary: str | None = None) -> str:
+        """Answers a request that waits in the inbox; the answer's message-id."""
+        replied = await self._once("respond", message=message.name, body=body, summary=summary)
+        return str(replied["message-id"])
+
+    async def decline(self, message: Message, text: str) -> str:
+        """Declines a request that waits in the inbox; the peer reads `text`."""
+        name = {"message_id": message.message_id, "decline": text}
+        return str((await self._once("reply", **{"from": message.sender}, **name))["message-id"])
+
+    async def follow(self) -> AsyncIterator[Message]:
+        """What waits in the inbox, and then what comes, until the connection ends. It stays in the inbox."""
+        async for update in self._told("inbox.follow", {}):
+            if update.message is not None:
+                yield update.message
+
+    async def subscribe(self, *, message: str | None = None, conversation: str | None = None) -> AsyncIterator[Update]:
+        """What moves about one message, or in one conversation, until the connection ends."""
+        async for update in self._told("subscribe", _present({"message": message, "conversation": conversation})):
+            yield update
+
+    async def history(
+        self,
+        *,
+        peer: str | None = None,
+        conversation: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Said]:
+        """What was said, newest first, in tiers 1 and 2; `before` the line of an earlier answer."""
+        told = await self.call("history", peer=peer, conversation=conversation, before=before, limit=limit)
+        return [value_of(Said, one) for one in told["messages"]]
+
+    async def outbox(self, peer: str | None = None) -> list[Outgoing]:
+        """Messages of ours that have neither a receipt nor an end."""
+        listed = await self.call("outbox.list", peer=peer)
+        return [value_of(Outgoing, one) for one in listed["messages"]]
+
+    async def where(self, message_id: str) -> Outgoing:
+        """Where one message of ours is."""
+        return value_of(Outgoing, await self.call("message.status", message_id=message_id))
+
+    # Tasks.
+
+    async def handoff(self, /, peer: str, goal: str, **more: Any) -> Sent:
+        """Hands a task to `peer`, within limits: `input`, `capabilities`, `tier`, `depth`, `not_after`, `lasts`,
+        `under`, `summary`, `data_tier`, `wait`, `introduce`. It is not repeated when the connection breaks."""
+        return value_of(Sent, await self._once("handoff.send", peer=peer, goal=goal, **more))
+
+    async def tasks(self) -> list[Task]:
+        """Every task, held or given, newest first."""
+        return [value_of(Task, one) for one in (await self.call("handoff.list"))["tasks"]]
+
+    async def task(self, task: str) -> Task:
+        """One task with the chain of those who gave it."""
+        return value_of(Task, await self.call("handoff.show", task=task))
+
+    async def accept(self, task: str) -> Task:
+        """Takes a task that was offered."""
+        return value_of(Task, await self._once("handoff.accept", task=task))
+
+    async def decline_task(self, task: str, why: str) -> Task:
+        """Does not take a task; the giver reads `why`."""
+        return value_of(Task, await self._once("handoff.decline", task=task, why=why))
+
+    async def report(
+        self,
+        task: str,
+        state: Literal["working", "completed", "failed", "returned"],
+        *,
+        note: str | None = None,
+        result: Any = None,
+    ) -> Task:
+        """Says how a task goes."""
+        return value_of(Task, await self._once("handoff.report", task=task, state=state, note=note, result=result))
+
+    # Looking around.
+
+    async def peers(self) -> list[Peer]:
+        """Every agent that is trusted."""
+        return [value_of(Peer, one) for one in await self.call("peer.list")]
+
+    async def peer(self, peer: str) -> Peer:
+        """One agent, with what it offers."""
+        return value_of(Peer, await self.call("peer.show", peer=peer))
+
+    async def status(self) -> Status:
+        """How the daemon does."""
+        return value_of(Status, await self.call("status"))
+
+    # Everything else.
+
+    async def call(self, /, method: str, **params: Any) -> Any:
+        """Any call of docs/agent-api.md that may be repeated; `message_id` stands for `message-id`, None is left out."""
+        return await self._opened().call(method, _present(params))
+
+    async def close(self) -> None:
+        """Ends the connections of calls. The next call opens them anew."""
+        if self._client is not None:
+            _, client = self._client
+            self._client = None
+            await client.close()
+
+    async def __aenter__(self: C) -> C:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _once(self, method: str, **params: Any) -> Any:
+        return await self._opened().call(method, _present(params), again=False)
+
+    def _opened(self) -> Client:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            self._client = (loop, Client(self.socket, self._patience))
+        return self._client[1]
+
+    async def _told(self, method: str, params: dict[str, Any]) -> AsyncIterator[Update]:
+        heard: asyncio.Queue[Update | None] = asyncio.Queue()
+        connection = await connect(self.socket, lambda kind, said: heard.put_nowait(_update(kind, said)))
+        connection.ended.add_done_callback(lambda _: heard.put_nowait(None))
+        try:
+            began = await connection.call(method, params)
+            for message in _waiting(began):
+                yield Update("inbox.message", message)
+            while (update := await heard.get()) is not None:
+                yield update
+        finally:
+            connection.close()
+
+
+def _message(
+    kind: str, peer: str, body: Any, capability: str | None, key: str | None, more: dict[str, Any]
+) -> dict[str, Any]:
+    names = {"conversation": "conversation-id", "tier": "data-tier", "continues_from": "continues-from"}
+    known = (*names, "summary", "life", "continues", "introduce")
+    if unknown := [name for name in more if name not in known]:
+        raise SignetError(f"a message has no {unknown[0]}; it may have {', '.join(known)}")
+    params = _present({names.get(name, name): value for name, value in more.items()})
+    params |= _present({"capability": capability, "key": key or f"py-{uuid.uuid4().hex}"})
+    return params | {"peer": peer, "kind": kind, "body": body}
+
+
+def _present(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that are given, as they are called on the wire; a body may be null."""
+    given = {name.replace("_", "-"): value for name, value in params.items()}
+    return {name: value for name, value in given.items() if value is not None or name == "body"}
+
+
+def _update(kind: str, said: dict[str, Any]) -> Update:
+    if kind == "message.moved":
+        return Update(kind, moved=said)
+    return Update(kind, message=value_of(Message, said))
+
+
+def _waiting(began: Any) -> Iterable[Message]:
+    listed = began.get("messages", []) if isinstance(began, dict) else []
+    return [value_of(Message, one) for one in listed]

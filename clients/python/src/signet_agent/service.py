@@ -1,0 +1,245 @@
+"""Works off what comes: receives under leases, runs handlers side by side, and answers each message once.
+
+    receive ──▶ Run ──▶ handler ──▶ respond by the lease; where that has ended, by the message's name
+       ▲         └── extended while it runs; the same message under a new lease joins the run that goes on
+       └── connects again with pauses that grow, and offers again what it serves
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .client import Pauses
+from .connection import Connection, connect
+from .errors import ConnectionLost, Decline, InvalidParams, NotReachable, Refusal, SignetError
+from .handlers import Handler, Handlers, Misfit
+from .messages import Message, value_of
+from .refusals import LeaseEnded, OfferConfigured, OfferRefused
+from .request import BlockingRequest, Request
+from .run import Outcome, Run, settle
+from .schema import json_of
+
+logger = logging.getLogger("signet_agent")
+
+
+class Service:
+    """The handlers of one agent at work."""
+
+    def __init__(self, path: Path, handlers: Handlers, parallel: int, lease: float) -> None:
+        self._path, self._handlers, self._lease = path, handlers, lease
+        self._parallel = parallel
+        self._connection: Connection | None = None
+        self._connected = asyncio.Event()
+        #: What is worked on, by its key; a message that comes again meanwhile belongs to the same run.
+        self._runs: dict[str, Run] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._freed = asyncio.Event()
+        #: What was answered a moment ago: it may have been handed out once more just before.
+        self._recent: dict[str, float] = {}
+        self._threads = ThreadPoolExecutor(parallel, "signet-handler")
+
+    async def serve(self) -> None:
+        """Goes on until it is cancelled. What cannot be offered at the first start ends it: nobody would ask."""
+        extending = asyncio.create_task(self._extend())
+        try:
+            await self._serve()
+        finally:
+            extending.cancel()
+
+    async def finish(self, grace: float) -> None:
+        """Lets what is worked on come to its end for `grace` seconds, and leaves the rest to the next start."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=grace)
+        for task in set(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._connection is not None:
+            self._connection.close()
+
+    async def call(self, method: str, params: dict[str, Any]) -> Any:
+        """One call by the connection that holds the leases, as soon as there is one."""
+        while True:
+            await self._connected.wait()
+            if self._connection is not None and self._connection.is_open:
+                return await self._connection.call(method, params)
+            self._connected.clear()
+
+    async def call_now(self, method: str, params: dict[str, Any]) -> Any:
+        """The same for what is of no use later: it waits for no connection."""
+        if self._connection is None:
+            raise ConnectionLost(f"there is no connection to {self._path}")
+        return await self._connection.call(method, params)
+
+    async def _serve(self) -> None:
+        pauses, first = Pauses(), True
+        while True:
+            try:
+                self._connection = await connect(self._path)
+                await self._offer(self._connection, first)
+                first, pauses = False, Pauses()
+                self._connected.set()
+                await self._receive(self._connection)
+            except (NotReachable, Refusal) as error:
+                if first and isinstance(error, OfferRefused):
+                    raise
+                logger.warning("%s", error)
+            self._disconnect()
+            await pauses.pass_by()
+
+    def _disconnect(self) -> None:
+        """Leases end with their connection; what is worked on goes on, and is answered by its name."""
+        self._connected.clear()
+        if self._connection is not None:
+            self._connection.close()
+        for run in self._runs.values():
+            run.lease = None
+
+    async def _offer(self, connection: Connection, first: bool) -> None:
+        for handler in self._handlers.by_capability.values():
+            if not handler.offered:
+                continue
+            try:
+                await connection.call("offer", handler.offer())
+            except OfferConfigured:
+                logger.info("%s is offered by the configuration", handler.capability)
+            except (Refusal, InvalidParams) as error:
+                if first:
+                    raise
+                logger.error("%s is not offered any more: %s", handler.capability, error)
+
+    async def _receive(self, connection: Connection) -> None:
+        while True:
+            while len(self._runs) >= self._parallel and connection.is_open:
+                # Handlers that are done wait for the next connection when this one has ended.
+                self._freed.clear()
+                freed = asyncio.ensure_future(self._freed.wait())
+                either: set[asyncio.Future[Any]] = {freed, connection.ended}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                freed.cancel()
+            asked: dict[str, Any] = {"wait": WAIT, "lease": self._lease, "limit": self._parallel - len(self._runs)}
+            if (wanted := self._handlers.wanted) is not None:
+                asked["capabilities"] = wanted
+            received = await connection.call("receive", asked)
+            for leased in received["messages"]:
+                await self._take(connection, leased)
+
+    async def _take(self, connection: Connection, leased: dict[str, Any]) -> None:
+        key, lease = leased["key"], leased["lease"]
+        if (run := self._runs.get(key)) is not None:
+            logger.info("%s came again and belongs to the run that goes on", key)
+            run.lease = lease
+            return
+        if key in self._recent and not await self._is_live(connection, lease):
+            return
+        run = Run(value_of(Message, leased), key, leased["tries"], lease)
+        self._runs[key] = run
+        task = asyncio.create_task(self._work(run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _is_live(self, connection: Connection, lease: str) -> bool:
+        try:
+            await connection.call("extend", {"lease": lease, "seconds": self._lease})
+        except LeaseEnded:
+            return False
+        return True
+
+    async def _work(self, run: Run) -> None:
+        try:
+            await settle(run, await self._outcome(run), self.call)
+            self._note(run.key)
+        finally:
+            del self._runs[run.key]
+            self._freed.set()
+
+    def _note(self, key: str) -> None:
+        now = time.monotonic()
+        self._recent = {old: then for old, then in self._recent.items() if now - then < RECENT}
+        self._recent[key] = now
+
+    async def _outcome(self, run: Run) -> Outcome:
+        """What the handler says. Nothing of an exception but its class leaves this process."""
+        message = run.message
+        handler = self._handlers.of(message.capability)
+        if message.type not in HANDLED or handler is None:
+            # Answers and reports: they stay in the inbox, where whoever waits for them finds them.
+            return Outcome.kept()
+        try:
+            body, arguments = handler.arguments(message.body)
+            request = Request(message, body, run.key, run.tries, self.call_now)
+            answer = json_of(await _within(handler.timeout, self._handle(handler, request, arguments)))
+        except Misfit as misfit:
+            return Outcome.declined(str(misfit))
+        except Decline as decline:
+            return Outcome.declined(decline.text)
+        except _Over:
+            logger.error("%s: %s took over %s s", run.key, handler.function.__qualname__, handler.timeout)
+            return Outcome.failed("timed out")
+        except Exception as error:
+            logger.exception("%s: %s failed", run.key, handler.function.__qualname__)
+            return Outcome.failed(f"raised {type(error).__name__}")
+        return Outcome.answered(answer)
+
+    async def _handle(self, handler: Handler, request: Request[Any], arguments: dict[str, Any]) -> Any:
+        if handler.is_async:
+            return await handler.function(request, **arguments)
+        loop = asyncio.get_running_loop()
+        blocking = BlockingRequest(request, loop)
+        answer = await loop.run_in_executor(self._threads, lambda: handler.function(blocking, **arguments))
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    async def _extend(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            for run in list(self._runs.values()):
+                if (lease := run.lease) is None:
+                    continue
+                try:
+                    await self.call("extend", {"lease": lease, "seconds": self._lease})
+                except LeaseEnded:
+                    if run.lease == lease:
+                        run.lease = None
+                except SignetError as error:
+                    logger.debug("%s: its lease was not extended: %s", run.key, error)
+
+
+class _Over(Exception):
+    """The time of a try is over."""
+
+
+async def _within(seconds: float, handled: Coroutine[Any, Any, Any]) -> Any:
+    """As asyncio.wait_for, without a task of its own: every message passes here."""
+    task, over = asyncio.current_task(), False
+    assert task is not None
+
+    def end() -> None:
+        nonlocal over
+        over = True
+        task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        return await handled
+    except asyncio.CancelledError:
+        if not over:
+            raise
+        # From Python 3.11 on a task counts by how many it was cancelled.
+        getattr(task, "uncancel", lambda: None)()
+        raise _Over from None
+    finally:
+        timer.cancel()
+
+
+#: Seconds that one call waits for what comes.
+WAIT = 30.0
+#: Seconds for which an answered message is remembered.
+RECENT = 60.0
+#: What handlers are for.
+HANDLED = ("request", "notification", "handoff")

@@ -1,0 +1,76 @@
+//! The command line: which protocol to speak, and at which socket.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::server;
+use crate::shown::visible;
+
+/// Reads the command line and serves until the client goes, or somebody asks it to end.
+pub fn main() -> ExitCode {
+    let Command::Mcp(args) = Cli::parse().command;
+    match serve(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where nobody reads standard error, there is nobody left to tell.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), error.as_bytes());
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// Lets programs that speak a foreign protocol use an agent, without its keys.
+#[derive(Debug, Parser)]
+#[command(name = "signet-gateway", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve one client of the Model Context Protocol, on standard input and output
+    Mcp(McpArgs),
+}
+
+#[derive(Debug, Args)]
+struct McpArgs {
+    /// The agent's socket (agent.sock), as `signet mcp` finds it
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// The highest data tier that is sent and shown: what the client reads, its model's provider may read
+    #[arg(long, value_name = "TIER", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
+    tier: u8,
+}
+
+fn serve(args: &McpArgs) -> Result<(), String> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build();
+    let runtime = runtime.map_err(|error| told(&error.to_string(), NO_ROOM))?;
+    let served = runtime.block_on(async {
+        let no_room = |error: std::io::Error| told(&error.to_string(), NO_ROOM);
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_room)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(no_room)?;
+        tokio::select! {
+            // What the client said may stand in the error: it is not repeated.
+            served = server::serve(&args.socket, args.tier) => served.map_err(|_| told(NO_CLIENT, TRY_AGAIN)),
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    // A thread may wait on standard input.
+    runtime.shutdown_background();
+    served
+}
+
+fn told(what: &str, next: &str) -> String {
+    format!("error: {}\n  next: {next}\n", visible(what))
+}
+
+const NO_ROOM: &str = "free memory or threads, then try again";
+const NO_CLIENT: &str = "the client and the gateway could not agree on how to begin";
+const TRY_AGAIN: &str = "let a client of MCP start it, with standard input and output for it alone";
+const REFUSED: u8 = 1;

@@ -1,0 +1,202 @@
+//! The daemon of the agent, by its socket: a connection for each call, so that a daemon that was away is there
+//! again for the next one, and a call that nobody waits for any more ends with its connection.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use signet_api::{ApiError, ClientError, Notification, Request, ShowStatus};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::fault::Fault;
+
+/// Where the daemon listens, and how many calls are under way.
+pub(crate) struct Daemon {
+    socket: PathBuf,
+    places: Semaphore,
+    /// Whether the socket has shown that it is the agent's.
+    is_agents: AtomicBool,
+}
+
+impl Daemon {
+    pub(crate) fn at(socket: &Path) -> Self {
+        Self {
+            socket: socket.to_owned(),
+            places: Semaphore::new(PLACES),
+            is_agents: AtomicBool::new(false),
+        }
+    }
+
+    /// One call, which may wait `wait` for others besides.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or that there is no answer.
+    pub(crate) async fn call<R: Request>(
+        &self,
+        request: &R,
+        wait: Duration,
+    ) -> Result<R::Answer, Fault> {
+        self.link().await?.call(request, PROMPT + wait).await
+    }
+
+    /// A connection for several calls, or to be told what moves.
+    ///
+    /// # Errors
+    /// `daemon-away`; `persons-socket` for one that lets its callers decide.
+    pub(crate) async fn link(&self) -> Result<Link<'_>, Fault> {
+        // Nobody closes it.
+        let place = self.places.acquire().await;
+        let place = place.map_err(|_| Fault::Own("the places are closed"))?;
+        let stream = timeout(PROMPT, UnixStream::connect(&self.socket));
+        let stream = stream
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let stream = stream.map_err(|source| ClientError::NotReachable {
+            path: self.socket.clone(),
+            source,
+        })?;
+        let mut link = Link {
+            stream: BufReader::new(stream),
+            last_id: 0,
+            told: VecDeque::new(),
+            _place: place,
+        };
+        if !self.is_agents.load(Ordering::Relaxed) {
+            let status = link.call(&ShowStatus {}, PROMPT).await?;
+            // Only the person is told what is theirs alone.
+            if status.private.is_some() {
+                return Err(Fault::PersonsSocket);
+            }
+            self.is_agents.store(true, Ordering::Relaxed);
+        }
+        Ok(link)
+    }
+}
+
+/// A connection to the daemon.
+pub(crate) struct Link<'a> {
+    stream: BufReader<UnixStream>,
+    last_id: u64,
+    /// What came while an answer was awaited.
+    told: VecDeque<Notification>,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Link<'_> {
+    /// One call, answered within `patience`.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or that there is no answer.
+    pub(crate) async fn call<R: Request>(
+        &mut self,
+        request: &R,
+        patience: Duration,
+    ) -> Result<R::Answer, Fault> {
+        let answer = timeout(patience, self.ask(R::METHOD, request));
+        let answer = answer
+            .await
+            .map_err(|_| ClientError::TimedOut(patience))??;
+        Ok(serde_json::from_value(answer).map_err(|_| ClientError::Malformed)?)
+    }
+
+    /// What the daemon tells next, however long that takes.
+    ///
+    /// # Errors
+    /// That the connection ended.
+    pub(crate) async fn told(&mut self) -> Result<Notification, ClientError> {
+        loop {
+            if let Some(told) = self.told.pop_front() {
+                return Ok(told);
+            }
+            let message = self.read().await?;
+            self.told.extend(notification(&message));
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        method: &str,
+        params: &impl serde::Serialize,
+    ) -> Result<Value, ClientError> {
+        self.last_id += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
+        let sent = self
+            .stream
+            .write_all(format!("{request}\n").as_bytes())
+            .await;
+        // A daemon that has no room says so, and may close before it has read the request.
+        match (self.answer().await, sent) {
+            (Err(ClientError::Closed), Err(error)) => Err(broken(error)),
+            (answer, _) => answer,
+        }
+    }
+
+    async fn answer(&mut self) -> Result<Value, ClientError> {
+        loop {
+            let mut message = self.read().await?;
+            if let Some(told) = notification(&message) {
+                self.told.push_back(told);
+                continue;
+            }
+            let id = message.get("id");
+            let is_mine = id.is_some_and(|id| id.is_null() || *id == self.last_id);
+            return match (is_mine, message.remove("result"), message.remove("error")) {
+                (true, Some(result), None) => Ok(result),
+                (true, None, Some(error)) => Err(refusal(error)),
+                _ => Err(ClientError::Malformed),
+            };
+        }
+    }
+
+    async fn read(&mut self) -> Result<Map<String, Value>, ClientError> {
+        let mut line = Vec::new();
+        let read = (&mut self.stream)
+            .take(ANSWER_MAX)
+            .read_until(b'\n', &mut line)
+            .await;
+        match read.map_err(broken)? {
+            0 => Err(ClientError::Closed),
+            _ if line.last() != Some(&b'\n') => match line.len() as u64 >= ANSWER_MAX {
+                true => Err(ClientError::Malformed),
+                false => Err(ClientError::Closed),
+            },
+            _ => serde_json::from_slice(&line).map_err(|_| ClientError::Malformed),
+        }
+    }
+}
+
+fn notification(message: &Map<String, Value>) -> Option<Notification> {
+    Some(Notification {
+        method: message.get("method")?.as_str()?.to_owned(),
+        params: message.get("params").cloned().unwrap_or_default(),
+    })
+}
+
+fn refusal(error: Value) -> ClientError {
+    match serde_json::from_value::<ApiError>(error) {
+        Ok(error) if error.is_of_a_stop() => ClientError::Stopped(error),
+        Ok(error) => ClientError::Refused(error),
+        Err(_) => ClientError::Malformed,
+    }
+}
+
+fn broken(error: io::Error) -> ClientError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
+        _ => ClientError::Io(error),
+    }
+}
+
+/// So many calls are under way at once; more wait for their turn. The daemon keeps places for others.
+const PLACES: usize = 32;
+/// How long the daemon may take for what is its own to do: a slow disk is slow.
+const PROMPT: Duration = Duration::from_secs(30);
+/// An inbox full of the largest messages fits.
+const ANSWER_MAX: u64 = 64 << 20;

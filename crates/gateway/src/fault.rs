@@ -1,0 +1,188 @@
+//! Why a tool did not do what it was asked: a name for programs, a sentence, and what to do next.
+
+use serde_json::{Value, json};
+use signet_api::{ApiError, ClientError, Reason};
+
+/// Why a tool did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The daemon could not be asked, or refused.
+    #[error(transparent)]
+    Daemon(#[from] ClientError),
+    /// What answers at the socket lets its caller decide for the person.
+    #[error(
+        "the socket is the person's own, where a program could decide for them; a gateway takes the agent's"
+    )]
+    PersonsSocket,
+    /// The arguments do not fit the schema of the tool.
+    #[error("the arguments do not fit the tool's input schema: {0}")]
+    Arguments(String),
+    /// What was asked goes beyond the tier of this gateway.
+    #[error(
+        "this gateway sends and shows nothing above tier {highest}, and this is of tier {asked}"
+    )]
+    Tier {
+        /// The tier of what was asked.
+        asked: u8,
+        /// The highest of this gateway.
+        highest: u8,
+    },
+    /// No such resource.
+    #[error("there is no such resource")]
+    NoResource,
+    /// The system gives no randomness, or an answer has no form: a fault of ours.
+    #[error("a fault in the gateway itself: {0}")]
+    Own(&'static str),
+}
+
+impl Fault {
+    /// The name for programs.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                error.reason().map_or(of_params(error), Reason::as_str)
+            }
+            Self::Daemon(ClientError::NotReachable { .. }) => "daemon-away",
+            Self::Daemon(ClientError::TimedOut(_)) => "timed-out",
+            Self::Daemon(ClientError::Malformed) => "not-a-daemon",
+            Self::Daemon(_) => "outcome-unknown",
+            Self::PersonsSocket => "persons-socket",
+            Self::Arguments(_) => "arguments-unfit",
+            Self::Tier { .. } => "tier-withheld",
+            Self::NoResource => "resource-unknown",
+            Self::Own(_) => "fault",
+        }
+    }
+
+    /// What is wrong.
+    fn message(&self) -> String {
+        match self {
+            Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                error.fault().unwrap_or(&error.message).to_owned()
+            }
+            // The path of a socket says nothing to a model.
+            Self::Daemon(ClientError::NotReachable { .. }) => {
+                "the daemon of this agent does not answer; nothing was sent or changed".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// What to do about it.
+    fn next(&self) -> &str {
+        match self {
+            Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
+                next.unwrap_or(match error.is_of_params() {
+                    true => "correct the arguments, then call the tool again",
+                    false => "agent_status and list_agents show what is possible now",
+                })
+            }
+            Self::Daemon(ClientError::NotReachable { .. }) => {
+                "ask the person to start it (signet run, or signet up), then call the tool again"
+            }
+            Self::Daemon(ClientError::Malformed) => {
+                "ask the person to look: signet doctor; the gateway and the daemon may be of different releases"
+            }
+            Self::Daemon(_) => {
+                "it may be done all the same: look with message_status before you repeat it; the same call with \
+                 the same key sends nothing twice"
+            }
+            Self::PersonsSocket => {
+                "ask the person to start the gateway with --socket of agent.sock"
+            }
+            Self::Arguments(_) => "correct the arguments, then call the tool again",
+            Self::Tier { .. } => {
+                "leave it to the person, or ask them to start the gateway with a higher --tier"
+            }
+            Self::NoResource => "resources/list and resources/templates/list name what there is",
+            Self::Own(_) => "call the tool again, and tell the person if it stays so",
+        }
+    }
+
+    /// All of it, as the result of a tool shows it. `key` is that of the call, where it had one.
+    pub(crate) fn shown(&self, key: Option<&str>) -> Value {
+        let mut error = json!({
+            "name": self.name(),
+            "message": self.message(),
+            "next": self.next(),
+        });
+        let refusal = match self {
+            Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                error.refusal()
+            }
+            _ => None,
+        };
+        let more = [
+            (
+                "did_you_mean",
+                refusal.and_then(|refusal| refusal.did_you_mean.as_deref()),
+            ),
+            (
+                "message_id",
+                refusal.and_then(|refusal| refusal.message_id.as_deref()),
+            ),
+            ("key", key.filter(|_| self.is_in_doubt())),
+        ];
+        for (name, value) in more {
+            if let (Some(value), Some(error)) = (value, error.as_object_mut()) {
+                error.insert(name.to_owned(), Value::from(value));
+            }
+        }
+        json!({ "error": error })
+    }
+
+    /// Whether nobody can say if it was done.
+    fn is_in_doubt(&self) -> bool {
+        match self {
+            Self::Daemon(ClientError::Stopped(error)) => error.is(&Reason::OutcomeUnknown),
+            Self::Daemon(error) => {
+                matches!(
+                    error,
+                    ClientError::Closed | ClientError::TimedOut(_) | ClientError::Io(_)
+                )
+            }
+            _ => false,
+        }
+    }
+}
+
+fn of_params(error: &ApiError) -> &'static str {
+    match error.is_of_params() {
+        true => "arguments-unfit",
+        false => "refused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_keeps_its_name_and_what_to_do() {
+        let refusal = ApiError::refused(Reason::PeerResembles, "no agent bo is known")
+            .with_next("write bob")
+            .with(|refusal| refusal.did_you_mean = Some("bob".to_owned()));
+        let shown = Fault::from(ClientError::Refused(refusal)).shown(Some("k"));
+        assert_eq!(
+            shown,
+            json!({"error": {"name": "peer-resembles", "message": "no agent bo is known", "next": "write bob",
+                "did_you_mean": "bob"}})
+        );
+        let unfit = ClientError::Refused(ApiError::invalid_params("tier: 1 to 4"));
+        let shown = Fault::from(unfit).shown(None);
+        assert_eq!(shown["error"]["name"], "arguments-unfit");
+        assert_eq!(shown["error"]["message"], "tier: 1 to 4");
+    }
+
+    #[test]
+    fn only_what_may_be_done_names_the_key_to_repeat_it_with() {
+        let lost = Fault::from(ClientError::Closed);
+        assert_eq!(lost.shown(Some("k"))["error"]["key"], "k");
+        let stopped = Fault::from(ClientError::Stopped(ApiError::outcome_unknown(Some("id"))));
+        assert_eq!(stopped.shown(Some("k"))["error"]["key"], "k");
+        assert_eq!(stopped.shown(Some("k"))["error"]["message_id"], "id");
+        let not_begun = Fault::from(ClientError::Stopped(ApiError::stopping()));
+        assert!(not_begun.shown(Some("k"))["error"].get("key").is_none());
+    }
+}

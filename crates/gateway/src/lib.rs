@@ -1,0 +1,34 @@
+//! signet-gateway: what speaks foreign protocols for an agent. It holds no key.
+//!
+//! ```text
+//! a client of MCP ── stdio ──▶ stdio::Stdio ──▶ rmcp ──▶ server::Gateway ──▶ tools, resources ──▶ daemon::Daemon ──▶ agent.sock
+//!                 ◀── shown::Shown: structured content, and the same as one line of JSON ──
+//! ```
+//!
+//! A gateway is a process of its own: whoever takes it over can do what the agent's socket allows, and reads no
+//! key out of its memory. It knows [`signet_api`] and neither the log nor the network.
+//!
+//! What other agents wrote stands in members called `untrusted` and nowhere else. Whatever leaves passes
+//! [`shown::Shown`], which lets no character out that a terminal would obey or a reader would not see.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )
+)]
+
+pub mod cli;
+mod daemon;
+mod fault;
+mod message;
+mod progress;
+mod receipts;
+mod resources;
+mod server;
+pub mod shown;
+mod stdio;
+mod tools;

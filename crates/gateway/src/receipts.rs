@@ -1,0 +1,88 @@
+//! Answers leave the inbox when the client has them, and no sooner: an answer that a tool shows is acknowledged
+//! after its line was written. What was cancelled, or could not be written, is in the inbox still.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::RequestId;
+use signet_api::{Acknowledge, Name};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::daemon::Daemon;
+
+/// Which messages stand in which result that is not written yet.
+#[derive(Clone)]
+pub(crate) struct Receipts {
+    unwritten: Arc<Mutex<HashMap<RequestId, Vec<Name>>>>,
+    written: UnboundedSender<Vec<Name>>,
+}
+
+impl Receipts {
+    /// And what has been written.
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Vec<Name>>) {
+        let (written, wrote) = unbounded_channel();
+        let unwritten = Arc::default();
+        (Self { unwritten, written }, wrote)
+    }
+
+    /// The result for `id` shows `names`.
+    pub(crate) fn expect(&self, id: RequestId, names: Vec<Name>) {
+        let mut unwritten = self
+            .unwritten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match names.is_empty() {
+            true => drop(unwritten.remove(&id)),
+            false => drop(unwritten.insert(id, names)),
+        }
+    }
+
+    /// The result for `id` was written.
+    pub(crate) fn written(&self, id: &RequestId) {
+        let mut unwritten = self
+            .unwritten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = unwritten.remove(id) {
+            // Where nobody acknowledges any more, the answers stay in the inbox.
+            let _ = self.written.send(names);
+        }
+    }
+}
+
+/// Acknowledges what was written, until nothing more can be.
+pub(crate) async fn acknowledge(daemon: Arc<Daemon>, mut wrote: UnboundedReceiver<Vec<Name>>) {
+    while let Some(messages) = wrote.recv().await {
+        // Somebody else may have taken it before; a daemon that is away shows it again.
+        let _ = daemon.call(&Acknowledge { messages }, Duration::ZERO).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(id: &str) -> Vec<Name> {
+        vec![Name {
+            from: "agent-bob".to_owned(),
+            message_id: id.to_owned(),
+        }]
+    }
+
+    #[test]
+    fn only_what_was_written_is_acknowledged_and_once() {
+        let (receipts, mut wrote) = Receipts::new();
+        let (one, two) = (RequestId::Number(1), RequestId::Number(2));
+        receipts.expect(one.clone(), name("a"));
+        receipts.expect(two.clone(), name("b"));
+        receipts.written(&two);
+        receipts.written(&two);
+        assert_eq!(wrote.try_recv().ok(), Some(name("b")));
+        assert!(wrote.try_recv().is_err());
+        // The first was cancelled, and its id is used for a call that shows nothing.
+        receipts.expect(one.clone(), Vec::new());
+        receipts.written(&one);
+        assert!(wrote.try_recv().is_err());
+    }
+}

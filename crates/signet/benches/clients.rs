@@ -1,0 +1,54 @@
+//! What a client of another language costs over the bare socket: a request and its answer between two daemons, by the
+//! package on both sides, in turn with the same by hand.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use signet_testkit::{House, says};
+
+/// How much longer half of the requests may take, in milliseconds.
+const MOST: f64 = 1.0;
+
+/// The clients: their directory, and what runs the measurement there.
+const CLIENTS: [(&str, &[&str]); 2] = [
+    ("python", &["python3", "benches/overhead.py"]),
+    ("typescript", &["node", "benches/overhead.mjs"]),
+];
+
+fn main() {
+    for (name, command) in CLIENTS {
+        // For each its own daemons: what one left must not slow the other.
+        let house = House::new();
+        let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+        house.acquaint(&[&alice, &bob]);
+        let fixed = ["fixed.lamp", "fixed.orders"];
+        let fixed = fixed.map(|name| format!("[[capability]]\nname = \"{name}\"\n"));
+        bob.configure("[offer]", &format!("{}[offer]", fixed.concat()));
+        alice.start();
+        bob.start();
+        alice.ping(&bob);
+        let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
+        let measured = Command::new(command[0])
+            .args(&command[1..])
+            .current_dir(clients.join(name))
+            .env("PYTHONPATH", "src")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("SIGNET_TEST_ALICE", &alice.dir)
+            .env("SIGNET_TEST_BOB", &bob.dir)
+            .output();
+        let measured = measured.unwrap_or_else(|error| panic!("{}: {error}", command[0]));
+        assert!(measured.status.success(), "{}", says(&measured));
+        let figures: Value = serde_json::from_slice(&measured.stdout).unwrap();
+        println!("{name:<12} {figures}");
+        let overhead = figures["overhead-p50"].as_f64().unwrap();
+        assert!(overhead <= MOST, "{name}: {overhead} ms over the socket");
+    }
+}
