@@ -17,6 +17,7 @@ mod conversation;
 mod credentials;
 mod demo;
 mod doctor;
+mod downgrade;
 mod faults;
 mod forgeries;
 mod handlers_user;
