@@ -10,6 +10,7 @@
 
 mod agent_calls;
 mod agent_socket;
+mod attention;
 mod carriers;
 mod clients;
 mod clock;
