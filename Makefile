@@ -33,7 +33,7 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python && { scripts/typescript || [ $$? = 3 ]; } \
-		&& cargo test --workspace --locked \
+		&& scripts/tests \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test transport \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test daemons mailbox:: \
 		&& cargo test --workspace --locked --test protocol -- --ignored pynacl:: \
