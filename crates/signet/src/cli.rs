@@ -188,7 +188,7 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Run a command for each message that arrives, in a process of its own
     Handle(handle::HandleArgs),
-    /// Let a client of the Model Context Protocol use the agent, by a program without its keys
+    /// Serve a client of MCP (Claude, Cursor, VS Code), without the agent's keys
     Mcp(mcp::McpArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),

@@ -407,6 +407,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         "reply",
         "inbox done",
         "handle",
+        "mcp",
         "ping",
         "approve",
         "key certify",
