@@ -33,7 +33,7 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \
 		&& python=$$(scripts/pynacl) && export PYNACL=$$python && { scripts/typescript || [ $$? = 3 ]; } \
-		&& cargo test --workspace --locked \
+		&& scripts/tests \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test transport \
 		&& NATS_SERVER=$$newest cargo test --workspace --locked --test daemons mailbox:: \
 		&& cargo test --workspace --locked --test protocol -- --ignored pynacl:: \
@@ -47,7 +47,7 @@ ci: ## everything that the merge of a change asks for
 	@.ci/run
 
 bench: ## measure
-	@server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
+	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
 
 older: ## let daemons of this release and of the one before talk (builds that one, once; not part of ci)
 	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \

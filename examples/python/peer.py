@@ -11,7 +11,7 @@ import sys
 import time
 
 from state import Handshake, Home, Session, Trust, transcript
-from wire import DAY, FLIGHTS, MINUTE, ORDERS, SECOND, Message, Refused, b64, key_id, require, written
+from wire import DAY, FLIGHTS, MINUTE, ORDERS, SECOND, Message, Refused, b64, key_id, require, version, written
 
 
 class Peer:
@@ -231,6 +231,7 @@ class Peer:
         require(n == 0 or shake and len(shake.flights) == n and shake.ours == n % 2, "handshake-unexpected")
         common = "1.0.0" if "1.0.0" in body.get("versions", []) else None
         if n < 2:
+            require(body["versions"] == sorted(set(body["versions"]), key=version), "invalid-shape")
             require(set(body["versions"]) <= set(body["certificate"]["versions"]), "version-unsupported")
             require(body["versions"][0] == m.h["trust-layer-version"], "version-mismatch")
             require(set(body["layers"]) <= set(body["certificate"]["layers"]), "layers-exceed-certificate")
@@ -383,13 +384,15 @@ def main():
     options.add_argument("--body", default="null", help="ask: JSON")
     options.add_argument("--tier", type=int, default=1, help="ask: 1 to 4; 3 and 4 are sealed")
     options.add_argument("--nats", default="nats://127.0.0.1:4222")
+    options.add_argument("--vectors", type=pathlib.Path, help="holds this agent against the folder vectors/")
     said = options.parse_args()
+    if said.vectors:
+        import vectors
+        sys.exit(vectors.check(said.vectors))
     if said.command == "init":
         Home.make(said.home, said.agent, said.principal)
-    elif said.command:
-        asyncio.run(work(said))
     else:
-        options.print_help()
+        asyncio.run(work(said)) if said.command else options.print_help()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from nacl.public import PrivateKey, PublicKey, SealedBox
 from nacl.signing import SigningKey
 
 from wire import (DAY, FLIGHTS, MINUTE, SECOND, TYPES, Message, Refused, b64, canonical, fits, instant, key_id, parse,
-                  proven, require, sealing_point, sha, sign, stated, unb64, uuid7, written)
+                  proven, require, sealing_point, sha, sign, signing_point, stated, unb64, uuid7, version, written)
 
 
 class Home:
@@ -89,14 +89,27 @@ class Home:
         return inner.get("body", summary)
 
 
+def certified(c):
+    """Whether it is a certificate, and its own root key signed it. Whether that key is the person's, only people know."""
+    return (fits(c, {"$ref": "urn:signet:1:certificate"}) and c["versions"] == sorted(set(c["versions"]), key=version)
+            and instant(c["not-before"]) < instant(c["not-after"])
+            and all(signing_point(unb64(c[key])) for key in ("signing-key", "root-key"))
+            and stated(c["root-key"], "signet/1 certificate", c))
+
+
+def states(keys, agent, key):
+    """Whether it is a key statement of that agent, under that signing key."""
+    return (fits(keys, {"$ref": "urn:signet:1:keys"}) and keys["agent-id"] == agent
+            and sealing_point(unb64(keys["sealing-key"][7:])) and stated(key, "signet/1 keys", keys))
+
+
 class Trust:
     """Whom the agent knows, by certificates that its person handed in (section 4, "Who is bound")."""
 
     def __init__(self, own, trusted):
         self.own, self.known, self.revoked, self.serials = own, {}, {}, {}
         for c in trusted:
-            require(fits(c, {"$ref": "urn:signet:1:certificate"}) and stated(c["root-key"], "signet/1 certificate", c),
-                    "certificate-invalid")
+            require(certified(c), "certificate-invalid")
             self.known[c["agent-id"]] = [c]  # the newest first
 
     def pinned(self):
@@ -119,9 +132,7 @@ class Trust:
         require(m.n or not late, late)
         if m.method in FLIGHTS:
             keys = m.body["keys"]
-            require(keys["agent-id"] == m.sender and sealing_point(unb64(keys["sealing-key"][7:]))
-                    and stated(c["signing-key"], "signet/1 keys", keys)
-                    and m.at <= instant(keys["not-after"]) <= m.at + 45 * DAY + 60 * MINUTE, "keys-invalid")
+            require(states(keys, m.sender, c["signing-key"]) and m.at <= instant(keys["not-after"]) <= m.at + 45 * DAY + 60 * MINUTE, "keys-invalid")
             require(keys["serial"] >= self.serials.get(c["signing-key"], 0), "serial-rolled-back")
         require(proven(c["signing-key"], "signet/1 message", m.signed(), m.envelope["signature"]), "signature-invalid")
         return late
@@ -129,13 +140,13 @@ class Trust:
     def judge(self, m, c):
         """A flight's certificate. The successor of a root key is not followed: its certificate has to be handed in."""
         pinned, known = self.pinned(), self.known.get(m.sender)
-        require(c["agent-id"] == m.sender and instant(c["not-before"]) < instant(c["not-after"]), "certificate-invalid")
+        require(c["agent-id"] == m.sender, "certificate-invalid")
         require(pinned.get(c["principal-id"], c["root-key"]) == c["root-key"], "root-changed")
         require(known, "agent-unknown" if c["principal-id"] in pinned else "principal-unknown")
         require(known[0]["principal-id"] == c["principal-id"], "agent-id-taken")
         require(c["serial"] > self.revoked.get(m.sender, 0), "certificate-revoked")
         require(c == known[0] or c["serial"] > known[0]["serial"], "serial-rolled-back")
-        require(c == known[0] or stated(c["root-key"], "signet/1 certificate", c), "certificate-invalid")
+        require(c == known[0] or certified(c), "certificate-invalid")
         require(key_id(c["signing-key"]) == m.h["key-id"], "key-unknown")
 
     def revoke(self, word):

@@ -10,7 +10,7 @@ import re
 import secrets
 from decimal import Decimal
 
-from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.bindings import crypto_core_ed25519_add, crypto_core_ed25519_is_valid_point
 from nacl.exceptions import CryptoError
 from nacl.signing import VerifyKey
 
@@ -155,6 +155,17 @@ def stated(key, label, statement):
     return proven(key, label, bare, statement["signature"])
 
 
+def signing_point(raw):
+    """Canonical, on the curve, not of small order."""
+    try:
+        eightfold = raw
+        for _ in range(3):
+            eightfold = crypto_core_ed25519_add(eightfold, eightfold)
+    except CryptoError:
+        return False
+    return int.from_bytes(raw, "little") % 2**255 < 2**255 - 19 and eightfold != (1).to_bytes(32, "little")
+
+
 def sealing_point(raw):
     """Canonical, on the curve, not of small order, without torsion: what libsodium says of the point in Edwards form."""
     u, p = int.from_bytes(raw, "little"), 2**255 - 19
@@ -202,7 +213,8 @@ SHAPE["$defs"]["headers"], SHAPE["properties"]["method"] = {"type": "object"}, {
 SCHEMAS["shape"] = SHAPE
 METHODS = SCHEMAS["urn:signet:1:message"]["properties"]["method"]["enum"]
 HEADERS = SCHEMAS["urn:signet:1:message"]["$defs"]["headers"]
-BODIES = {method: method.removeprefix("agent.") for method in FLIGHTS + ["agent.receipt", "agent.revoke", "agent.pause"]}
+BODIES = {method: method.removeprefix("agent.") for method in [
+    *FLIGHTS, "agent.receipt", "agent.offer", "agent.revoke", "agent.pause"]}
 BODIES["agent.resume"] = "pause"
 
 

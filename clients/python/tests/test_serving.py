@@ -1,8 +1,10 @@
 """Handlers against a real daemon: they offer, receive, answer, decline, fail, tell how it goes."""
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
+import sys
 import time
 import unittest
 
@@ -228,6 +230,47 @@ class Serving(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(runs, [1], "the message that came again belonged to the run that went on")
         answered = [line for line in lines("bob", verdict="sent", type="response") if line["id"] == answer.message_id]
         self.assertEqual(len(answered), 1)
+
+    async def test_programs_serve_until_they_are_told_to_stop_and_let_their_handler_come_to_its_end(self):
+        programs = {
+            "asyncio": """
+import asyncio, os
+from signet_agent import Agent
+agent = Agent(home=os.environ["SIGNET_TEST_BOB"])
+@agent.handles("fixed.lamp")
+async def lamp(request):
+    print("begun", flush=True)
+    await asyncio.sleep(1)
+    return (await agent.status()).agent
+agent.run()
+""",
+            "blocking": """
+import os, time
+from signet_agent.blocking import Agent
+agent = Agent(home=os.environ["SIGNET_TEST_BOB"])
+@agent.handles("fixed.lamp")
+def lamp(request):
+    print("begun", flush=True)
+    time.sleep(1)
+    return agent.status().agent
+agent.run()
+""",
+        }
+        for name, program in programs.items():
+            with self.subTest(name):
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE
+                )
+                try:
+                    async with alice() as asker:
+                        asked = asyncio.create_task(asker.request(BOB, name, capability="fixed.lamp"))
+                        self.assertEqual(await process.stdout.readline(), b"begun\n")
+                        process.terminate()
+                        self.assertEqual((await asked).body, BOB)
+                    self.assertEqual(await asyncio.wait_for(process.wait(), 20), 0)
+                finally:
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
 
     async def test_a_fallback_takes_notifications_and_leaves_answers_alone(self):
         agent, heard, told = bob(), [], ({"dinner": "19:30"}, "really nobody?")

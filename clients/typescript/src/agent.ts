@@ -112,12 +112,14 @@ export class Agent {
         if (!onProgress) return ask(this.#opened, params, timeout, keep);
         const sent = await this.#opened.call("send", params);
         const stop = new AbortController();
-        const telling = this.#tell(sent["message-id"], stop.signal, onProgress);
+        const telling = this.#tell(sent["message-id"], stop.signal, onProgress).catch((error: unknown) => {
+            this.#log("progress was not heard", error);
+        });
         try {
             return await ask(this.#opened, params, timeout, keep);
         } finally {
             stop.abort();
-            await telling.catch((error: unknown) => this.#log("progress was not heard", error));
+            await telling;
         }
     }
 

@@ -3,7 +3,7 @@
 import type { Calls, Leased } from "./api.js";
 import { Pauses, TRANSIENT } from "./client.js";
 import type { Call } from "./connection.js";
-import { CannotBeSaid, InvalidParams, isRefusal, NotReachable } from "./errors.js";
+import { CannotBeSaid, InvalidParams, isRefusal, NotReachable, SignetError } from "./errors.js";
 
 /** A message under a lease, which may end and come anew while the handler goes on. */
 export interface Run {
@@ -21,6 +21,9 @@ export type Outcome =
 /** Where the words about a message go that only this process may have. */
 export type Log = (text: string, error?: unknown) => void;
 
+/** The agent has stopped: what is not told yet is left to its next start. */
+export class Stopped extends SignetError {}
+
 /** Tells the daemon how it ended, until it has it or somebody else has settled the message. */
 export async function settle(run: Run, outcome: Outcome, call: Call, log: Log): Promise<void> {
     const pauses = new Pauses(50, 10_000);
@@ -33,6 +36,7 @@ export async function settle(run: Run, outcome: Outcome, call: Call, log: Log): 
             await (call as (method: string, params: unknown) => Promise<unknown>)(said[0], said[1]);
             return;
         } catch (error) {
+            if (error instanceof Stopped) throw error;
             if (isRefusal(error, "lease-ended")) {
                 // The next call goes by the message's name, or by the lease that came meanwhile.
                 if (run.lease === lease) run.lease = undefined;

@@ -11,7 +11,7 @@ import { now, Pauses } from "./client.js";
 import { type Call, connect, type Connection } from "./connection.js";
 import { ConnectionLost, Decline, InvalidParams, isRefusal, NotReachable, Refusal } from "./errors.js";
 import { Request } from "./request.js";
-import { type Log, type Outcome, type Run, settle } from "./run.js";
+import { type Log, type Outcome, type Run, settle, Stopped } from "./run.js";
 
 /** One function, and what it serves. */
 export interface Handler {
@@ -51,7 +51,7 @@ export class Service {
     readonly #tries = new Set<AbortController>();
     /** What was answered a moment ago: it may have been handed out once more just before. */
     readonly #recent = new Map<string, number>();
-    readonly #ending = new AbortController();
+    #ended = false;
     #changed: (() => void)[] = [];
 
     constructor(path: string, handlers: Handlers, limits: Limits, log: Log) {
@@ -73,7 +73,7 @@ export class Service {
             const grace = sleep(1_000 * this.#limits.grace, undefined, { ref: false });
             await Promise.race([Promise.all(this.#tasks), grace]);
         } finally {
-            this.#ending.abort();
+            this.#ended = true;
             for (const over of this.#tries) over.abort();
             clearInterval(extending);
             this.#connection?.close();
@@ -84,7 +84,7 @@ export class Service {
     /** One call by the connection that holds the leases, as soon as there is one. */
     #call: Call = async (method, params) => {
         while (!this.#connection?.isOpen) {
-            this.#ending.signal.throwIfAborted();
+            if (this.#ended) throw new Stopped("the agent has stopped");
             await new Promise<void>((resolve) => this.#changed.push(resolve));
         }
         return this.#connection.call(method, params);
@@ -184,8 +184,7 @@ export class Service {
         try {
             await settle(run, await this.#outcome(run), this.#call, this.#log);
         } catch (error) {
-            // It is left to the next start.
-            if (this.#ending.signal.aborted) return;
+            if (error instanceof Stopped) return;
             this.#log(`${run.message.key}: the daemon was not told how it ended`, error);
         }
         const then = now();

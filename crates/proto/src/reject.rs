@@ -119,11 +119,15 @@ reasons! {
 
 impl Reason {
     /// Whether a peer can give this reason in a failure or a receipt. Those of V01 to V08 and of the
-    /// handshake go to nobody, but for two that V10 gives as well; a peer that names another of them says
-    /// what only our own side could find.
+    /// handshake go to nobody, but for two that V10 gives as well, and two of V06 that cost a number whose
+    /// signature holds; a peer that names another of them says what only our own side could find.
     pub fn travels(self) -> bool {
         matches!(self.check(), "V09" | "V10" | "V12")
             || matches!(self, Self::HeaderMissing | Self::KeyUnknown)
+            || matches!(
+                self,
+                Self::CertificateExpired | Self::LayersExceedCertificate
+            )
     }
 }
 

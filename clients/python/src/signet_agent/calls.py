@@ -35,6 +35,7 @@ class Calls:
 
     async def request(
         self,
+        /,
         peer: str,
         body: Any = None,
         *,
@@ -70,6 +71,7 @@ class Calls:
 
     async def notify(
         self,
+        /,
         peer: str,
         body: Any = None,
         *,
@@ -142,7 +144,7 @@ class Calls:
 
     # Tasks.
 
-    async def handoff(self, peer: str, goal: str, **more: Any) -> Sent:
+    async def handoff(self, /, peer: str, goal: str, **more: Any) -> Sent:
         """Hands a task to `peer`, within limits: `input`, `capabilities`, `tier`, `depth`, `not_after`, `lasts`,
         `under`, `summary`, `data_tier`, `wait`, `introduce`. It is not repeated when the connection breaks."""
         return value_of(Sent, await self._once("handoff.send", peer=peer, goal=goal, **more))
@@ -190,7 +192,7 @@ class Calls:
 
     # Everything else.
 
-    async def call(self, method: str, **params: Any) -> Any:
+    async def call(self, /, method: str, **params: Any) -> Any:
         """Any call of docs/agent-api.md that may be repeated; `message_id` stands for `message-id`, None is left out."""
         return await self._opened().call(method, _present(params))
 

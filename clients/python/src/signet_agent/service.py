@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -119,9 +120,10 @@ class Service:
                 # Handlers that are done wait for the next connection when this one has ended.
                 self._freed.clear()
                 freed = asyncio.ensure_future(self._freed.wait())
-                await asyncio.wait({freed, connection.ended}, return_when=asyncio.FIRST_COMPLETED)
+                either: set[asyncio.Future[Any]] = {freed, connection.ended}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 freed.cancel()
-            asked = {"wait": WAIT, "lease": self._lease, "limit": self._parallel - len(self._runs)}
+            asked: dict[str, Any] = {"wait": WAIT, "lease": self._lease, "limit": self._parallel - len(self._runs)}
             if (wanted := self._handlers.wanted) is not None:
                 asked["capabilities"] = wanted
             received = await connection.call("receive", asked)
@@ -172,12 +174,12 @@ class Service:
         try:
             body, arguments = handler.arguments(message.body)
             request = Request(message, body, run.key, run.tries, self.call_now)
-            answer = json_of(await asyncio.wait_for(self._handle(handler, request, arguments), handler.timeout))
+            answer = json_of(await _within(handler.timeout, self._handle(handler, request, arguments)))
         except Misfit as misfit:
             return Outcome.declined(str(misfit))
         except Decline as decline:
             return Outcome.declined(decline.text)
-        except asyncio.TimeoutError:
+        except _Over:
             logger.error("%s: %s took over %s s", run.key, handler.function.__qualname__, handler.timeout)
             return Outcome.failed("timed out")
         except Exception as error:
@@ -206,6 +208,33 @@ class Service:
                         run.lease = None
                 except SignetError as error:
                     logger.debug("%s: its lease was not extended: %s", run.key, error)
+
+
+class _Over(Exception):
+    """The time of a try is over."""
+
+
+async def _within(seconds: float, handled: Coroutine[Any, Any, Any]) -> Any:
+    """As asyncio.wait_for, without a task of its own: every message passes here."""
+    task, over = asyncio.current_task(), False
+    assert task is not None
+
+    def end() -> None:
+        nonlocal over
+        over = True
+        task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        return await handled
+    except asyncio.CancelledError:
+        if not over:
+            raise
+        # From Python 3.11 on a task counts by how many it was cancelled.
+        getattr(task, "uncancel", lambda: None)()
+        raise _Over from None
+    finally:
+        timer.cancel()
 
 
 #: Seconds that one call waits for what comes.

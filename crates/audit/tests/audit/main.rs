@@ -20,6 +20,7 @@ mod forgeries;
 mod log;
 mod pair;
 mod plain_files;
+mod published;
 mod reconcile;
 mod room;
 mod tlog;

@@ -11,6 +11,7 @@ use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
 use signet_proto::node::{Content, LocalError, Sending, State, WaitsFor};
 use signet_proto::policy::Policy;
 use signet_proto::receipt::Receipt;
+use signet_proto::reject::{PeerReason, Reason};
 use signet_proto::time::Timestamp;
 
 use crate::household::forger::{call, hear, name, receipt, refusal, session_of, talking};
@@ -333,6 +334,9 @@ fn a_number_that_a_wrong_clock_signed_is_receipted_with_its_refusal() {
     assert_eq!(body["through"], 2, "the number holds up nothing");
     assert_eq!(body["except"][0]["reason"], "certificate-expired");
     assert_eq!(body["except"][0]["sequence"], 1);
+    // Its sender takes that name for the receipt's word: it is one that a peer can give.
+    let heard = PeerReason::in_receipt("certificate-expired");
+    assert_eq!(heard, PeerReason::Known(Reason::CertificateExpired));
     remembered(&net);
 }
 

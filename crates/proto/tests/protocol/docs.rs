@@ -56,6 +56,16 @@ fn every_reason_is_explained_under_its_check() {
 }
 
 #[test]
+fn the_reasons_that_a_peer_can_give_are_those_that_section_9_names() {
+    let named = between("be one that a peer can give", "which cost a number (V06)");
+    for reason in Reason::ALL {
+        let by_check = matches!(reason.check(), "V09" | "V10" | "V12");
+        let by_name = named.contains(&format!("`{}`", reason.name()));
+        assert_eq!(reason.travels(), by_check || by_name, "{reason}");
+    }
+}
+
+#[test]
 fn the_examples_are_messages_that_verify() {
     let messages = examples();
     assert_eq!(messages.len(), 9, "one of each form and method served");

@@ -64,6 +64,7 @@ mod renewals;
 mod rows;
 mod schemas;
 mod seal;
+mod second_hand;
 mod secrets;
 mod sessions;
 mod tamper;

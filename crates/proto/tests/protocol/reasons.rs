@@ -13,6 +13,7 @@ mod handoff;
 mod late;
 mod newer;
 mod people;
+mod published;
 mod sender;
 mod stages;
 mod two;

@@ -218,3 +218,16 @@ fn what_is_forged_replayed_or_a_strangers_is_refused_on_both_sides_and_changes_n
     );
     verified(&alice);
 }
+
+#[test]
+fn the_published_vectors_hold_for_a_peer_of_another_hand() {
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors");
+    let mut check = hand::python();
+    check
+        .arg(hand::example("peer.py"))
+        .args(["--vectors", vectors]);
+    let checked = check.output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    let fault = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}{fault}");
+}

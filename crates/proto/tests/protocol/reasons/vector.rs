@@ -143,7 +143,7 @@ pub fn regenerate_if_asked() {
     }
 }
 
-fn write_log(log: &Log) -> Vec<u8> {
+pub fn write_log(log: &Log) -> Vec<u8> {
     let mut out = Vec::new();
     for (ts, entry) in log {
         out.extend(format!("{{\"ts\":\"{ts}\",").into_bytes());

@@ -11,7 +11,7 @@ use crate::house::{Home, House};
 pub const AGENT: &str = "agent-peer-001";
 
 /// A Python that has PyNaCl and nats-py.
-fn python() -> Command {
+pub fn python() -> Command {
     let made = Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../.tools/pynacl/bin/python3"
@@ -23,7 +23,7 @@ fn python() -> Command {
     command
 }
 
-fn example(name: &str) -> PathBuf {
+pub fn example(name: &str) -> PathBuf {
     Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../examples/python"

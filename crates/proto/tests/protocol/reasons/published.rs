@@ -1,0 +1,501 @@
+//! The folder `vectors/`, for implementations in other languages: the inputs of these tests with what their recipient
+//! knows, and besides them what is accepted, certificates, and handshakes. An ignored test writes it:
+//! `cargo test --workspace --test protocol write_the_published -- --ignored`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64;
+use serde_json::{Value, json};
+use signet_proto::certificate::{Certificate, ControlCertificate, KeyStatement};
+use signet_proto::envelope::{Method, Unverified};
+use signet_proto::headers::Layers;
+use signet_proto::ids::{Digest, SessionId, encode_base64url};
+use signet_proto::keys::{Purpose, SigningKey};
+use signet_proto::seal::{Sealed, plaintext};
+use signet_proto::statement::Revocation;
+
+use super::faults::{self, Fault, Faults, NOW, set};
+use super::stages::{self, Log, World};
+use super::vector;
+use crate::forge::{envelope, headers, in_session, read, reason, sign};
+use crate::household::{at, control, identity, identity_with, key, people, rng};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
+}
+
+/// Every file that is written, by its path in the folder.
+fn files() -> BTreeMap<String, Value> {
+    let world = stages::build();
+    let mut files = BTreeMap::from([("recipient".to_owned(), recipient())]);
+    for (name, log) in &world.logs {
+        files.insert(format!("knowledge/{name}"), knowledge(log));
+    }
+    for fault in faults::all(&world) {
+        files.insert(format!("refused/{}", fault.name), refused(&fault));
+    }
+    for input in accepted(&world) {
+        files.insert(format!("accepted/{}", input.name), input.described());
+    }
+    for (name, log) in [("1.0.0", "session"), ("1.1.0", "newer")] {
+        files.insert(format!("handshakes/{name}"), handshake(&world.logs[log]));
+    }
+    for (name, statement) in statements() {
+        files.insert(format!("statements/{name}"), statement);
+    }
+    files
+}
+
+/// Bob's agent, whose keys everybody knows.
+fn recipient() -> Value {
+    let bob = identity("agent-bob", "bob");
+    let seed = Digest::of(&[b"signing key 1 of agent-bob"]).0;
+    json!({
+        "about": "TEST KEYS, made from published words: no agent may ever use or trust them",
+        "certificate": bob.certificate.to_value(),
+        "keys": bob.keys.to_value(),
+        "signing": encode_base64url(&seed),
+        "sealing": encode_base64url(bob.secrets[0].expose()),
+    })
+}
+
+/// What a log comes to for who keeps none.
+fn knowledge(log: &Log) -> Value {
+    let text = String::from_utf8(vector::write_log(log)).unwrap();
+    let mut known: BTreeMap<&str, Vec<Value>> = [
+        "certificates",
+        "withdrawn",
+        "refused",
+        "revocations",
+        "orders",
+        "history",
+    ]
+    .into_iter()
+    .map(|name| (name, Vec::new()))
+    .collect();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let (name, item) = match (line["kind"].as_str(), line["change"].as_str()) {
+            (Some("message"), _) if line.get("message").is_some() => {
+                let way = if line["dir"] == "in" { "came" } else { "sent" };
+                ("history", json!({"at": line["ts"], way: line["message"]}))
+            }
+            (Some("trust"), Some("bound")) => ("certificates", line["certificate"].clone()),
+            (Some("trust"), Some("withdrawn")) => ("withdrawn", line["peer"].clone()),
+            (Some("trust"), Some("refused")) => ("refused", line["certificate"].clone()),
+            (Some("trust"), Some("revoked")) => ("revocations", line["revocation"].clone()),
+            (Some("pause"), _) => (
+                "orders",
+                json!({"statement": line["statement"], "control": line["control"]}),
+            ),
+            _ => continue,
+        };
+        known.get_mut(name).unwrap().push(item);
+    }
+    json!(known)
+}
+
+fn refused(fault: &Fault) -> Value {
+    let mut described = described(fault.about, fault.log, fault.ms, &fault.input);
+    if fault.pad > 0 {
+        described["pad"] = fault.pad.into();
+    }
+    if let Some(also) = fault.also {
+        described["also"] = also.into();
+    }
+    if let Some(need) = need(fault) {
+        described["needs"] = json!([need]);
+    }
+    described["expect"] = json!({"verdict": "rejected", "check": fault.expect.check(), "reason": fault.expect.name()});
+    described
+}
+
+/// What the least agent may leave out, and this input is about.
+fn need(fault: &Fault) -> Option<&'static str> {
+    match fault.log {
+        "newer" => Some("1.1.0"),
+        "paused" => Some("pause"),
+        "withdrawn" | "refused" => Some("withdrawing"),
+        _ => fault.name.starts_with("v12-handoff").then_some("handoff"),
+    }
+}
+
+fn described(about: &str, log: &str, ms: i64, input: &[u8]) -> Value {
+    let (name, input) = match std::str::from_utf8(input) {
+        Ok(text) => ("input", text.to_owned()),
+        Err(_) => ("input-base64", BASE64.encode(input)),
+    };
+    json!({"about": about, "knowledge": log, "now": at(ms).now.to_string(), name: input})
+}
+
+/// An input that is taken.
+struct Input {
+    name: &'static str,
+    about: &'static str,
+    log: &'static str,
+    bytes: Vec<u8>,
+    /// What was sealed in it.
+    opened: Option<Value>,
+}
+
+impl Input {
+    fn described(&self) -> Value {
+        let mut described = described(self.about, self.log, NOW, &self.bytes);
+        let mut expect = json!({"verdict": "accepted", "hash": hash_of(&self.bytes).to_string()});
+        if let Some(opened) = &self.opened {
+            expect["opened"] = opened.clone();
+        }
+        described["expect"] = expect;
+        described
+    }
+}
+
+fn hash_of(bytes: &[u8]) -> Digest {
+    Unverified::parse(bytes).unwrap().claims().hash()
+}
+
+/// Alice's message of that tier to Bob, sealed where it has to be.
+fn said(session: SessionId, method: Method, tier: u8, change: impl FnOnce(&mut Value)) -> Input {
+    let alice = identity("agent-alice", "alice");
+    let place = Some((session, 2));
+    let mut value = in_session(&alice, "agent-bob", method, "input", NOW, place);
+    set("data-tier", tier)(&mut value);
+    change(&mut value);
+    let mut opened = None;
+    if tier > 2 {
+        let bob = identity("agent-bob", "bob");
+        let message = Unverified::parse(&sign(value.clone(), &alice.signing)).unwrap();
+        let claims = message.claims();
+        let plain = plaintext(
+            &claims.headers,
+            claims.summary.as_deref(),
+            claims.body.as_ref(),
+        );
+        let sealed = Sealed::seal(bob.secrets[0].public(), &plain.unwrap(), &mut rng()).unwrap();
+        let envelope = envelope(&mut value);
+        let (summary, body) = (envelope.remove("summary"), envelope.remove("body"));
+        envelope.insert("sealed".into(), sealed.to_value());
+        opened = Some(json!({"summary": summary, "body": body}));
+    }
+    Input {
+        name: "",
+        about: "",
+        log: "private",
+        bytes: sign(value, &alice.signing),
+        opened,
+    }
+}
+
+fn accepted(world: &World) -> Vec<Input> {
+    let session = world.private_session;
+    let named = |name, about, input: Input| Input {
+        name,
+        about,
+        ..input
+    };
+    let mut all = vec![
+        named(
+            "tier-1-request",
+            "public",
+            said(session, Method::Request, 1, |_| {}),
+        ),
+        named(
+            "tier-2-notification",
+            "household",
+            said(session, Method::Notification, 2, |_| {}),
+        ),
+        named(
+            "tier-3-request",
+            "sensitive: sealed",
+            said(session, Method::Request, 3, |_| {}),
+        ),
+        named(
+            "tier-4-notification",
+            "restricted: sealed",
+            said(session, Method::Notification, 4, |_| {}),
+        ),
+    ];
+    let asked = asked_in(&world.logs["private"]);
+    for tier in [2, 3] {
+        let name = if tier == 2 { "answer" } else { "answer-sealed" };
+        let input = said(session, Method::Request, tier, |value| {
+            set("message-type", "response")(value);
+            set("in-reply-to", asked.clone())(value);
+            set("hops", 2)(value);
+            let envelope = value.as_object_mut().unwrap().remove("params").unwrap();
+            *value = json!({"jsonrpc": "2.0", "id": asked, "result": envelope});
+        });
+        all.push(named(name, "to what the recipient asked in tier 2", input));
+    }
+    all.push(named(
+        "answer-declined",
+        "a failure in the peer's own words",
+        said(session, Method::Request, 2, |value| {
+            set("message-type", "response")(value);
+            set("in-reply-to", asked.clone())(value);
+            let mut envelope = value.as_object_mut().unwrap().remove("params").unwrap();
+            let members = envelope.as_object_mut().unwrap();
+            members.retain(|name, _| !matches!(name.as_str(), "body" | "summary"));
+            members.insert("reason".into(), "declined".into());
+            let error = json!({"code": -32091, "message": "Not today.", "data": envelope});
+            *value = json!({"jsonrpc": "2.0", "id": asked, "error": error});
+        }),
+    ));
+    all.push(named(
+        "receipt",
+        "it has a session and no number",
+        said(session, Method::Notification, 1, |value| {
+            value["method"] = "agent.receipt".into();
+            headers(value).remove("sequence");
+            envelope(value).remove("summary");
+            envelope(value)["body"] = json!({"through": 0, "floor": 2});
+        }),
+    ));
+    let text = String::from_utf8(all[0].bytes.clone()).unwrap();
+    let text = text.replacen("\"sequence\":2", "\"sequence\" : 2.0e0", 1);
+    all.push(Input {
+        name: "spelt-otherwise",
+        about: "spaces, an escape and an exponent: the canonical form is the same, and so are hash and signature",
+        log: "private",
+        bytes: text.replacen("2026-W07", "2026-\\u005707", 1).into_bytes(),
+        opened: None,
+    });
+    all.push(Input {
+        name: "flight-1",
+        about: "a known agent begins",
+        log: "acquainted",
+        bytes: Faults::of(world).announce(|_| {}),
+        opened: None,
+    });
+    all
+}
+
+/// The message-id of Bob's open request.
+fn asked_in(log: &Log) -> String {
+    let known = knowledge(log);
+    let mut sent = known["history"].as_array().unwrap().iter();
+    let request = sent.find(|item| item["sent"]["method"] == "agent.request");
+    request.unwrap()["sent"]["id"].as_str().unwrap().to_owned()
+}
+
+/// The four flights, with the hashes that they carry and make.
+fn handshake(log: &Log) -> Value {
+    let known = knowledge(log);
+    let items = known["history"].as_array().unwrap().iter();
+    let flights: Vec<Value> = items
+        .filter_map(|item| item.get("came").or(item.get("sent")).cloned())
+        .take(4)
+        .collect();
+    let mut running = Digest::of(&[b"signet/1 handshake"]);
+    let mut transcripts = vec![running.to_string()];
+    let mut hashes = Vec::new();
+    for flight in &flights {
+        let hash = hash_of(flight.to_string().as_bytes());
+        running = Digest::of(&[running.as_bytes(), hash.as_bytes()]);
+        hashes.push(hash.to_string());
+        transcripts.push(running.to_string());
+    }
+    json!({
+        "about": "four flights; transcripts are H0 to H4, and H4 is the session",
+        "version": flights[1]["params"]["body"]["choice"],
+        "flights": flights, "hashes": hashes, "transcripts": transcripts, "session": running.to_string(),
+    })
+}
+
+/// Certificates, key statements and revocations, good ones and bad ones.
+fn statements() -> BTreeMap<&'static str, Value> {
+    let alice = identity("agent-alice", "alice");
+    let root = key("root of alice");
+    let good = alice.certificate.to_value();
+    let changed = |change: &dyn Fn(&mut Value)| resigned(good, &root, Purpose::Certificate, change);
+    let of = |about: &str, kind: &str, value: Value, is_good: bool| json!({"about": about, "kind": kind, "statement": value, "expect": if is_good { "good" } else { "bad" }});
+    let mut forged = good.clone();
+    forged["layers"] = json!([0, 1, 2, 3, 4]);
+    let mut keys = of(
+        "of an agent, under its signing key",
+        "keys",
+        alice.keys.to_value().clone(),
+        true,
+    );
+    keys["signing-key"] = alice.signing.public().to_string().into();
+    let torsion = |name: &str| {
+        let mut value = resigned(
+            alice.keys.to_value(),
+            &alice.signing,
+            Purpose::Keys,
+            &|keys| {
+                keys["sealing-key"] = name.into();
+            },
+        );
+        value = of("X25519: of order 8, or with torsion", "keys", value, false);
+        value["signing-key"] = alice.signing.public().to_string().into();
+        value
+    };
+    let lost = people::revocation("alice", "agent-alice", 1);
+    let second = identity_with("agent-alice", "alice", 2, |request| {
+        request.layers = Layers::of(&[0, 1]);
+    });
+    BTreeMap::from([
+        (
+            "certificate",
+            of("of an agent", "certificate", good.clone(), true),
+        ),
+        (
+            "certificate-second",
+            of(
+                "renewed, with fewer layers",
+                "certificate",
+                second.certificate.to_value().clone(),
+                true,
+            ),
+        ),
+        (
+            "certificate-a-layer-written-in",
+            of("the signature does not hold", "certificate", forged, false),
+        ),
+        (
+            "certificate-that-ends-before-it-begins",
+            of(
+                "the times are the wrong way round",
+                "certificate",
+                changed(&|value| value["not-after"] = "2020-01-01T00:00:00Z".into()),
+                false,
+            ),
+        ),
+        (
+            "certificate-whose-versions-descend",
+            of(
+                "a list of versions ascends",
+                "certificate",
+                changed(&|value| value["versions"] = json!(["1.1.0", "1.0.0"])),
+                false,
+            ),
+        ),
+        (
+            "certificate-with-a-thirteenth-member",
+            of(
+                "no member besides the twelve",
+                "certificate",
+                changed(&|value| value["note"] = "hello".into()),
+                false,
+            ),
+        ),
+        (
+            "certificate-of-a-key-of-small-order",
+            of(
+                "the neutral element is no key",
+                "certificate",
+                changed(&|value| value["signing-key"] = format!("AQ{}", "A".repeat(41)).into()),
+                false,
+            ),
+        ),
+        (
+            "certificate-signed-as-a-key-statement",
+            of(
+                "the first line is part of what is signed",
+                "certificate",
+                resigned(good, &root, Purpose::Keys, &|_| {}),
+                false,
+            ),
+        ),
+        (
+            "control",
+            of(
+                "of a person's two keys",
+                "control",
+                control("alice").to_value().clone(),
+                true,
+            ),
+        ),
+        ("keys", keys),
+        (
+            "keys-of-nought",
+            torsion(&format!("x25519:{}", "A".repeat(43))),
+        ),
+        (
+            "keys-of-order-eight",
+            torsion("x25519:4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA"),
+        ),
+        (
+            "revocation",
+            of(
+                "of an agent's certificates up to a serial",
+                "revocation",
+                lost.to_value().clone(),
+                true,
+            ),
+        ),
+    ])
+}
+
+/// The same members but for the change, signed again.
+fn resigned(
+    value: &Value,
+    key: &SigningKey,
+    purpose: Purpose,
+    change: &dyn Fn(&mut Value),
+) -> Value {
+    let mut value = value.clone();
+    value.as_object_mut().unwrap().remove("signature");
+    change(&mut value);
+    let signature = key.sign(purpose, &[&signet_proto::json::canonical(&value)]);
+    value["signature"] = encode_base64url(&signature).into();
+    value
+}
+
+/// Text of a file: pretty, for people who compare.
+fn written(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap() + "\n"
+}
+
+#[test]
+#[ignore = "writes vectors/ anew, after a change that means to"]
+fn write_the_published_vectors() {
+    for (name, value) in files() {
+        let path = folder().join(format!("{name}.json"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, written(&value)).unwrap();
+    }
+}
+
+#[test]
+fn the_published_vectors_are_those_of_the_code() {
+    for (name, value) in files() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.json")));
+        let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(
+            text == written(&value),
+            "{name}: write_the_published_vectors writes it anew"
+        );
+    }
+}
+
+#[test]
+fn the_published_messages_are_taken_and_the_statements_are_what_they_are_called() {
+    let world = stages::build();
+    for input in accepted(&world) {
+        let mut bob = stages::bob(&world.logs[input.log]);
+        let before = bob.log.len();
+        bob.hear(at(NOW), &input.bytes);
+        let new: Vec<_> = bob.log[before..]
+            .iter()
+            .map(|(_, entry)| entry.clone())
+            .collect();
+        assert_eq!(reason(&new), None, "{}", input.name);
+    }
+    for (name, value) in statements() {
+        let statement = &value["statement"];
+        let is_good = match value["kind"].as_str().unwrap() {
+            "certificate" => Certificate::parse(statement).is_ok(),
+            "control" => ControlCertificate::parse(statement).is_ok(),
+            "keys" => {
+                let key = value["signing-key"].as_str().unwrap().parse().unwrap();
+                KeyStatement::parse(statement, &key).is_ok()
+            }
+            _ => Revocation::parse(statement).is_ok(),
+        };
+        assert_eq!(is_good, value["expect"] == "good", "{name}");
+    }
+    assert!(read(&accepted(&world)[0].bytes).is_object());
+}

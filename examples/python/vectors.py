@@ -1,0 +1,166 @@
+"""Holds peer.py against the folder vectors/, as vectors/README.md says: `peer.py --vectors DIR`. What needs something that
+this agent leaves out is passed over, and counted by name."""
+import base64
+import collections
+import json
+
+from nacl.exceptions import CryptoError
+from nacl.signing import VerifyKey
+
+from peer import Peer
+from state import Home, certified, states, transcript
+from wire import FLIGHTS, Message, Refused, b64, canonical, fits, instant, key_id, proven, sha, stated, unb64
+
+LEFT_OUT = {"1.1.0", "handoff", "pause", "withdrawing", "control"}
+
+
+class Told(Peer):
+    """An agent whose past is told to it: what it said then is what it said, instead of being signed anew."""
+
+    def __init__(self, home, knowledge):
+        self.said, self.now = [], 0
+        super().__init__(home, knowledge["certificates"], clock=lambda: self.now)
+        for word in knowledge["revocations"]:
+            assert self.revoke(word)
+        self.said = [Message(item["sent"]) for item in knowledge["history"] if "sent" in item]
+        for item in knowledge["history"]:
+            self.now = instant(item["at"])
+            if "came" in item:
+                reason = self.take(canonical(item["came"]))
+                assert reason is None, reason
+            elif self.said and item["sent"] == self.said[0].value:  # nothing that came made it say this
+                self.begin(self.said[0])
+
+    def begin(self, m):
+        if m.method == FLIGHTS[0]:
+            self.announce(m.h["recipient-id"])
+        elif m.n:
+            self.send(self.sessions[m.session], m.method, {}, {})
+            self.open[m.id] = (m.h["recipient-id"], m.tier, None)
+        else:
+            self.said.pop(0)
+
+    def write(self, to, method, *said, **more):
+        if self.said and (self.said[0].h["recipient-id"], self.said[0].method) == (to, method):
+            return self.said.pop(0)
+        return super().write(to, method, *said, **more)
+
+    def result(self, request, outcome):
+        self.outcome = outcome
+
+
+def judge(folder, vector, home):
+    """What the agent says of one input: its verdict, and what was sealed in it."""
+    peer = Told(home, json.loads((folder / "knowledge" / f"{vector['knowledge']}.json").read_text()))
+    peer.now = instant(vector["now"])
+    raw = base64.b64decode(vector["input-base64"]) if "input-base64" in vector else vector["input"].encode()
+    reason = peer.take(raw + b" " * vector.get("pad", 0))
+    if reason:
+        return {"reason": reason}
+    m = Message.read(raw)
+    said = {"hash": m.hash}
+    if "sealed" in m.envelope:
+        said["body"] = peer.inbox[0][1] if m.method else peer.outcome[1]
+    return said
+
+
+def input_holds(folder, vector, home):
+    said, expected = judge(folder, vector, home), vector["expect"]
+    if expected["verdict"] == "rejected":
+        return said == {"reason": expected["reason"]} or said
+    wanted = {"hash": expected["hash"]} | ({"body": expected["opened"]["body"]} if "opened" in expected else {})
+    return said == wanted or said
+
+
+def statement_holds(_, vector, __):
+    said, kind = vector["statement"], vector["kind"]
+    good = {"certificate": lambda: certified(said),
+            "keys": lambda: states(said, said["agent-id"], vector["signing-key"]),
+            "revocation": lambda: fits(said, {"$ref": "urn:signet:1:common#/$defs/revocation"})
+            and stated(said["root-key"], "signet/1 revocation", said)}[kind]()
+    return good == (vector["expect"] == "good") or good
+
+
+def handshake_holds(_, vector, __):
+    flights = [Message.read(canonical(flight)) for flight in vector["flights"]]
+    hashes = [b64(sha(b"signet/1 handshake"))] + [transcript(flights[:n]) for n in (1, 2, 3, 4)]
+    carried = [flight.body["transcript"] for flight in flights[1:]]
+    return (hashes == vector["transcripts"] and carried == hashes[1:4] and hashes[4] == vector["session"]
+            and [flight.hash for flight in flights] == vector["hashes"]) or hashes
+
+
+def log_holds(_, vector, __):
+    """A month of a log: the chain, each message under the keys that the log made known, and the checkpoints (section 12)."""
+    said = next((fault for fault, holds in (("chain", chained), ("message", signed), ("checkpoint", covered))
+                 if not holds(vector, [line.encode() for line in vector["lines"]])), None)
+    return said == vector["expect"].get("fault") or said
+
+
+def chained(_, lines):
+    previous = ["0" * 64] + [sha(line).hex() for line in lines]
+    said = [json.loads(line) for line in lines]
+    return all((line["seq"], line["prev"]) == (n + 1, previous[n]) for n, line in enumerate(said))
+
+
+def signed(_, lines):
+    known = {}
+    for line in map(json.loads, lines):
+        if line["kind"] in ("genesis", "trust"):
+            known[key_id(line["certificate"]["signing-key"])] = line["certificate"]
+        elif "message" in line:
+            m = Message(line["message"])
+            key = known[m.h["key-id"]]["signing-key"]
+            if sha(m.raw).hex() != line["sha256"] or not proven(
+                    key, "signet/1 message", m.signed(), m.envelope["signature"]):
+                return False
+    return True
+
+
+def covered(vector, lines):
+    """A note is three lines, an empty one, and signatures; an empty line ends it."""
+    origin, key = f"signet/{vector['agent']}/{vector['month']}", unb64(json.loads(lines[0])["checkpoint-key"])
+    parts, name = vector["checkpoints"].split("\n\n"), sha(f"{origin}\n\1".encode() + key)[:4]
+    for text, signature in zip(parts[::2], parts[1::2]):
+        who, size, root = text.split("\n")
+        raw = base64.b64decode(signature.removeprefix(f"\u2014 {origin} "))
+        try:
+            VerifyKey(key).verify((text + "\n").encode(), raw[4:])
+        except CryptoError:
+            return False
+        if (who, raw[:4]) != (origin, name) or int(size) > len(lines) or base64.b64decode(root) != tree(lines[:int(size)]):
+            return False
+    return True
+
+
+def tree(lines):
+    """RFC 6962, 2.1."""
+    if len(lines) == 1:
+        return sha(b"\0" + lines[0])
+    half = 1 << (len(lines) - 1).bit_length() - 1
+    return sha(b"\1" + tree(lines[:half]) + tree(lines[half:]))
+
+
+KINDS = {"refused": input_holds, "accepted": input_holds, "statements": statement_holds, "handshakes": handshake_holds,
+         "log": log_holds}
+
+
+def check(folder):
+    """Prints what does not hold; gives the exit code."""
+    home, passed, left_out, wrong = Home(json.loads((folder / "recipient.json").read_text())), 0, collections.Counter(), 0
+    for kind, holds in KINDS.items():
+        for file in sorted((folder / kind).glob("*.json")):
+            vector = json.loads(file.read_text())
+            needs = set(vector.get("needs", [])) | ({"control"} if vector.get("kind") == "control" else set())
+            if needs & LEFT_OUT:
+                left_out.update(needs & LEFT_OUT)
+                continue
+            try:
+                said = holds(folder, vector, home)
+            except (Refused, AssertionError, KeyError) as fault:
+                said = f"{type(fault).__name__}: {fault}"
+            passed += said is True
+            if said is not True:
+                wrong += 1
+                print(f"{kind}/{file.name}: expected {json.dumps(vector['expect'] if 'expect' in vector else 'hashes')}, said {said}")
+    print(f"{passed} hold, {wrong} do not; left out: {dict(left_out)}")
+    return 1 if wrong or passed < 100 else 0
