@@ -47,7 +47,7 @@ ci: ## everything that the merge of a change asks for
 	@.ci/run
 
 bench: ## measure
-	@server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
+	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
 
 older: ## let daemons of this release and of the one before talk (builds that one, once; not part of ci)
 	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \

@@ -7,6 +7,7 @@ mod inbox;
 mod send;
 mod status;
 mod tasks;
+mod whereabouts;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -106,7 +107,7 @@ tools!(
     agents::ListAgents,
     send::Ask,
     send::Tell,
-    send::MessageStatus,
+    whereabouts::MessageStatus,
     inbox::ReadInbox,
     inbox::Answer,
     inbox::Decline,

@@ -152,6 +152,8 @@ fn what_is_told_arrives_and_what_is_declined_says_why() {
         "message_status",
         json!({"message_id": asked["message_id"], "wait_seconds": 30}),
     );
+    // Looking changes nothing.
+    assert_eq!(alices.tool("read_inbox", json!({}))["waiting"], 1);
     let error = &status["answer"]["untrusted"]["error"];
     assert_eq!(error["message"], "not this week", "{status}");
 }

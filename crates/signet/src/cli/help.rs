@@ -96,7 +96,7 @@ fn continued(line: &str) -> String {
 
 const COLUMNS: usize = 80;
 /// Under these stand commands and tables: each line is one.
-const VERBATIM: [&str; 3] = ["CLIENTS:", "EXAMPLE:", "EXIT CODES:"];
+const VERBATIM: [&str; 2] = ["EXAMPLE:", "EXIT CODES:"];
 
 #[cfg(test)]
 mod tests {

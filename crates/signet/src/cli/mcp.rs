@@ -121,12 +121,6 @@ A client of MCP starts this command and speaks to it on standard input and outpu
 gets what agent.sock allows and no more: it decides nothing for you. docs/mcp.md says what the tools are, and what a \
 model that reads other people's mail may be talked into.
 
-CLIENTS:
-  claude          .mcp.json in this directory (Claude Code)
-  claude-desktop  claude_desktop_config.json under $XDG_CONFIG_HOME/Claude or ~/.config/Claude
-  cursor          .cursor/mcp.json in this directory
-  vscode          .vscode/mcp.json in this directory
-
 EXAMPLE:
   signet mcp --install claude
   signet mcp --install vscode --print

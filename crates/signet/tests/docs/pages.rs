@@ -28,6 +28,8 @@ pub fn documents() -> Vec<(String, String)> {
         "audit",
         "keys",
         "schemas",
+        "clients/python",
+        "clients/typescript",
     ] {
         found.extend(files_in(folder, "md"));
     }

@@ -15,13 +15,13 @@ use super::document::{Added, Unfit, with_server};
 /// A client whose configuration is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Client {
-    /// Claude Code
+    /// Claude Code: .mcp.json in this directory
     Claude,
-    /// Claude Desktop
+    /// Claude Desktop: claude_desktop_config.json under $XDG_CONFIG_HOME/Claude or ~/.config/Claude
     ClaudeDesktop,
-    /// Cursor
+    /// Cursor: .cursor/mcp.json in this directory
     Cursor,
-    /// Visual Studio Code
+    /// Visual Studio Code: .vscode/mcp.json in this directory
     Vscode,
 }
 
