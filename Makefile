@@ -22,7 +22,8 @@ deb: build ## a package for Debian and its kin, in target/debian (needs cargo-de
 interop: ## install, upgrade and remove as make and dpkg do it (needs root and Debian), and drive MCP by its own clients; minutes
 	@cargo build --locked -p signet && cargo build --locked -p signet-gateway && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
-		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet"
+		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway"
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
 	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \

@@ -19,7 +19,6 @@ mod checkpoint;
 mod custody;
 mod disk;
 mod error;
-mod escape;
 mod file;
 mod filter;
 mod keys;
@@ -50,7 +49,6 @@ pub use custody::Custody;
 #[doc(hidden)]
 pub use disk::{Faults, Operation};
 pub use error::LogError;
-pub use escape::{printable, visible};
 pub use filter::{Filter, UnknownVerdict, VerdictName, message_id_of, peer_of};
 pub use keys::CheckpointKeys;
 pub use log::Log;
@@ -62,6 +60,7 @@ pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use reserved::Reserved;
 pub use show::{body, describe};
+pub use signet_text::{printable, visible};
 pub use verify::{
     Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock, log_files, verify,
     verify_with,

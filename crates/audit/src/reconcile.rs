@@ -18,9 +18,9 @@ use signet_proto::ids::{AgentId, Digest, MessageId};
 use signet_proto::time::Timestamp;
 
 use crate::error::LogError;
-use crate::escape::printable;
 use crate::verify::{Report, grown, verify};
 use side::{Claim, Side, State, owner};
+use signet_text::printable;
 
 /// What two logs say of each other.
 #[derive(Debug)]

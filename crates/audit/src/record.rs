@@ -7,8 +7,8 @@ use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
-use crate::escape::write_escaped;
 use crate::reserved::Reserved;
+use signet_text::write_escaped;
 
 /// The longest line, in bytes without its newline (docs/protocol.md, Audit log).
 pub const MAX_LINE: usize = Limits::LINE.bytes;

@@ -7,9 +7,9 @@ use signet_proto::ids::AgentId;
 use signet_proto::json::canonical;
 use signet_proto::keys::fingerprint;
 
-use crate::escape::{printable, visible};
 use crate::filter::{message_type, peer_of};
 use crate::record::{Line, Mark};
+use signet_text::{printable, visible};
 
 /// One line of text about one line of the log. Nothing from the log can drive a terminal with it or
 /// look like a second line.

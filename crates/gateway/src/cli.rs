@@ -6,12 +6,16 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::server;
 use crate::shown::visible;
+use crate::{handle, server};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
-    let Command::Mcp(args) = Cli::parse().command;
+    let args = match Cli::parse().command {
+        Command::Mcp(args) => args,
+        Command::Handle(args) => return handle::handle(&args),
+        Command::Handler { command } => return handle::handler(&command),
+    };
     match serve(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -34,6 +38,13 @@ struct Cli {
 enum Command {
     /// Serve one client of the Model Context Protocol, on standard input and output
     Mcp(McpArgs),
+    /// Handle what comes to the agent, as a file says
+    Handle(handle::HandleArgs),
+    /// Try one handler of a file, or look at what goes to and fro
+    Handler {
+        #[command(subcommand)]
+        command: handle::HandlerCommand,
+    },
 }
 
 #[derive(Debug, Args)]

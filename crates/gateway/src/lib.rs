@@ -24,6 +24,7 @@
 pub mod cli;
 mod daemon;
 mod fault;
+mod handle;
 mod message;
 mod progress;
 mod receipts;

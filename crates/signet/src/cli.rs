@@ -9,7 +9,9 @@ mod doctor;
 mod drafts;
 mod exit;
 mod failure;
+mod gateway;
 mod handle;
+mod handler;
 mod handoff;
 mod help;
 mod inbox;
@@ -88,6 +90,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Send(args) => send::run(args, home),
         Command::Inbox(args) => inbox::run(args, home),
         Command::Handle(args) => handle::run(&args, home),
+        Command::Handler(args) => handler::run(&args, home),
         Command::Reply(args) => reply::run(args, home),
         Command::Outbox(args) => outbox::run(args, home),
         Command::Quarantine(args) => quarantine::run(args, home),
@@ -186,8 +189,10 @@ enum Command {
     Send(send::SendArgs),
     /// Messages that arrived and wait for the agent
     Inbox(inbox::InboxArgs),
-    /// Run a command for each message that arrives, in a process of its own
+    /// Handle what arrives, by a command or as a file says, in a process of its own
     Handle(handle::HandleArgs),
+    /// Try a handler of the file without a peer; show what goes to and fro
+    Handler(handler::HandlerArgs),
     /// Serve a client of MCP (Claude, Cursor, VS Code), without the agent's keys
     Mcp(mcp::McpArgs),
     /// Answer a request that waits in the inbox

@@ -14,7 +14,6 @@ pub mod control;
 pub mod daemon;
 pub mod effects;
 mod group;
-mod handler;
 pub mod home;
 pub mod keystore;
 pub mod lock;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use signet_proto::ids::AgentId;
 
-use crate::escape::printable;
+use signet_text::printable;
 
 /// What verification of a bundle found.
 #[derive(Clone, Debug, Default)]

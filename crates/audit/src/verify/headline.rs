@@ -2,7 +2,7 @@
 
 use super::report::{LogReport, Report};
 use crate::bundle::BundleReport;
-use crate::escape::printable;
+use signet_text::printable;
 
 impl Report {
     /// `OK` or `NOT OK`, what is proven, and what is not.

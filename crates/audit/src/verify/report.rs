@@ -12,7 +12,7 @@ use super::decisions::Decisions;
 use crate::bundle::BundleReport;
 use crate::chain::Head;
 use crate::error::LogError;
-use crate::escape::printable;
+use signet_text::printable;
 
 /// What [`verify`](crate::verify) found.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use signet_api::{Attention, NotifyState};
+use signet_handlers::run_to_end;
 use tokio::process::Command;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -18,7 +19,6 @@ use tracing::{info, warn};
 use super::{Next, Pace};
 use crate::clock;
 use crate::config::NotifyCommand;
-use crate::handler::run_to_end;
 use crate::home::Home;
 
 /// Tells by the command. Clones tell by the same one; when the last is dropped, the command that runs is killed.
@@ -207,7 +207,7 @@ impl Runner {
         input.push(b'\n');
         let ended = run_to_end(&mut self.prepared(command), &input, self.patience).await;
         match ended {
-            Ok(ended) => ended.map(drop),
+            Ok(ended) => ended.map(drop).map_err(|fault| fault.to_string()),
             Err(error) => Err(format!("it cannot be started: {error}")),
         }
     }

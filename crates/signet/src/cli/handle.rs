@@ -1,22 +1,19 @@
 //! `signet handle`: a command handles what comes, in a process of its own that talks to the agent's socket
-//! alone. It can open neither keys nor the person's socket where it runs under another user id.
-
-mod worker;
+//! alone. It can open neither keys nor the person's socket where it runs under another user id. What a file says
+//! in the place of a command, `signet-gateway` does, which speaks the protocols of foreign agents.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process;
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
-use tokio::signal::unix::{SignalKind, signal};
+use signet_handlers::{Command, Stopped, Worker, work_all};
 
-use super::{Exit, Failure};
+use super::handler::FILE;
+use super::{Exit, Failure, gateway};
 use crate::config::Config;
-use crate::handler::Handler;
 use crate::home::Home;
-use worker::Worker;
 
 /// See `signet handle --help`.
 #[derive(Debug, Args)]
@@ -37,8 +34,14 @@ pub(super) struct HandleArgs {
     /// End when nothing waits any more
     #[arg(long)]
     once: bool,
+    /// Which capability is handled by what, where no COMMAND is given; handlers.toml in the home when absent
+    #[arg(long, value_name = "FILE")]
+    handlers: Option<PathBuf>,
+    /// Where `signet handler trace` finds what goes to and fro; the same name with .trace when absent
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// The command and its arguments, as they are; no shell reads them
-    #[arg(last = true, value_name = "COMMAND", required = true)]
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -55,38 +58,78 @@ pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
         }
     };
     let home = home.map(std::path::absolute).transpose().map_err(no_room)?;
+    match args.command.is_empty() {
+        true => Err(by_file(args, socket, home)),
+        false => by_command(args, &socket, home.as_ref(), timeout),
+    }
+}
+
+/// The process of the handlers keeps our environment: commands and tokens may stand in it.
+fn by_file(args: &HandleArgs, socket: PathBuf, home: Option<PathBuf>) -> Failure {
+    if !args.capabilities.is_empty() {
+        let what = "--capability is for a COMMAND; the file names the capabilities";
+        return Failure::new(
+            Exit::Usage,
+            what,
+            "leave it out, or give a COMMAND behind --",
+        );
+    }
+    let beside = home.as_ref().map(|home| home.join(FILE));
+    let Some(file) = args.handlers.clone().or(beside) else {
+        let what = "neither a COMMAND nor a file says how messages are handled";
+        return Failure::new(
+            Exit::Usage,
+            what,
+            "add --handlers FILE, or -- and a COMMAND",
+        );
+    };
+    let mut command = match gateway::program() {
+        Ok(program) => process::Command::new(program),
+        Err(failure) => return failure,
+    };
+    command.arg("handle").arg("--socket").arg(socket);
+    command.arg("--handlers").arg(file);
+    if let Some(trace) = &args.trace {
+        command.arg("--trace").arg(trace);
+    }
+    if args.once {
+        command.arg("--once");
+    }
+    if let Some(home) = home {
+        command.env("SIGNET_HOME", home);
+    }
+    gateway::take_over(command)
+}
+
+fn by_command(
+    args: &HandleArgs,
+    socket: &Path,
+    home: Option<&PathBuf>,
+    timeout: Duration,
+) -> Result<(), Failure> {
     let workers = (0..args.parallel).map(|_| Worker {
-        socket: socket.clone(),
-        handler: Handler {
+        socket: socket.to_owned(),
+        handler: Box::new(Command {
             command: args.command.clone(),
-            home: home.clone(),
+            home: home.cloned(),
             timeout,
-        },
+        }),
+        timeout,
         capabilities: (!args.capabilities.is_empty()).then(|| args.capabilities.clone()),
+        offer: None,
         once: args.once,
+        stops: true,
     });
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().build().map_err(no_room)?;
-    let ended = runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_room)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(no_room)?;
-        let mut working: FuturesUnordered<_> = workers.map(Worker::work).collect();
-        let handle = async {
-            while let Some(ended) = working.next().await {
-                ended?;
-            }
-            Ok(())
-        };
-        tokio::select! {
-            done = handle => done,
-            // A try that is under way is killed, and counts.
-            _ = interrupt.recv() => Ok(()),
-            _ = terminate.recv() => Ok(()),
+    match work_all(workers.collect()).map_err(no_room)? {
+        Ok(()) => Ok(()),
+        Err(Stopped::Daemon(error)) => Err(error.into()),
+        Err(stopped) => {
+            let command = args.command.first().cloned().unwrap_or_default();
+            let what = format!("{} {stopped}", command.display());
+            let next = "name a program that is there and may be executed, behind --";
+            Err(Failure::new(Exit::Usage, what, next))
         }
-    });
-    // A call that waits for what comes has nothing to lose.
-    runtime.shutdown_background();
-    ended
+    }
 }
 
 fn seconds(number: f64) -> Result<Duration, Failure> {
@@ -117,6 +160,12 @@ HANDLERS:
   so a command may see a message again, and tells it by `key`. What the command says on standard error goes to
   standard error; only how it ended stands in the log.
 
+HANDLERS OF A FILE:
+  Without COMMAND, handlers.toml says which capability is handled by a command, by an agent that speaks A2A or JSON-RPC,
+  or by a tool of an MCP server (docs/handlers.md). signet-gateway does that, a program without keys that stands beside
+  this one; signet handler tries one of them.
+
 EXAMPLE:
   signet handle --capability calendar.free-busy -- /usr/local/bin/calendar-handler --week-starts monday
-  signet handle --socket /run/signet/agent.sock --parallel 8 --timeout 10 -- jq -c '{seen: .body}'";
+  signet handle --socket /run/signet/agent.sock --parallel 8 --timeout 10 -- jq -c '{seen: .body}'
+  signet handle --handlers /etc/signet/handlers-alpha.toml --socket /run/signet/agent.sock";

@@ -5,13 +5,12 @@ mod clients;
 mod document;
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
 
-use super::{Exit, Failure};
+use super::{Exit, Failure, gateway};
 use crate::config::Config;
 use crate::home::Home;
 use clients::{Client, Started};
@@ -46,7 +45,7 @@ pub(super) struct McpArgs {
 }
 
 pub(super) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let gateway = gateway()?;
+    let gateway = gateway::program()?;
     let (socket, option, place) = match &args.socket {
         Some(socket) => (socket.clone(), "--socket", socket.clone()),
         None => {
@@ -59,34 +58,10 @@ pub(super) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         return clients::install(client, args, started);
     }
     // The gateway gets two streams, the path of a socket and a number, and nothing else of ours.
-    let error = Command::new(&gateway)
-        .arg("mcp")
-        .arg("--socket")
-        .arg(socket)
-        .args(["--tier", &args.tier.to_string()])
-        .env_clear()
-        .exec();
-    let what = format!("{} cannot be started: {error}", gateway.display());
-    Err(Failure::new(Exit::Usage, what, INSTALL_IT))
-}
-
-/// The program beside this one.
-fn gateway() -> Result<PathBuf, Failure> {
-    let gateway = this_program()?.with_file_name("signet-gateway");
-    match gateway.is_file() {
-        true => Ok(gateway),
-        false => {
-            let what = format!("there is no {}, which speaks MCP", gateway.display());
-            Err(Failure::new(Exit::Usage, what, INSTALL_IT))
-        }
-    }
-}
-
-fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        let what = format!("this program does not find itself: {error}");
-        Failure::new(Exit::Refused, what, "run it where /proc is mounted")
-    })
+    let mut command = Command::new(gateway);
+    command.arg("mcp").arg("--socket").arg(socket);
+    command.args(["--tier", &args.tier.to_string()]).env_clear();
+    Err(gateway::take_over(command))
 }
 
 /// The person's own socket is never a model's.
@@ -110,11 +85,8 @@ fn started_by_a_client(args: &McpArgs, option: &str, place: &Path) -> Result<Sta
     if args.tier != 2 {
         words.extend(["--tier".into(), args.tier.to_string().into()]);
     }
-    Started::new(this_program()?, words)
+    Started::new(gateway::this_program()?, words)
 }
-
-const INSTALL_IT: &str =
-    "install signet-gateway beside signet: make build, make install, or the package";
 
 const EXAMPLE: &str = "\
 A client of MCP starts this command and speaks to it on standard input and output; the daemon has to run. The client \

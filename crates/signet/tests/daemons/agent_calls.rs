@@ -346,7 +346,7 @@ fn handlers_that_hang_crash_babble_flood_or_answer_twice_cost_one_message_each()
         ("crash", "signal 11"),
         ("garbage", "its answer is not JSON"),
         ("flood", "its answer is over 240 KiB"),
-        ("twice", "its answer is not JSON"),
+        ("twice", "answered-twice: it gave more than one answer"),
     ];
     for (fault, _) in faults {
         send(&alice, &bob, fault, &json!(fault), 0.0);

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 5] = [
+const LONG: [&str; 6] = [
     "docs/operations.md",
     "docs/agents.md",
     "docs/person.md",
     "docs/disk.md",
+    "docs/handlers.md",
     "docs/mcp.md",
 ];
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use signet_handlers::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::InboxArgs;
@@ -13,14 +14,13 @@ use super::round::Round;
 use super::tries::Tries;
 use crate::cli::ask::connect;
 use crate::cli::{Exit, Failure};
-use crate::handler::Handler;
 use crate::home::Home;
 
 pub(super) fn run(args: &InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let place = Home::find(home.clone())?;
     let tries = Tries::new(connect(home.clone(), Duration::ZERO)?);
     let _only = lock(&place)?;
-    let handler = Handler {
+    let handler = Command {
         command: args.command.clone(),
         home: Some(std::path::absolute(place.path()).map_err(no_room)?),
         timeout: seconds("--timeout", args.timeout)?,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use signet_api::{FollowInbox, Inbox, ListInbox, Name, Reason};
 use signet_audit::visible;
+use signet_handlers::Command;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -13,7 +14,6 @@ use super::tries::{Start, Tries, is_refused};
 use super::{Arrived, behind};
 use crate::cli::ask::{connect, json_of, safe_json};
 use crate::cli::{Exit, Failure};
-use crate::handler::Handler;
 
 /// How many messages that arrive may wait here; the rest waits in the inbox.
 const QUEUE: usize = 16;
@@ -23,7 +23,7 @@ const PAUSED: Duration = Duration::from_secs(5);
 /// Everything that one run knows.
 pub(super) struct Round {
     tries: Tries,
-    handler: Handler,
+    handler: Command,
     follows: bool,
     first_pause: Duration,
     /// What failed and is tried again: when, and how long the pause after that is.
@@ -38,7 +38,7 @@ pub(super) struct Round {
 
 impl Round {
     /// A run that tries a failed message again after `first_pause`, then after twice that.
-    pub(super) fn new(tries: Tries, handler: Handler, first_pause: Duration) -> Self {
+    pub(super) fn new(tries: Tries, handler: Command, first_pause: Duration) -> Self {
         Self {
             tries,
             handler,
@@ -197,7 +197,7 @@ impl Round {
         let ran = self.handler.run(input.as_bytes(), message.is_request());
         match ran.await {
             Ok(Ok(output)) => self.tries.conclude(message, &output),
-            Ok(Err(reason)) => Ok(Some(reason)),
+            Ok(Err(fault)) => Ok(Some(fault.to_string())),
             Err(error) => {
                 // No message has to suffer for it.
                 self.tries.keep(name)?;

@@ -86,6 +86,11 @@ impl Name {
         format!("/etc/signet/handlers-{}.env", self.0)
     }
 
+    /// What handles which capability.
+    pub(super) fn handlers_file(&self) -> String {
+        format!("/etc/signet/handlers-{}.toml", self.0)
+    }
+
     /// The users and groups, in the words of sysusers.d(5).
     pub(super) fn sysusers_file(&self) -> String {
         format!("/etc/sysusers.d/signet-{}.conf", self.0)

@@ -58,6 +58,7 @@ fn purge(machine: &Machine, name: &Name) -> Result<(), Failure> {
     machine.delete_all(&name.home())?;
     machine.delete_all(&name.handlers_directory())?;
     machine.delete(&name.handlers_command())?;
+    machine.delete(&name.handlers_file())?;
     machine.delete(&name.sysusers_file())?;
     for user in [name.handlers(), name.user()] {
         if machine.knows("/etc/passwd", &user) {

@@ -7,7 +7,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
-pub(crate) fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
+pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
     // Without an early end within a chunk: many bytes at once.
     let is_plain = |chunk: &[u8]| chunk.iter().fold(0, |top, byte| top.max(*byte)) < DEL;
     if line.chunks(128).all(is_plain) {

@@ -7,44 +7,84 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use signet_api::Message;
+use signet_text::visible;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
+
+use crate::json::{self, Limits};
+use crate::{Done, Fault, Handler, Task, Trying};
 
 /// The most that a command may answer: no message holds more.
-pub(crate) const LARGEST: u64 = 240 * 1024;
+pub const LARGEST: u64 = 240 * 1024;
 
 /// A command that handles messages.
-#[derive(Debug)]
-pub(crate) struct Handler {
+#[derive(Clone, Debug)]
+pub struct Command {
     /// The program and its arguments, as the person wrote them.
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// The agent's home: the command's own calls of `signet` find it in SIGNET_HOME.
     /// None where the handler may not read it.
-    pub(crate) home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// How long one try may take.
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
 }
 
-impl Handler {
+impl Handler for Command {
+    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+        async {
+            let asks = task.message.is_request();
+            let output = match self.run(&input_of(task)?, asks).await {
+                Ok(ran) => ran?,
+                Err(error) => return Err(Fault::CannotStart(error.kind())),
+            };
+            match asks && !output.trim_ascii().is_empty() {
+                true => json::parse(&output, Limits::BODY).map(Done::Answer),
+                false => Ok(Done::Nothing),
+            }
+        }
+        .boxed_local()
+    }
+}
+
+/// The message as the command reads it: who has the lease could answer in our place, so it does not go on.
+#[derive(Serialize)]
+struct Given<'a> {
+    key: &'a str,
+    tries: u8,
+    #[serde(flatten)]
+    message: &'a Message,
+}
+
+fn input_of(task: &Task<'_>) -> Result<Vec<u8>, Fault> {
+    let given = Given {
+        key: task.key,
+        tries: task.tries,
+        message: task.message,
+    };
+    // A message has no form that JSON cannot hold.
+    let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;
+    Ok(format!("{}\n", visible(&value.to_string())).into_bytes())
+}
+
+impl Command {
     /// Runs the command with `input` on its standard input, in a process group of its own: the
     /// terminal is not for it. Where `answers`, its standard output is returned, else it goes to
-    /// ours. The inner error says how the try failed, in words that no message chose. When this
-    /// future is dropped, the group is killed.
+    /// ours. The inner error says how the try failed. When this future is dropped, the group is killed.
     ///
     /// # Errors
     /// When the command could not be started: that is no fault of the message.
-    pub(crate) async fn run(
-        &self,
-        input: &[u8],
-        answers: bool,
-    ) -> io::Result<Result<Vec<u8>, String>> {
+    pub async fn run(&self, input: &[u8], answers: bool) -> io::Result<Result<Vec<u8>, Fault>> {
         run_to_end(&mut self.prepared(answers)?, input, self.timeout).await
     }
 
-    fn prepared(&self, answers: bool) -> io::Result<Command> {
+    fn prepared(&self, answers: bool) -> io::Result<tokio::process::Command> {
         let mut words = self.command.iter();
-        let mut command = Command::new(words.next().ok_or(io::ErrorKind::InvalidInput)?);
+        let mut command =
+            tokio::process::Command::new(words.next().ok_or(io::ErrorKind::InvalidInput)?);
         command.args(words);
         if let Some(home) = &self.home {
             command.env("SIGNET_HOME", home);
@@ -62,23 +102,24 @@ impl Handler {
 ///
 /// # Errors
 /// When it could not be started.
-pub(crate) async fn run_to_end(
-    command: &mut Command,
+pub async fn run_to_end(
+    command: &mut tokio::process::Command,
     input: &[u8],
     timeout: Duration,
-) -> io::Result<Result<Vec<u8>, String>> {
+) -> io::Result<Result<Vec<u8>, Fault>> {
     command.process_group(0).stdin(Stdio::piped());
     let mut group = Group(command.spawn()?);
     let ended = tokio::time::timeout(timeout, converse(&mut group.0, input)).await;
     Ok(match ended {
         Ok(Ok((status, answer))) => judge(status, answer),
-        Ok(Err(_)) => Err("its pipes broke".to_owned()),
-        Err(_) => Err("timed out".to_owned()),
+        Ok(Err(_)) => Err(Fault::Pipes),
+        Err(_) => Err(Fault::TimedOut),
     })
 }
 
 /// A command and all that it started; killed together unless it has ended.
-struct Group(Child);
+#[derive(Debug)]
+pub(crate) struct Group(pub(crate) Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -112,15 +153,15 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
     Ok((child.wait().await?, answer?))
 }
 
-fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, String> {
+fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, Fault> {
     if answer.len() as u64 > LARGEST {
-        return Err("its answer is over 240 KiB".to_owned());
+        return Err(Fault::TooLarge);
     }
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(answer),
-        (Some(code), _) => Err(format!("exit status {code}")),
-        (None, Some(signal)) => Err(format!("signal {signal}")),
-        (None, None) => Err("no exit status".to_owned()),
+        (Some(code), _) => Err(Fault::ExitStatus(code)),
+        (None, Some(signal)) => Err(Fault::Signal(signal)),
+        (None, None) => Err(Fault::NoStatus),
     }
 }
 
@@ -130,9 +171,9 @@ mod tests {
 
     use super::*;
 
-    fn run(script: &str, input: &[u8], timeout: Duration) -> Result<Vec<u8>, String> {
+    fn run(script: &str, input: &[u8], timeout: Duration) -> Result<Vec<u8>, Fault> {
         let command = ["/bin/sh", "-c", script].map(OsString::from).to_vec();
-        let handler = Handler {
+        let handler = Command {
             command,
             home: Some("/nowhere".into()),
             timeout,
@@ -163,11 +204,11 @@ mod tests {
     fn how_it_failed_is_said_without_its_own_words() {
         assert_eq!(
             run("cat; exit 3", b"secret", LONG),
-            Err("exit status 3".into())
+            Err(Fault::ExitStatus(3))
         );
-        assert_eq!(run("kill -9 $$", b"secret", LONG), Err("signal 9".into()));
+        assert_eq!(run("kill -9 $$", b"secret", LONG), Err(Fault::Signal(9)));
         let flood = run("yes secret", b"", LONG);
-        assert_eq!(flood, Err("its answer is over 240 KiB".into()));
+        assert_eq!(flood, Err(Fault::TooLarge));
     }
 
     #[test]
@@ -177,7 +218,7 @@ mod tests {
         let file = dir.path().join("pid");
         let script = format!("sleep 600 & echo $! > '{}'; wait", file.display());
         let ended = run(&script, b"", Duration::from_millis(500));
-        assert_eq!(ended, Err("timed out".into()));
+        assert_eq!(ended, Err(Fault::TimedOut));
         assert!(start.elapsed() < LONG);
         let pid = std::fs::read_to_string(file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());

@@ -1,0 +1,163 @@
+//! From a peer's request to its answer, by each kind.
+
+use serde_json::{Value, json};
+use signet_testkit::{House, eventually};
+
+use crate::agent::{Agent, completed};
+use crate::{Handling, alice_and_bob, ask, offered};
+
+#[test]
+fn a_peer_asks_and_each_kind_of_agent_answers() {
+    let house = House::new();
+    let (alice, bob) = alice_and_bob(&house);
+    let a2a = Agent::json(|request| {
+        let text = &request["params"]["message"]["parts"][0]["text"];
+        json!({"jsonrpc": "2.0", "id": request["id"], "result": completed(text.as_str().unwrap())})
+    });
+    let simple = Agent::json(
+        |request| json!({"task_id": request["task_id"], "status": "success", "output": request["input"], "error": null}),
+    );
+    let rpc = Agent::json(|request| match request["params"]["week"].as_u64() {
+        Some(_) => json!({"jsonrpc": "2.0", "id": request["id"], "result": request["params"]}),
+        None => {
+            json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "no week"}})
+        }
+    });
+    let file = format!(
+        r#"
+        [[handler]]
+        capability = "test.a2a"
+        kind = "a2a"
+        url = "{}"
+        [[handler]]
+        capability = "test.simple"
+        kind = "simple-a2a"
+        url = "{}"
+        [[handler]]
+        capability = "test.rpc"
+        kind = "http"
+        url = "{}"
+        schema = '{{"type": "object"}}'
+        [[handler]]
+        capability = "test.exec"
+        kind = "exec"
+        command = ["/bin/sh", "-c", "cat > /dev/null; echo '{{\"week\": 7}}'"]
+        "#,
+        a2a.url(),
+        simple.url(),
+        rpc.url()
+    );
+    let _handling = Handling::start(&bob, &file);
+    let body = json!({"week": 7});
+    for capability in ["test.a2a", "test.simple", "test.rpc", "test.exec"] {
+        offered(&alice, &bob, capability);
+        let told = ask(&alice, &bob, capability, &body, 60.0);
+        assert_eq!(told["answer"]["body"], body, "{capability}: {told}");
+    }
+    // An agent's error is an answer too, and nothing is set aside for it.
+    let told = ask(&alice, &bob, "test.rpc", &json!({}), 60.0);
+    let error = &told["answer"]["error"];
+    assert_eq!(error["reason"], "declined", "{told}");
+    assert_eq!(error["message"], "error -32602: no week", "{told}");
+    assert_eq!(
+        bob.call("quarantine.list", &json!({})).unwrap()["waiting"],
+        0
+    );
+    // What does not fit the schema that was offered never came.
+    let seen = rpc.seen().len();
+    let told = ask(&alice, &bob, "test.rpc", &json!("no object"), 60.0);
+    assert!(
+        told.get("answer")
+            .is_none_or(|answer| answer.get("body").is_none()),
+        "{told}"
+    );
+    assert_eq!(rpc.seen().len(), seen);
+}
+
+#[test]
+fn handlers_that_are_killed_leave_their_message_to_the_next_under_the_same_key() {
+    let house = House::new();
+    let (alice, bob) = alice_and_bob(&house);
+    let agent = Agent::raw(|request, stream| {
+        use std::io::Write as _;
+        let value: Value = request.json();
+        if value["params"]["metadata"]["signet"]["try"] == 1 {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+        }
+        let body = json!({"jsonrpc": "2.0", "id": value["id"], "result": completed("second")});
+        let _ = stream.write_all(&crate::agent::ok(&body.to_string()));
+    });
+    let file = format!(
+        "[[handler]]\ncapability = \"test.a2a\"\nkind = \"a2a\"\nurl = \"{}\"\n",
+        agent.url()
+    );
+    let mut first = Handling::start(&bob, &file);
+    offered(&alice, &bob, "test.a2a");
+    ask(&alice, &bob, "test.a2a", &json!({"n": 1}), 0.0);
+    eventually("the agent has it", || {
+        (agent.seen().len() == 1).then_some(())
+    });
+    first.kill();
+    let _second = Handling::start(&bob, &file);
+    let answer = eventually("the answer", || {
+        let inbox = alice.inbox();
+        inbox
+            .into_iter()
+            .find(|message| message["type"] == "response")
+    });
+    assert_eq!(answer["body"], "second");
+    let ids: Vec<Value> = agent
+        .seen()
+        .iter()
+        .map(|seen| seen.json()["id"].clone())
+        .collect();
+    assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
+}
+
+#[test]
+fn an_agent_that_comes_back_gets_what_waited() {
+    let house = House::new();
+    let (alice, bob) = alice_and_bob(&house);
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let file = format!(
+        "[[handler]]\ncapability = \"test.rpc\"\nkind = \"http\"\nparallel = 1\nurl = \"http://127.0.0.1:{port}/\"\n"
+    );
+    let _handling = Handling::start(&bob, &file);
+    offered(&alice, &bob, "test.rpc");
+    for n in 0..3 {
+        ask(&alice, &bob, "test.rpc", &json!({"n": n}), 0.0);
+    }
+    eventually("it is found away", || {
+        let log = bob.log();
+        log.iter()
+            .any(|line| {
+                line["reason"]
+                    .as_str()
+                    .is_some_and(|why| why.starts_with("unreachable"))
+            })
+            .then_some(())
+    });
+    let _agent = Agent::at(port, |request, stream| {
+        use std::io::Write as _;
+        let value = request.json();
+        let body = json!({"jsonrpc": "2.0", "id": value["id"], "result": value["params"]});
+        let _ = stream.write_all(&crate::agent::ok(&body.to_string()));
+    });
+    eventually("all are answered", || {
+        let inbox = alice.inbox();
+        (inbox
+            .iter()
+            .filter(|message| message["type"] == "response")
+            .count()
+            == 3)
+            .then_some(())
+    });
+    assert_eq!(
+        bob.call("quarantine.list", &json!({})).unwrap()["waiting"],
+        0
+    );
+}

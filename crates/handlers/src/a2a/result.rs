@@ -1,0 +1,363 @@
+//! What an agent of A2A answers: a task or a message, in the form of 0.3, of 1.0, or of the migration guide.
+
+use serde_json::{Map, Value};
+
+use crate::jsonrpc::tamed;
+use crate::{Done, Fault};
+
+/// How far the agent is.
+#[derive(PartialEq)]
+pub(super) enum Progress {
+    /// It said its last word.
+    Done(Done),
+    /// It works on the task of that id.
+    Working(Value),
+}
+
+/// Reads the result of a call.
+///
+/// # Errors
+/// `Shape`, `UnknownState` and `NoOutput`.
+pub(super) fn read(result: Value) -> Result<Progress, Fault> {
+    let Value::Object(mut members) = result else {
+        return Err(Fault::Shape("its result is neither a task nor a message"));
+    };
+    // 1.0 names what it is by the member around it.
+    match (members.remove("task"), members.remove("message")) {
+        (Some(Value::Object(task)), None) => read_task(&task),
+        (None, Some(Value::Object(message))) => said(&message),
+        (None, None) if members.contains_key("status") => read_task(&members),
+        (None, None) if members.contains_key("parts") => said(&members),
+        _ => Err(Fault::Shape("its result is neither a task nor a message")),
+    }
+}
+
+fn read_task(task: &Map<String, Value>) -> Result<Progress, Fault> {
+    let status = task.get("status").and_then(Value::as_object);
+    let status = status.ok_or(Fault::Shape("its task has no status"))?;
+    let state = status
+        .get("state")
+        .ok_or(Fault::Shape("its task's status has no state"))?;
+    let state = State::of(state).ok_or(Fault::UnknownState)?;
+    match state {
+        State::Completed => output(task, status).map(|body| Progress::Done(Done::Answer(body))),
+        State::Under => match task.get("id") {
+            Some(id @ Value::String(_)) => Ok(Progress::Working(id.clone())),
+            _ => Err(Fault::Shape(
+                "its task goes on and has no id to ask for it by",
+            )),
+        },
+        State::Ended(word) => {
+            let words = status.get("message").and_then(Value::as_object);
+            let words = words
+                .and_then(|message| text_of(message).ok())
+                .unwrap_or_default();
+            let text = match tamed(&words) {
+                text if text.is_empty() => word.to_owned(),
+                text => format!("{word}: {text}"),
+            };
+            Ok(Progress::Done(Done::Declined(text)))
+        }
+    }
+}
+
+fn said(message: &Map<String, Value>) -> Result<Progress, Fault> {
+    let body = one_or_list(parts(message)?).ok_or(Fault::NoOutput)?;
+    Ok(Progress::Done(Done::Answer(body)))
+}
+
+enum State {
+    Completed,
+    Under,
+    /// It ended otherwise, or waits for what it will not get: the word for it.
+    Ended(&'static str),
+}
+
+impl State {
+    /// Of a name as 0.3 or as 1.0 spells it, or its number in 1.0.
+    fn of(state: &Value) -> Option<Self> {
+        let number = state
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok());
+        let name = match number {
+            Some(number) => (*NUMBERED.get(number)?).to_owned(),
+            None => {
+                let name = state.as_str()?;
+                let bare = name.strip_prefix("TASK_STATE_");
+                bare.map_or_else(
+                    || name.to_owned(),
+                    |bare| bare.to_ascii_lowercase().replace('_', "-"),
+                )
+            }
+        };
+        match name.as_str() {
+            "completed" => Some(Self::Completed),
+            "submitted" | "working" => Some(Self::Under),
+            "failed" => Some(Self::Ended("failed")),
+            "canceled" | "cancelled" => Some(Self::Ended("canceled")),
+            "rejected" => Some(Self::Ended("rejected")),
+            "input-required" => Some(Self::Ended("input-required")),
+            "auth-required" => Some(Self::Ended("auth-required")),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a task: its artifacts, else what the agent said last.
+fn output(task: &Map<String, Value>, status: &Map<String, Value>) -> Result<Value, Fault> {
+    let mut found = Vec::new();
+    for artifact in list(task, "artifacts", "its artifacts are no list")? {
+        let artifact = artifact
+            .as_object()
+            .ok_or(Fault::Shape("an artifact is no object"))?;
+        found.extend(parts(artifact)?);
+    }
+    // Read also where it is not needed: what does not fit is refused, not guessed at.
+    let mut last = None;
+    for item in list(task, "history", "its history is no list")? {
+        let item = item
+            .as_object()
+            .ok_or(Fault::Shape("an item of its history is no object"))?;
+        let role = item.get("role").and_then(Value::as_str);
+        let role = role.ok_or(Fault::Shape("an item of its history has no role"))?;
+        let parts = parts(item)?;
+        if matches!(role, "agent" | "ROLE_AGENT") {
+            last = one_or_list(parts);
+        }
+    }
+    let now = status.get("message").and_then(Value::as_object);
+    let now = now.map(parts).transpose()?.and_then(one_or_list);
+    one_or_list(found).or(now).or(last).ok_or(Fault::NoOutput)
+}
+
+fn list<'a>(
+    task: &'a Map<String, Value>,
+    name: &str,
+    fault: &'static str,
+) -> Result<&'a [Value], Fault> {
+    match task.get(name) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(Fault::Shape(fault)),
+    }
+}
+
+/// The contents of the parts of a message or an artifact.
+fn parts(owner: &Map<String, Value>) -> Result<Vec<Value>, Fault> {
+    let parts = owner.get("parts").and_then(Value::as_array);
+    let parts = parts.ok_or(Fault::Shape("a message or artifact has no parts"))?;
+    parts.iter().map(content).collect()
+}
+
+/// One part: its text, its data, or itself where it is a file, which is never fetched.
+fn content(part: &Value) -> Result<Value, Fault> {
+    let part = part
+        .as_object()
+        .ok_or(Fault::Shape("a part is no object"))?;
+    let kind = part.get("kind").or_else(|| part.get("type"));
+    let kind = kind.map(|kind| kind.as_str().unwrap_or_default());
+    match (kind, part.get("text"), part.get("data")) {
+        (None | Some("text"), Some(Value::String(text)), None) => Ok(read_text(text)),
+        (None | Some("data"), None, Some(data)) => Ok(data.clone()),
+        (Some("file"), None, None) if part.contains_key("file") => Ok(Value::Object(part.clone())),
+        (None, None, None) if part.contains_key("raw") || part.contains_key("url") => {
+            Ok(Value::Object(part.clone()))
+        }
+        _ => Err(Fault::Shape("a part is neither text, data nor a file")),
+    }
+}
+
+/// A text that is a JSON object or array is that; every other one stays a text.
+pub(crate) fn read_text(text: &str) -> Value {
+    let is_nested = text.trim_start().starts_with(['{', '[']);
+    let read = || crate::json::parse(text.as_bytes(), crate::json::Limits::BODY).ok();
+    is_nested
+        .then(read)
+        .flatten()
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn text_of(message: &Map<String, Value>) -> Result<String, Fault> {
+    let texts = parts(message)?;
+    let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+    Ok(texts.join(" "))
+}
+
+/// One content is itself, several are a list; none, or nothing but empty texts, is no output.
+pub(crate) fn one_or_list(mut contents: Vec<Value>) -> Option<Value> {
+    contents.retain(|content| !content.is_null() && content.as_str() != Some(""));
+    match contents.len() {
+        0 | 1 => contents.pop(),
+        _ => Some(Value::Array(contents)),
+    }
+}
+
+/// The states of 1.0, by their number there.
+const NUMBERED: [&str; 9] = [
+    "unspecified",
+    "submitted",
+    "working",
+    "completed",
+    "failed",
+    "canceled",
+    "input-required",
+    "rejected",
+    "auth-required",
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(result: Value) -> Value {
+        match read(result) {
+            Ok(Progress::Done(Done::Answer(body))) => body,
+            Ok(_) => panic!("no answer"),
+            Err(fault) => json!(fault.to_string()),
+        }
+    }
+
+    fn declined(result: Value) -> String {
+        match read(result) {
+            Ok(Progress::Done(Done::Declined(text))) => text,
+            _ => panic!("not declined"),
+        }
+    }
+
+    #[test]
+    fn the_guides_result_gives_its_output() {
+        let mut result = json!({
+            "status": {"state": "completed"},
+            "artifacts": [{"parts": [{"kind": "text", "text": "The weather is sunny"}]}],
+            "history": [
+                {"role": "user", "parts": [{"kind": "text", "text": "What is the weather?"}]},
+                {"role": "agent", "parts": [{"kind": "text", "text": "It is sunny"}]},
+            ],
+        });
+        assert_eq!(answer(result.clone()), "The weather is sunny");
+        result["artifacts"] = json!([]);
+        assert_eq!(answer(result.clone()), "It is sunny", "what it said last");
+        result["artifacts"] = json!([{"parts": [{"kind": "text", "text": "{\"result\": 1}"}]}]);
+        assert_eq!(answer(result), json!({"result": 1}));
+    }
+
+    #[test]
+    fn tasks_and_messages_of_both_versions_give_their_output() {
+        for (result, body) in [
+            (
+                json!({"kind": "message", "role": "agent", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}),
+                json!("hi"),
+            ),
+            (
+                json!({"message": {"role": "ROLE_AGENT", "parts": [{"text": "hi"}]}}),
+                json!("hi"),
+            ),
+            (
+                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"parts": [{"data": {"a": 1}}]}]}}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"task": {"id": "t", "status": {"state": 3, "message": {"role": 2, "parts": [{"text": "done"}]}}}}),
+                json!("done"),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"type": "text", "text": "old"}]}]}),
+                json!("old"),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text", "text": "a"}, {"kind": "data", "data": 1}]}]}),
+                json!(["a", 1]),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "file", "file": {"uri": "file:///etc/passwd"}}]}]}),
+                json!({"kind": "file", "file": {"uri": "file:///etc/passwd"}}),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text", "text": "{\"a\":1,\"a\":2}"}]}]}),
+                json!("{\"a\":1,\"a\":2}"),
+            ),
+        ] {
+            assert_eq!(answer(result.clone()), body, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_ended_otherwise_is_declined_with_its_state_and_its_tamed_words() {
+        for state in [
+            "failed",
+            "rejected",
+            "canceled",
+            "input-required",
+            "auth-required",
+        ] {
+            assert_eq!(declined(json!({"status": {"state": state}})), state);
+        }
+        let words =
+            json!({"role": "agent", "parts": [{"kind": "text", "text": "no\u{1b}[2J\nroom"}]});
+        let text = declined(json!({"status": {"state": "failed", "message": words}}));
+        assert_eq!(text, "failed: no\\u001b[2J room");
+    }
+
+    #[test]
+    fn a_task_that_goes_on_is_asked_for_by_its_id() {
+        let under = read(json!({"id": "t-1", "kind": "task", "status": {"state": "working"}}));
+        assert!(matches!(under, Ok(Progress::Working(id)) if id == "t-1"));
+        let lost = read(json!({"status": {"state": "submitted"}}));
+        assert!(matches!(lost, Err(Fault::Shape(_))));
+    }
+
+    #[test]
+    fn a_result_that_does_not_fit_is_refused_by_name() {
+        let text = json!([{"kind": "text", "text": "x"}]);
+        for (result, name) in [
+            (json!("x"), "wrong-shape"),
+            (json!({}), "wrong-shape"),
+            (json!({"status": "completed"}), "wrong-shape"),
+            (json!({"status": {}}), "wrong-shape"),
+            (json!({"status": {"state": "success"}}), "unknown-state"),
+            (json!({"status": {"state": "done"}}), "unknown-state"),
+            (json!({"status": {"state": 17}}), "unknown-state"),
+            (
+                json!({"status": {"state": "TASK_STATE_UNSPECIFIED"}}),
+                "unknown-state",
+            ),
+            (json!({"status": {"state": "completed"}}), "no-output"),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [], "history": []}),
+                "no-output",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": {}}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text"}]}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "odd", "text": "x"}]}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": text}], "history": [{"parts": text}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": text}], "history": [{"role": "agent"}]}),
+                "wrong-shape",
+            ),
+        ] {
+            let found = answer(result.clone());
+            assert!(
+                found.as_str().is_some_and(|text| text.starts_with(name)),
+                "{result}: {found}"
+            );
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `signet handle` by a file, and one try without a peer.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use signet_api::Message;
+
+use crate::config::{Handlers, Section};
+use crate::trace::Trace;
+use crate::worker::{Stopped, work_all};
+use crate::{Done, Fault, Task};
+
+/// How `handler test` ended.
+pub type Ended = Result<Done, Fault>;
+
+/// Handles what comes at the agent's socket, until it is told to stop; with `once`, until nothing waits.
+///
+/// # Errors
+/// When the system has no room; the inner error says why the work stopped.
+pub fn run(
+    handlers: &Handlers,
+    socket: &Path,
+    trace: &Trace,
+    once: bool,
+) -> io::Result<Result<(), Stopped>> {
+    work_all(handlers.workers(socket, trace, once))
+}
+
+/// Lets one handler try a body as if a peer had sent it, without a daemon and without a peer. What goes to and fro is
+/// printed.
+///
+/// # Errors
+/// When the system has no room.
+pub fn test(section: &Section, body: Value) -> io::Result<Ended> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build()?;
+    let message = message(section.capability(), body);
+    let key = format!("{}/{}", message.from, message.message_id);
+    let task = Task {
+        key: &key,
+        tries: 1,
+        message: &message,
+    };
+    let mut handler = section.handler(&Trace::print());
+    let ended = runtime.block_on(async {
+        let tried = tokio::time::timeout(section.timeout(), handler.handle(&task)).await;
+        tried.unwrap_or(Err(Fault::TimedOut))
+    });
+    Ok(ended)
+}
+
+/// A request that nobody sent. Its name is another one each time: an agent that knows it again would not work.
+fn message(capability: &str, body: Value) -> Message {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or(Duration::ZERO).as_nanos();
+    Message {
+        from: "handler-test".to_owned(),
+        principal: "handler-test".to_owned(),
+        message_id: format!("test-{now}"),
+        message_type: "request".to_owned(),
+        timestamp: String::new(),
+        expires_at: String::new(),
+        data_tier: 1,
+        hops: 0,
+        capability: Some(capability.to_owned()),
+        conversation_id: None,
+        in_reply_to: None,
+        summary: None,
+        body: Some(body),
+        sealed: None,
+        shut: None,
+        error: None,
+    }
+}

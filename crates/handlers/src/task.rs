@@ -1,0 +1,57 @@
+//! One message to handle, and what a handler makes of it.
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use signet_api::{Leased, Message};
+
+use crate::Fault;
+
+/// What a worker handles messages with. Each worker has one of its own, which may keep a process or a session between
+/// messages.
+///
+/// The worker ends a try that takes too long by dropping the future: what the try holds has to end with it.
+pub trait Handler {
+    /// Tries to handle one message.
+    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a>;
+}
+
+/// A try that is under way.
+pub type Trying<'a> = LocalBoxFuture<'a, Result<Done, Fault>>;
+
+/// One try of one message.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The idempotency key: the same whenever this message comes again, and never that of another peer's message.
+    pub key: &'a str,
+    /// Which try this is, from 1 on.
+    pub tries: u8,
+    /// The message.
+    pub message: &'a Message,
+}
+
+/// How a try ended that did not fail.
+#[derive(Clone, PartialEq)]
+pub enum Done {
+    /// The answer to a request.
+    Answer(Value),
+    /// A request is declined: the words that its sender reads.
+    Declined(String),
+    /// There is no answer: a request stays for somebody else's, what wants none leaves the inbox.
+    Nothing,
+}
+
+impl<'a> Task<'a> {
+    /// The try that a lease is for.
+    pub fn of(leased: &'a Leased) -> Self {
+        Self {
+            key: &leased.key,
+            tries: leased.tries,
+            message: &leased.message,
+        }
+    }
+
+    /// What the message says; null where it says nothing.
+    pub fn body(&self) -> &'a Value {
+        self.message.body.as_ref().unwrap_or(&Value::Null)
+    }
+}

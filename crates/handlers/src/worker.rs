@@ -1,0 +1,301 @@
+//! One of those that work off what comes: it receives, lets its handler try, and says how that ended.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use signet_api::{
+    AcknowledgeLease, Client, ClientError, Fail, Leased, OfferCapability, Receive, Reply, Request,
+    Respond,
+};
+use signet_text::visible;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{Done, Fault, Handler, Task};
+
+/// Receives with a connection of its own.
+pub struct Worker {
+    /// The agent's socket.
+    pub socket: PathBuf,
+    /// What tries to handle each message.
+    pub handler: Box<dyn Handler>,
+    /// How long one try may take.
+    pub timeout: Duration,
+    /// Only calls that ask for these; everything when absent.
+    pub capabilities: Option<Vec<String>>,
+    /// What it offers while it is connected.
+    pub offer: Option<OfferCapability>,
+    /// Whether it ends when nothing waits.
+    pub once: bool,
+    /// Whether a handler that cannot be started ends it: no message has to suffer for that.
+    pub stops: bool,
+}
+
+/// Why a worker stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The daemon is not there, or speaks no more.
+    #[error(transparent)]
+    Daemon(#[from] ClientError),
+    /// The handler cannot be started at all.
+    #[error("{0}")]
+    Unusable(Fault),
+}
+
+/// Lets all of them work, until the last has ended, one of them stops, or the process is told to end. A try that is under
+/// way then is cut short, and counts.
+///
+/// # Errors
+/// When the system has no room; the inner error says why a worker stopped.
+pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut working: FuturesUnordered<_> = workers.into_iter().map(Worker::work).collect();
+        let handle = async {
+            while let Some(ended) = working.next().await {
+                ended?;
+            }
+            Ok(())
+        };
+        Ok(tokio::select! {
+            done = handle => done,
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        })
+    });
+    // A call that waits for what comes has nothing to lose.
+    runtime.shutdown_background();
+    ended
+}
+
+impl Worker {
+    /// Goes on until nothing waits, or for ever.
+    ///
+    /// # Errors
+    /// `Unusable` where `stops`, `Daemon` where `once`.
+    pub async fn work(mut self) -> Result<(), Stopped> {
+        let mut pause = PAUSES.0;
+        loop {
+            match self.serve().await {
+                Err(Stopped::Daemon(error)) if !self.once => {
+                    say(&format!(
+                        "{error}; trying again in {} s",
+                        pause.as_secs_f32()
+                    ));
+                    tokio::time::sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(PAUSES.1);
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), Stopped> {
+        let socket = self.socket.clone();
+        let mut client = blocking(move || Client::connect(&socket, PROMPT + WAIT)).await?;
+        if let Some(offer) = self.offer.clone() {
+            client = offer_again(client, offer).await?;
+        }
+        let receive = Receive {
+            capabilities: self.capabilities.clone(),
+            wait: if self.once { 0.0 } else { WAIT.as_secs_f64() },
+            lease: Some((self.timeout + MARGIN).as_secs_f64()),
+            limit: None,
+        };
+        let mut absent = Absence::default();
+        loop {
+            let (back, received) = call(client, receive.clone()).await?;
+            client = back;
+            let Some(leased) = received.messages.into_iter().next() else {
+                match self.once {
+                    true => return Ok(()),
+                    false => continue,
+                }
+            };
+            let (back, fault) = self.attempt(client, leased).await?;
+            client = back;
+            absent.wait_after(fault.as_ref()).await;
+        }
+    }
+
+    /// One try, and what is said of it.
+    async fn attempt(
+        &mut self,
+        client: Client,
+        leased: Leased,
+    ) -> Result<(Client, Option<Fault>), Stopped> {
+        let task = Task::of(&leased);
+        let tried = tokio::time::timeout(self.timeout, self.handler.handle(&task)).await;
+        let fault = match tried.unwrap_or(Err(Fault::TimedOut)) {
+            Ok(done) => return Ok((conclude(client, &leased, done).await?, None)),
+            Err(fault @ Fault::CannotStart(_)) if self.stops => {
+                return Err(Stopped::Unusable(fault));
+            }
+            Err(fault) => fault,
+        };
+        let client = fail(client, &leased, fault.to_string()).await?;
+        Ok((client, Some(fault)))
+    }
+}
+
+/// The daemon hears how a try went that did not fail.
+async fn conclude(client: Client, leased: &Leased, done: Done) -> Result<Client, Stopped> {
+    let asks = leased.message.is_request();
+    match done {
+        Done::Answer(body) if asks => respond(client, leased, body).await,
+        Done::Declined(text) if asks => decline(client, leased, text).await,
+        _ => {
+            let done = AcknowledgeLease {
+                lease: leased.lease.clone(),
+                keep: asks || leased.message.is_handoff(),
+            };
+            tell(client, leased, done).await
+        }
+    }
+}
+
+async fn respond(client: Client, leased: &Leased, body: Value) -> Result<Client, Stopped> {
+    let answer = Respond {
+        lease: Some(leased.lease.clone()),
+        body,
+        ..Respond::default()
+    };
+    match try_call(client, answer).await? {
+        (client, Ok(_)) => Ok(client),
+        (client, Err(refused)) => {
+            let reason = format!("its answer was refused: {}", refused_as(&refused));
+            fail(client, leased, reason).await
+        }
+    }
+}
+
+async fn decline(client: Client, leased: &Leased, text: String) -> Result<Client, Stopped> {
+    let answer = Reply {
+        message_id: leased.message.message_id.clone(),
+        from: Some(leased.message.from.clone()),
+        decline: Some(text),
+        ..Reply::default()
+    };
+    match try_call(client, answer).await? {
+        (client, Ok(_)) => Ok(client),
+        (client, Err(refused)) => {
+            let reason = format!("its refusal was refused: {}", refused_as(&refused));
+            fail(client, leased, reason).await
+        }
+    }
+}
+
+async fn fail(client: Client, leased: &Leased, reason: String) -> Result<Client, Stopped> {
+    say(&format!("{}: {reason}", named(leased)));
+    let lease = leased.lease.clone();
+    tell(client, leased, Fail { lease, reason }).await
+}
+
+/// Says how a try ended. A lease that has ended meanwhile is somebody else's.
+async fn tell<R>(client: Client, leased: &Leased, said: R) -> Result<Client, Stopped>
+where
+    R: Request + Send + 'static,
+    R::Answer: Send,
+{
+    let (client, said) = try_call(client, said).await?;
+    if let Err(refused) = said {
+        say(&format!("{}: {refused}", named(leased)));
+    }
+    Ok(client)
+}
+
+fn named(leased: &Leased) -> String {
+    format!("{} from {}", leased.message.message_id, leased.message.from)
+}
+
+/// An offer that the person's configuration does not allow, or makes itself, keeps nobody from handling what comes.
+async fn offer_again(client: Client, offer: OfferCapability) -> Result<Client, Stopped> {
+    let (client, offered) = try_call(client, offer).await?;
+    if let Err(refused) = offered {
+        say(&refused.to_string());
+    }
+    Ok(client)
+}
+
+/// While the other side is away, messages had better wait in the inbox than use up their tries.
+#[derive(Default)]
+struct Absence(Option<Duration>);
+
+impl Absence {
+    async fn wait_after(&mut self, fault: Option<&Fault>) {
+        if !fault.is_some_and(Fault::is_of_absence) {
+            self.0 = None;
+            return;
+        }
+        let pause = self.0.map_or(PAUSES.0, |last| last.saturating_mul(2));
+        self.0 = Some(pause.min(LONGEST_ABSENCE));
+        tokio::time::sleep(pause.min(LONGEST_ABSENCE)).await;
+    }
+}
+
+async fn call<R>(client: Client, request: R) -> Result<(Client, R::Answer), Stopped>
+where
+    R: Request + Send + 'static,
+    R::Answer: Send,
+{
+    match try_call(client, request).await? {
+        (client, Ok(answer)) => Ok((client, answer)),
+        (_, Err(refused)) => Err(Stopped::Daemon(refused)),
+    }
+}
+
+/// What the daemon refuses is an answer too; every other error ends the connection.
+async fn try_call<R>(
+    mut client: Client,
+    request: R,
+) -> Result<(Client, Result<R::Answer, ClientError>), Stopped>
+where
+    R: Request + Send + 'static,
+    R::Answer: Send,
+{
+    blocking(move || match client.call(&request) {
+        Ok(answer) => Ok((client, Ok(answer))),
+        Err(error @ ClientError::Refused(_)) => Ok((client, Err(error))),
+        Err(error) => Err(error),
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    task: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
+) -> Result<T, Stopped> {
+    let done = tokio::task::spawn_blocking(task).await;
+    Ok(done.map_err(|_| ClientError::Closed)??)
+}
+
+fn refused_as(error: &ClientError) -> String {
+    match error {
+        ClientError::Refused(refused) => refused
+            .reason()
+            .map_or_else(|| "invalid".to_owned(), |reason| reason.to_string()),
+        other => other.to_string(),
+    }
+}
+
+/// Standard error is the log of a process that handles messages; when nobody reads it, the work goes on.
+pub(crate) fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", visible(what));
+}
+
+/// How long one call waits for what comes.
+const WAIT: Duration = Duration::from_secs(30);
+/// How much longer a lease lasts than a try: for what is to be said of it.
+const MARGIN: Duration = Duration::from_secs(30);
+/// How long the daemon may take for what is its own to do.
+const PROMPT: Duration = Duration::from_secs(30);
+/// How long a daemon that is not there is left alone, the first time and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// How long nothing is received at most for a program that is not there.
+const LONGEST_ABSENCE: Duration = Duration::from_secs(30);

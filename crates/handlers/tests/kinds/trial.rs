@@ -1,0 +1,112 @@
+//! One try of a handler that a file describes.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use signet_api::Message;
+use signet_handlers::{Done, Fault, Handler, Handlers, Task, Trace};
+
+/// What came of a try, in a form that a test can print.
+#[derive(Debug, PartialEq)]
+pub enum Came {
+    Answer(Value),
+    Declined(String),
+    Nothing,
+    /// The fault, as the log has it.
+    Fault(String),
+}
+
+impl Came {
+    #[track_caller]
+    pub fn answer(self) -> Value {
+        match self {
+            Self::Answer(body) => body,
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub fn declined(self) -> String {
+        match self {
+            Self::Declined(text) => text,
+            other => panic!("not declined: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub fn fault(self) -> String {
+        match self {
+            Self::Fault(fault) => fault,
+            other => panic!("no fault: {other:?}"),
+        }
+    }
+}
+
+/// One `[[handler]]` that handles `test.cap`.
+pub struct Trial {
+    handler: Box<dyn Handler>,
+    timeout: std::time::Duration,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Trial {
+    pub fn new(section: &str) -> Self {
+        Self::traced(section, &Trace::off())
+    }
+
+    pub fn traced(section: &str, trace: &Trace) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::within(dir.path(), section, trace)
+    }
+
+    pub fn within(dir: &Path, section: &str, trace: &Trace) -> Self {
+        let path = dir.join("handlers.toml");
+        let text = format!("[[handler]]\ncapability = \"test.cap\"\n{section}\n");
+        std::fs::write(&path, text).unwrap();
+        let handlers = Handlers::load(&path).unwrap_or_else(|fault| panic!("{fault}"));
+        let section = handlers.get("test.cap").unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        Self {
+            handler: section.handler(trace),
+            timeout: section.timeout(),
+            runtime: runtime.enable_all().build().unwrap(),
+        }
+    }
+
+    pub fn ask(&mut self, body: Value) -> Came {
+        self.hand(&message(body))
+    }
+
+    pub fn hand(&mut self, message: &Message) -> Came {
+        let key = format!("{}/{}", message.from, message.message_id);
+        let task = Task {
+            key: &key,
+            tries: 1,
+            message,
+        };
+        let (handler, timeout) = (&mut self.handler, self.timeout);
+        let tried = self.runtime.block_on(async {
+            let tried = tokio::time::timeout(timeout, handler.handle(&task)).await;
+            tried.unwrap_or(Err(Fault::TimedOut))
+        });
+        match tried {
+            Ok(Done::Answer(body)) => Came::Answer(body),
+            Ok(Done::Declined(text)) => Came::Declined(text),
+            Ok(Done::Nothing) => Came::Nothing,
+            Err(fault) => Came::Fault(fault.to_string()),
+        }
+    }
+}
+
+/// A request of tier 1.
+pub fn message(body: Value) -> Message {
+    let message = json!({
+        "from": "agent-alice-001", "principal": "alice",
+        "message-id": "01a1fe09-6436-70fa-9d7f-bbebac17c158", "type": "request",
+        "timestamp": "2026-11-22T15:01:00.127Z", "expires-at": "2026-11-25T15:01:00.127Z",
+        "data-tier": 1, "hops": 1, "capability": "test.cap", "conversation-id": "dinner", "body": body,
+    });
+    serde_json::from_value(message).unwrap()
+}
+
+pub const KEY: &str = "agent-alice-001/01a1fe09-6436-70fa-9d7f-bbebac17c158";
