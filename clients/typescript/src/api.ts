@@ -413,6 +413,16 @@ export type Name = {
     "message-id": string;
 };
 
+/** How the command of `[notify]` does. */
+export type NotifyState = {
+    /** How the last try failed; absent where it told what it was given. */
+    fault?: string | null;
+    /** The program. */
+    program: string;
+    /** How many tries in a row failed. */
+    tries: number;
+};
+
 /** A capability that an agent offers. */
 export type Offer = {
     /** One line for people. */
@@ -906,6 +916,8 @@ export type Status = {
     "log-fault"?: string | null;
     /** Whether mail waits in a mailbox while the daemon is away. */
     mailbox: boolean;
+    /** The command that tells the person, where the configuration names one. */
+    notify?: NotifyState | null;
     /** Whether the agents of this person pause. */
     paused: boolean;
     /** The agents that are known. */

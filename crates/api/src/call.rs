@@ -153,6 +153,7 @@ calls! {
     "handoff.show"      ShowTask -> ShownTask, Agent Shows, |call| vec![Named::Task(&call.task)];
     "alarms.list"       ListAlarms -> Alarms, Person Shows, |_| vec![];
     "alarms.clear"      ClearAlarms -> Alarms, Person Changes, |_| vec![];
+    "attention.follow"  FollowAttention -> AttentionList, Person Shows, |_| vec![];
     "trust.pending"     ListPending -> Pending, Person Shows, |_| vec![];
     "trust.approve"     ApproveStranger -> StrangerDecided, Person Changes, |_| vec![];
     "trust.refuse"      RefuseStranger -> StrangerDecided, Person Changes, |_| vec![];
@@ -236,6 +237,7 @@ mod tests {
         let decides = [
             "trust.",
             "alarms.",
+            "attention.",
             "drafts.",
             "pause.",
             "keys.",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value, json};
 
-use crate::{ApiError, FollowInbox, Message, Request};
+use crate::{ATTENTION, ApiError, Attention, FollowAttention, FollowInbox, Message, Request};
 
 /// A connection to the daemon.
 #[derive(Debug)]
@@ -43,6 +43,16 @@ impl Notification {
         let arrived = self.method == "inbox.message";
         let message = || serde_json::from_value(self.params).map_err(|_| ClientError::Malformed);
         arrived.then(message)
+    }
+
+    /// What the person should see; `None` where it tells of something else.
+    ///
+    /// # Errors
+    /// `Malformed` for one that is no such record.
+    pub fn into_attention(self) -> Option<Result<Attention, ClientError>> {
+        let is_one = self.method == ATTENTION;
+        let attention = || serde_json::from_value(self.params).map_err(|_| ClientError::Malformed);
+        is_one.then(attention)
     }
 }
 
@@ -119,7 +129,7 @@ impl Client {
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
-        self.listens |= method == FollowInbox::METHOD;
+        self.listens |= [FollowInbox::METHOD, FollowAttention::METHOD].contains(&method);
         self.last_id += 1;
         let request =
             json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });

@@ -27,6 +27,7 @@
 mod quiet;
 
 mod agent;
+mod attention;
 mod call;
 pub mod client;
 mod draft;
@@ -48,6 +49,7 @@ mod task;
 mod trust;
 
 pub use agent::*;
+pub use attention::*;
 pub use call::{Call, Effect, Method};
 pub use client::{Client, ClientError, Notification};
 pub use draft::*;

@@ -72,6 +72,22 @@ pub struct Private {
     pub log_fault: Option<String>,
     /// The newest durable line of the log.
     pub log: Option<LogHead>,
+    /// The command that tells the person, where the configuration names one.
+    #[serde(default)]
+    pub notify: Option<NotifyState>,
+}
+
+/// How the command of `[notify]` does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct NotifyState {
+    /// The program.
+    pub program: String,
+    /// How the last try failed; absent where it told what it was given.
+    pub fault: Option<String>,
+    /// How many tries in a row failed.
+    pub tries: u32,
 }
 
 /// Nothing is taken in, answered or sent.

@@ -154,6 +154,11 @@ impl LogError {
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
+            Self::Record {
+                source: RecordError::Kind,
+                ..
+            } => "use the release of signet that wrote it; if none did, the log was changed: signet audit verify"
+                .to_owned(),
             Self::Broken { file, .. } | Self::Record { file, .. } => {
                 let log = file.parent().unwrap_or(file);
                 format!(

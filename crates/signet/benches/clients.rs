@@ -17,14 +17,19 @@ use signet_testkit::{House, says};
 /// How much longer half of the requests may take, in milliseconds.
 const MOST: f64 = 1.0;
 
-/// The clients: their directory, and what runs the measurement there.
-const CLIENTS: [(&str, &[&str]); 2] = [
-    ("python", &["python3", "benches/overhead.py"]),
-    ("typescript", &["node", "benches/overhead.mjs"]),
+/// The clients: their directory, what runs the measurement there, and what has to be built for it.
+const CLIENTS: [(&str, &[&str], &str); 2] = [
+    ("python", &["python3", "benches/overhead.py"], "src"),
+    ("typescript", &["node", "benches/overhead.mjs"], "dist"),
 ];
 
 fn main() {
-    for (name, command) in CLIENTS {
+    let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
+    for (name, command, built) in CLIENTS {
+        if !clients.join(name).join(built).exists() {
+            println!("{name:<12} NOT MEASURED: it is not built (scripts/typescript)");
+            continue;
+        }
         // For each its own daemons: what one left must not slow the other.
         let house = House::new();
         let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
@@ -35,7 +40,6 @@ fn main() {
         alice.start();
         bob.start();
         alice.ping(&bob);
-        let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
         let measured = Command::new(command[0])
             .args(&command[1..])
             .current_dir(clients.join(name))

@@ -38,6 +38,7 @@ mod state;
 mod status;
 mod trust;
 mod up;
+mod watch;
 mod whereabouts;
 
 use std::path::PathBuf;
@@ -81,7 +82,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Key(args) => key::run(args, home),
         Command::Nats(args) => nats::run(args, home),
         Command::Peer(args) => peer::run(args, home),
-        Command::Run(args) => run::run(args, home),
+        Command::Run(args) => run::run(&args, home),
         Command::Reload(args) => reload::run(&args, home),
         Command::Policy(args) => policy::run(args, home),
         Command::Send(args) => send::run(args, home),
@@ -105,6 +106,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Mcp(args) => mcp::run(&args, home),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
+        Command::Watch(args) => watch::run(&args, home),
     }
 }
 
@@ -172,6 +174,8 @@ enum Command {
     Resume(person::PauseArgs),
     /// Alarms, which only the person can judge: list them, clear them
     Alarms(alarms::AlarmsArgs),
+    /// What waits for the person: first what stands, then what comes
+    Watch(watch::WatchArgs),
     /// What each peer may send to this agent and get from it, and why
     Policy(policy::PolicyArgs),
     /// Run the daemon of the agent

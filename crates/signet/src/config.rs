@@ -6,6 +6,7 @@
 
 mod changes;
 mod error;
+mod notify;
 mod policy;
 mod section;
 mod socket;
@@ -27,6 +28,7 @@ use crate::private;
 
 pub use changes::Changes;
 pub use error::ConfigError;
+pub use notify::NotifyCommand;
 use section::{Document, Section};
 pub use socket::{Access, AgentSocket};
 
@@ -47,6 +49,8 @@ pub struct Config {
     pub control_access: Access,
     /// `[people] sign`: which decisions need the person's signature.
     pub people_sign: Sign,
+    /// `[notify] command`: what tells the person that something waits for them.
+    pub notify: Option<NotifyCommand>,
     /// `[agent-socket]`: where the daemon listens for its agent, and how far the agent reaches.
     pub agent_socket: Option<AgentSocket>,
     /// `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what this agent offers, and what it
@@ -147,6 +151,7 @@ impl Config {
             agent_socket,
             control_socket,
             control_access,
+            notify: notify::command(&root)?,
             policy: policy::policy(&root, home)?,
             audit_access: socket::of_log(&audit)?,
             audit_dir,
@@ -326,6 +331,7 @@ const ROOT_KEYS: &[&str] = &[
     "control",
     "agent-socket",
     "people",
+    "notify",
     "tiers",
     "approve",
     "grant",
@@ -433,4 +439,9 @@ principal = "PRINCIPAL"
 # has a group of its own, "all" where agent and person share a user id.
 [people]
 # sign = "all"
+
+# What tells you that a stranger waits, a draft, an alarm, a message in quarantine, the end of the certificate: a
+# program and its arguments, which reads one JSON object on its standard input. None when absent.
+[notify]
+# command = ["/usr/local/bin/tell-me"]
 "#;

@@ -24,6 +24,7 @@ mod months;
 mod outbox;
 mod peers;
 mod people;
+mod person;
 mod quarantine;
 mod reach;
 mod reload;
@@ -49,6 +50,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
+use crate::attention::{Audience, NotifyHook, SystemJournal};
 use crate::carrier::{Carriers, Reading};
 use crate::config::{Config, ConfigError};
 use crate::control::{Address, Caller, Server, ServerError};
@@ -139,19 +141,13 @@ pub(crate) fn next_for_nats(error: &signet_transport::Error) -> &'static str {
     }
 }
 
-/// Runs the daemon of `home` until SIGTERM or SIGINT.
+/// Runs the daemon of `home` until SIGTERM, SIGINT or `asked`.
 ///
 /// # Errors
 /// What stood in the way of the start, or the write to the log that failed.
-pub async fn run(home: &Home) -> Result<(), DaemonError> {
-    let never = std::future::pending();
-    run_over(
-        home,
-        Carried::AsConfigured,
-        &Manager::of_environment(),
-        never,
-    )
-    .await
+pub async fn run(home: &Home, asked: impl Future<Output = ()>) -> Result<(), DaemonError> {
+    let manager = Manager::of_environment();
+    run_over(home, Carried::AsConfigured, &manager, asked).await
 }
 
 /// By what a daemon is carried.
@@ -216,7 +212,10 @@ pub async fn run_over(
     let keeper = Keeper::start(memory.store)?;
     let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
     let (handed, told) = mpsc::channel(DEEDS);
-    let effects = tokio::spawn(Effects::new(carriers.clone(), view, handed).run(allowed));
+    let hook = NotifyHook::start(home, config.notify.clone());
+    let audience = Audience::new(SystemJournal::of_environment(), hook.clone());
+    let effects = Effects::new(carriers.clone(), view, handed, audience);
+    let effects = tokio::spawn(effects.run(allowed));
     let taken = intake::start(readings, views);
     let (calls, called) = mpsc::channel(CALLS);
     let servers = listen(&config, &lock)?;
@@ -238,7 +237,7 @@ pub async fn run_over(
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
         faults,
-        (config.clone(), ways, manager.clone()),
+        (config.clone(), ways, manager.clone(), hook),
     );
     heart.resume().await;
     heart.tell_manager();

@@ -10,17 +10,17 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde::Serialize;
 use serde_json::Value;
-use signet_api::{ApiError, Moved};
+use signet_api::{ApiError, Attention, Moved};
 use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::envelope::Message;
 use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::keys::fingerprint;
 use signet_proto::node::{Accepted, Effect, Notice, Ruled, State};
 use signet_proto::trust::TrustView;
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
+use crate::attention::{Audience, note};
 use crate::carrier::{Carriers, Ticket};
 use crate::control::{Notifier, Reply};
 use crate::daemon::Reach;
@@ -48,6 +48,10 @@ pub enum Deed {
     Follow(Follower),
     /// A connection wants to hear what moves of that.
     Subscribe(Follower, Topic),
+    /// The person should see this; the notice that it comes of, where there is one, says more in the log.
+    Tell(Box<Attention>, Option<Box<Notice>>),
+    /// A connection of the person's wants everything that they should see, from the next on.
+    Attend(Notifier),
 }
 
 /// What somebody wants to hear of.
@@ -81,6 +85,8 @@ impl fmt::Debug for Deed {
             }
             Self::Follow(_) => f.write_str("Follow(..)"),
             Self::Subscribe(..) => f.write_str("Subscribe(..)"),
+            Self::Tell(attention, _) => f.debug_tuple("Tell").field(&attention.kind).finish(),
+            Self::Attend(_) => f.write_str("Attend(..)"),
         }
     }
 }
@@ -167,15 +173,17 @@ pub struct Effects {
     waiting: HashMap<MessageId, Waiter>,
     followers: Vec<Follower>,
     subscribers: Vec<(Follower, Topic)>,
+    audience: Audience,
 }
 
 impl Effects {
     /// Publishes by `carriers`, and tells `handed` what became of it; workers verify by what `view` last
-    /// saw.
-    pub fn new(
+    /// saw. What the person should see goes to `audience`.
+    pub(crate) fn new(
         carriers: Carriers,
         view: watch::Sender<TrustView>,
         handed: mpsc::Sender<Vec<Handed>>,
+        audience: Audience,
     ) -> Self {
         Self {
             carriers,
@@ -186,6 +194,7 @@ impl Effects {
             waiting: HashMap::new(),
             followers: Vec::new(),
             subscribers: Vec::new(),
+            audience,
         }
     }
 
@@ -210,6 +219,7 @@ impl Effects {
                     self.waiting.retain(|_, waiter| !waiter.fate.is_closed());
                     self.followers.retain(|follower| follower.notifier.closed().now_or_never().is_none());
                     self.subscribers.retain(|(client, _)| client.notifier.closed().now_or_never().is_none());
+                    self.audience.sweep();
                 }
             }
         }
@@ -252,6 +262,8 @@ impl Effects {
             Deed::Follow(follower) => self.followers.push(follower),
             Deed::Settle(carrier, settled) => self.settle_mail(&carrier, settled).await,
             Deed::Subscribe(client, topic) => self.subscribe(client, topic),
+            Deed::Tell(attention, notice) => self.audience.tell(*attention, notice.as_deref()),
+            Deed::Attend(follower) => self.audience.join(follower),
         }
     }
 
@@ -270,7 +282,7 @@ impl Effects {
             Effect::Trust(view) => {
                 self.view.send_replace(view);
             }
-            Effect::Notice(notice) => tell(&notice),
+            Effect::Notice(notice) => note(&notice),
             other => debug!(?other, "an effect that nothing performs"),
         }
     }
@@ -387,80 +399,5 @@ impl Effects {
             // Whoever waited may have given up meanwhile.
             let _ = waiter.fate.send(Fate::Settled(state));
         }
-    }
-}
-
-/// What the person has to hear of, with the next thing to type. The claims of strangers are safe to
-/// print: ids are letters, digits and hyphens, and a fingerprint is words.
-fn tell(notice: &Notice) {
-    match notice {
-        Notice::StrangerWaits(claimed) => warn!(
-            agent = %claimed.agent,
-            principal = %claimed.principal,
-            fingerprint = fingerprint(&claimed.root),
-            "a stranger waits for an introduction; next: signet trust pending"
-        ),
-        Notice::RootChanged(claimed) => error!(
-            agent = %claimed.agent,
-            principal = %claimed.principal,
-            fingerprint = fingerprint(&claimed.root),
-            "ALARM: somebody uses this person's name with another root key; nothing was accepted; \
-             ask the person, then signet trust pending"
-        ),
-        Notice::RootSucceeded(newest) => warn!(
-            principal = %newest.principal,
-            fingerprint = fingerprint(&newest.root),
-            "this person's root key was succeeded by the one that it had named"
-        ),
-        Notice::Revoked(revocation) => warn!(
-            agent = %revocation.agent,
-            principal = %revocation.principal,
-            serial = revocation.serial,
-            "certificates were revoked by their root key"
-        ),
-        Notice::Pause(said) => warn!(
-            principal = %said.principal,
-            paused = said.paused,
-            "an order of the person to their agents"
-        ),
-        Notice::OverBudget { peer, refused } => warn!(
-            %peer,
-            refused,
-            "more messages a minute than granted are refused; does an agent talk in a loop?"
-        ),
-        Notice::Alarm(alarm) => error!(
-            peer = %alarm.peer,
-            alarm = alarm.what.as_str(),
-            "ALARM: {}", alarm.what.text(&alarm.peer)
-        ),
-        Notice::Doubled(text) => error!("ALARM: {text}"),
-        Notice::Hole(hole) => warn!(
-            peer = %hole.peer,
-            session = %hole.session,
-            from = hole.from,
-            to = hole.to,
-            "messages of this peer never arrived, and it does not say that it gave them up; ask its \
-             person, then compare the logs with signet audit reconcile"
-        ),
-        Notice::Clock {
-            peer,
-            difference_ms,
-        } => warn!(
-            %peer,
-            seconds = difference_ms / 1000,
-            "this peer's clock and ours differ by more than a minute, and messages are refused for it; \
-             set the clocks right, by NTP on both machines"
-        ),
-        Notice::Quarantined { peer, message_id } => warn!(
-            %peer,
-            %message_id,
-            "the handling of a message failed five times; next: signet quarantine list"
-        ),
-        Notice::ApprovalNeeded { peer, message_id } => warn!(
-            %peer,
-            %message_id,
-            "a message waits for its person's approval; next: signet drafts"
-        ),
-        other => debug!(?other, "a notice that has no sentence"),
     }
 }

@@ -39,29 +39,42 @@ impl Handler {
         input: &[u8],
         answers: bool,
     ) -> io::Result<Result<Vec<u8>, String>> {
-        let mut group = Group(self.spawn(answers)?);
-        let ended = tokio::time::timeout(self.timeout, converse(&mut group.0, input)).await;
-        Ok(match ended {
-            Ok(Ok((status, answer))) => judge(status, answer),
-            Ok(Err(_)) => Err("its pipes broke".to_owned()),
-            Err(_) => Err("timed out".to_owned()),
-        })
+        run_to_end(&mut self.prepared(answers)?, input, self.timeout).await
     }
 
-    fn spawn(&self, answers: bool) -> io::Result<Child> {
+    fn prepared(&self, answers: bool) -> io::Result<Command> {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().ok_or(io::ErrorKind::InvalidInput)?);
         command.args(words);
         if let Some(home) = &self.home {
             command.env("SIGNET_HOME", home);
         }
-        command.process_group(0).stdin(Stdio::piped());
         command.stdout(match answers {
             true => Stdio::piped(),
             false => Stdio::inherit(),
         });
-        command.spawn()
+        Ok(command)
     }
+}
+
+/// Runs `command` in a process group of its own, which is killed when `timeout` is over or this future is dropped:
+/// what the command printed where its standard output is piped, or in a word how it failed.
+///
+/// # Errors
+/// When it could not be started.
+pub(crate) async fn run_to_end(
+    command: &mut Command,
+    input: &[u8],
+    timeout: Duration,
+) -> io::Result<Result<Vec<u8>, String>> {
+    command.process_group(0).stdin(Stdio::piped());
+    let mut group = Group(command.spawn()?);
+    let ended = tokio::time::timeout(timeout, converse(&mut group.0, input)).await;
+    Ok(match ended {
+        Ok(Ok((status, answer))) => judge(status, answer),
+        Ok(Err(_)) => Err("its pipes broke".to_owned()),
+        Err(_) => Err("timed out".to_owned()),
+    })
 }
 
 /// A command and all that it started; killed together unless it has ended.

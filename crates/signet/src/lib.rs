@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod attention;
 pub mod carrier;
 pub mod cli;
 pub mod clock;
@@ -23,4 +24,5 @@ pub mod permission;
 pub mod private;
 pub mod random;
 pub mod render;
+mod room;
 pub mod state;

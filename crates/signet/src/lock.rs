@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::OFlags;
 
 use crate::home::Home;
+use crate::room;
 
 /// The lock of one home, held until dropped; the operating system releases it when the daemon dies.
 ///
@@ -71,6 +72,7 @@ impl LockError {
             Self::NotPlain(path) => {
                 format!("look at it with ls -l {}, then remove it", path.display())
             }
+            Self::Io { path, source } if room::is_full(source) => room::make_room(path),
             Self::Io { .. } => "signet init makes a home; --home names another".to_owned(),
         }
     }

@@ -87,6 +87,7 @@ impl MemoryError {
                 "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
             }
             Self::Log(error) if error.is_of_the_disk() => DISK.to_owned(),
+            Self::Log(LogError::Newer { .. }) => NEWER.to_owned(),
             Self::Log(error) => error.next(),
             Self::Unproven { .. } => {
                 "find out who else writes in the log's directory; keep a copy of the log, then take that \
@@ -102,6 +103,7 @@ impl MemoryError {
             Self::State(StateError::Full | StateError::Refused(_)) => {
                 "see to the disk that holds state.db, then try again".to_owned()
             }
+            Self::State(StateError::Newer { .. }) => NEWER.to_owned(),
             Self::State(_) => "make it again from the log: signet state rebuild".to_owned(),
             Self::OtherAgent { .. } => {
                 "set `dir` in [audit] of config.toml to a directory of this agent's own".to_owned()
@@ -114,6 +116,10 @@ impl MemoryError {
 pub(crate) const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
                                again: the start writes the end of the log anew before it trusts it";
 
+/// A home goes on with a later release, and not back: what that one wrote would be lost.
+const NEWER: &str = "use the release of signet that wrote it, or a later one; to go back, put a copy of the whole \
+                     home from before the upgrade in its place";
+
 impl Memory {
     /// Opens keys, log and state of a locked home. The node remembers what the state says, and is told
     /// the lines of the log behind it; a state that is lost, damaged or does not fit is made again from
@@ -124,10 +130,11 @@ impl Memory {
     /// What stands in the way, and what to do about it.
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
         let now = clock::now();
+        let path = lock.home().state_file();
+        // Before the keys, which are kept up on the way: a state of a newer release stops everything.
+        let stored = Stored::read_if_sound(&path, config)?;
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let path = lock.home().state_file();
-        let stored = Stored::read_if_sound(&path, config)?;
         let custody = custody(lock, config)?.knowing(known(&stored));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let recalled = match stored {
@@ -174,15 +181,15 @@ impl Memory {
             let keys = Keys::open(home, &config.agent)?;
             Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
         };
-        let kept = Store::glance(&home.state_file(), &config.agent.agent).ok();
-        let kept = match kept {
-            Some((position, rows)) => {
+        let kept = match Store::glance(&home.state_file(), &config.agent.agent) {
+            Err(newer @ StateError::Newer { .. }) => return Err(newer.into()),
+            Err(_) => None,
+            Ok((position, rows)) => {
                 let lines = signet_audit::read_from(dir, &position)?;
                 let node =
                     Node::restore(identity()?, config.policy.clone(), random::bytes()?, rows);
                 lines.zip(node.ok())
             }
-            None => None,
         };
         if let Some((lines, mut node)) = kept {
             tell(&mut node, lines);
@@ -202,9 +209,9 @@ impl Memory {
     /// What stands in the way.
     pub fn rebuild(lock: &HomeLock, config: &Config) -> Result<(u64, usize), MemoryError> {
         let now = clock::now();
+        let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
         let custody = custody(lock, config)?.knowing(known(&stored));
         drop(stored);
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
@@ -228,10 +235,10 @@ impl Memory {
         config: &Config,
     ) -> Result<(Head, Option<Head>), MemoryError> {
         let now = clock::now();
-        let keys = Keys::settle(lock, &config.agent, now)?;
-        let genesis = Entry::Genesis(keys.certificate.clone());
         let path = lock.home().state_file();
         let stored = Stored::read_if_sound(&path, config)?;
+        let keys = Keys::settle(lock, &config.agent, now)?;
+        let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock, config)?
             .knowing(known(&stored))
             .accepting_loss();

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
+use crate::room::{is_full, make_room};
+
 /// A file that should be private could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +60,7 @@ impl PrivateError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "name the right path: there is no such file".to_owned()
             }
+            Self::Io { path, source } if is_full(source) => make_room(path),
             Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
         }
     }

@@ -7,6 +7,7 @@ mod disk;
 mod finding;
 mod keys;
 mod log;
+mod notify;
 mod people;
 mod scene;
 mod sockets;
@@ -62,6 +63,7 @@ fn look(home: &Home) -> Vec<Finding> {
     findings.extend(daemon::all(&scene));
     findings.push(sockets::all(&scene));
     findings.extend(people::all(&mut scene));
+    findings.push(notify::command(&scene));
     findings.extend(broker::all(&mut scene));
     findings
 }

@@ -206,7 +206,7 @@ fn of_memory(error: &MemoryError) -> Exit {
         MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
         MemoryError::Log(error) => of_log(error),
         MemoryError::Keys(error) => of_keys(error),
-        MemoryError::NoGroup(_) => Exit::Usage,
+        MemoryError::NoGroup(_) | MemoryError::State(StateError::Newer { .. }) => Exit::Usage,
         MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
         _ => Exit::Refused,
     }

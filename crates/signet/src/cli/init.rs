@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::{self, NewAgent, Root};
-use crate::private;
+use crate::{private, room};
 
 /// See `signet init --help`.
 #[derive(Debug, Args)]
@@ -197,11 +197,11 @@ impl Drop for DraftHome {
 
 fn not_made(path: &Path, error: &io::Error) -> Failure {
     let what = format!("{} cannot be made: {error}", path.display());
-    Failure::file(
-        error,
-        what,
-        "name a directory with --home whose parent you may write to",
-    )
+    let next = match room::is_full(error) {
+        true => room::make_room(path),
+        false => "name a directory with --home whose parent you may write to".to_owned(),
+    };
+    Failure::file(error, what, next)
 }
 
 fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {

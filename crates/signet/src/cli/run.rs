@@ -23,8 +23,16 @@ pub(super) struct RunArgs {
     workers: Option<u8>,
 }
 
-pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let home = Home::find(home)?;
+pub(super) fn run(args: &RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    run_until(args, &Home::find(home)?, std::future::pending())
+}
+
+/// Runs the daemon of `home` until a signal, or until `asked` is ready.
+pub(super) fn run_until(
+    args: &RunArgs,
+    home: &Home,
+    asked: impl Future<Output = ()>,
+) -> Result<(), Failure> {
     // The client library tells of every dropped message; a `gap` line does so once a second.
     let filter = EnvFilter::try_from_env("SIGNET_LOG")
         .unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
@@ -55,7 +63,8 @@ pub(super) fn run(args: RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
             "free memory or threads, then try again",
         )
     })?;
-    runtime.block_on(daemon::run(&home)).map_err(Failure::from)
+    let ended = runtime.block_on(daemon::run(home, asked));
+    ended.map_err(Failure::from)
 }
 
 /// A file and a service manager want no colours, and neither does whoever says so.

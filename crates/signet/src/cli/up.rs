@@ -3,6 +3,7 @@
 pub(super) mod broker;
 pub(super) mod config;
 mod daemon;
+mod interrupt;
 pub(super) mod lock;
 pub(super) mod server;
 pub(super) mod units;
@@ -23,7 +24,9 @@ use crate::config::Config;
 use crate::daemon::Sign;
 use crate::home::Home;
 use crate::keystore::{CONTROL, Root};
+use crate::room::{self, Room};
 use broker::Broker;
+use interrupt::Interrupts;
 use lock::UpLock;
 use server::OwnServer;
 use units::Units;
@@ -75,23 +78,29 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
     refuse_to_move(args, &config)?;
-    let agent = config.agent.agent;
+    let agent = config.agent.agent.clone();
     let units = match args.background || args.foreground {
         true => None,
         false => Units::of(&agent),
     };
-    let broker = match &args.beside {
+    needs_room(&home, &config)?;
+    let interrupts = Interrupts::listen()?;
+    let broker = Broker {
+        home: &home,
+        agent: &agent,
+        interrupts: &interrupts,
+    };
+    match &args.beside {
         Some(other) => {
             let other = Home::at(other);
             refuse_itself(&home, &other)?;
             for home in [&home, &other] {
                 needs_control_key(home)?;
             }
-            Broker::beside(&home, &agent, &other)?
+            broker.beside(&other)?;
         }
-        None => Broker::find(&home, &agent, &args.broker)?,
-    };
-    let own = OwnServer::of(&home);
+        None => broker.find(&args.broker)?,
+    }
     // From here on the address stands in the configuration.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
@@ -100,20 +109,22 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     }
     match (&units, runs) {
         (Some(units), _) => {
-            if let Some(own) = own.as_ref().filter(|_| broker.started) {
-                // Its service starts it again, and keeps it.
-                own.stop();
-            }
-            units.start(&home, own.as_ref())?;
+            // Its service starts it again, and keeps it.
+            interrupts.end_server();
+            units.start(&home, OwnServer::of(&home).as_ref())?;
             daemon::wait(&home, &config, None)?;
             print(&format!(
                 "daemon   the service {} runs it\n",
                 units.daemon()
             ))?;
         }
-        (None, true) => print("daemon   it runs already\n")?,
+        (None, true) => {
+            interrupts.keep_server();
+            print("daemon   it runs already\n")?;
+        }
         (None, false) if args.background => {
             daemon::start_in_background(&home, &config)?;
+            interrupts.keep_server();
             print(&format!(
                 "daemon   in the background; {} tells what it does\n",
                 home.join("daemon.log").display()
@@ -134,11 +145,9 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         return connected(&config);
     }
     drop(lock);
-    let ended = run::run(run::RunArgs::default(), Some(home.path().to_owned()));
-    if let Some(own) = own.filter(|_| broker.started) {
-        own.stop();
-    }
-    ended
+    // The server that was started ends behind the daemon, with `interrupts`.
+    let asked = interrupts.hand_over();
+    run::run_until(&run::RunArgs::default(), &home, asked)
 }
 
 pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -197,6 +206,29 @@ fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
         what,
         "name the home of another agent: --beside DIR",
     ))
+}
+
+/// A server and a daemon that find no room say it in many ways, and late: looked at before any is started.
+fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
+    let is_new = !config.audit_dir.exists();
+    let needed = if is_new { FIRST_ROOM } else { ROOM };
+    let places = [home.path(), config.audit_dir.as_path()];
+    let short = places.into_iter().find_map(|place| {
+        let room = Room::at(place)?;
+        (room.bytes < needed).then_some((place, room.bytes))
+    });
+    match short.filter(|_| daemon::status_of(config).is_none()) {
+        None => Ok(()),
+        Some((place, left)) => {
+            let what = format!(
+                "the disk is full: {} KiB are left at {}, and an agent needs {} MiB there to start",
+                left >> 10,
+                place.display(),
+                needed >> 20
+            );
+            Err(Failure::new(Exit::Disk, what, room::make_room(place)))
+        }
+    }
 }
 
 /// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
@@ -337,6 +369,11 @@ fn after_help() -> String {
     ]);
     format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
 }
+
+/// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
+const FIRST_ROOM: u64 = 7 << 20;
+/// For those who have run before.
+const ROOM: u64 = 2 << 20;
 
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.

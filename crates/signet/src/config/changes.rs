@@ -23,6 +23,7 @@ impl Changes {
             control_socket,
             control_access,
             people_sign,
+            notify,
             agent_socket,
             policy,
         } = new;
@@ -42,6 +43,7 @@ impl Changes {
             ("[approve]", policy.approve != before.approve),
             ("[tiers]", policy.table != before.table),
             ("[people]", *people_sign != old.people_sign),
+            ("[notify]", *notify != old.notify),
         ];
         let fixed = [
             ("[agent]", *agent != old.agent),
@@ -84,6 +86,7 @@ mod tests {
             ("[approve]", "[approve]\ntiers = [3, 4]\n"),
             ("[tiers]", "[tiers]\nrestricted = [0, 1, 2, 3, 4]\n"),
             ("[people]", "[people]\nsign = \"none\"\n"),
+            ("[notify]", "[notify]\ncommand = [\"tell-me\"]\n"),
         ];
         for (name, text) in live {
             let changes = Changes::between(&old, &parsed(text));

@@ -91,7 +91,10 @@ impl ConfigError {
                 nearest: Some(nearest),
                 ..
             } => format!("did you mean `{nearest}`?"),
-            Self::UnknownKey { known, .. } => format!("known here: {}", known.join(", ")),
+            Self::UnknownKey { known, .. } => format!(
+                "known here: {}; where a newer signet wrote it, use that release",
+                known.join(", ")
+            ),
             Self::Missing { key, place } => format!("add `{key} = …` under {place}"),
             Self::SocketPath { .. } => {
                 "use a shorter --home, or set `socket` in [control] or [agent-socket] to a shorter path".to_owned()

@@ -254,7 +254,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
             "[grant]\nzzzzzzzz = 2\n",
             5,
             "\"zzzzzzzz\" in [grant]",
-            "known here: tier, capabilities, messages-per-minute, conversation-messages-per-minute",
+            "known here: tier, capabilities, messages-per-minute, conversation-messages-per-minute; where a newer signet wrote it, use that release",
         ),
     ];
     for (text, line, what, next) in cases {

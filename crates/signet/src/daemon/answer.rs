@@ -1,8 +1,8 @@
 //! Who answers a call: the node alone, or what the daemon holds beside it.
 
 use signet_api::{
-    AdoptKeys, FollowInbox, ListHistory, ListOutbox, OfferCapability, Receive, Reload, Request,
-    Send, SendHandoff, ShowMessage, ShowStatus, Subscribe,
+    AdoptKeys, FollowAttention, FollowInbox, ListHistory, ListOutbox, OfferCapability, Receive,
+    Reload, Request, Send, SendHandoff, ShowMessage, ShowStatus, Subscribe,
 };
 
 use crate::control::{Caller, Notifier, Reply};
@@ -55,6 +55,12 @@ impl Answer for FollowInbox {
             notifier,
         } = asker;
         heart.follow(caller, reply, notifier).await;
+    }
+}
+
+impl Answer for FollowAttention {
+    async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
+        heart.attend(asker.reply, asker.notifier).await;
     }
 }
 

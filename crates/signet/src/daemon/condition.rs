@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::heart::Heart;
+use crate::attention::Counts;
 
 /// What the line depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(super) struct Condition {
     is_paused: bool,
     is_revoked: bool,
     log_changed: bool,
+    /// What only the person ends.
+    stands: Counts,
     /// Why the configuration that was last read is not in force.
     fault: Option<String>,
 }
@@ -28,6 +31,7 @@ impl Heart {
             is_paused: self.node.pausing().is_paused(),
             is_revoked: self.node.is_revoked(),
             log_changed: self.log_fault.is_some(),
+            stands: self.counted(),
             fault: self.config_fault.clone(),
         };
         if self.told.as_ref() != Some(&condition) {
@@ -51,6 +55,11 @@ impl Condition {
             (self.log_changed, "; ALARM: the log was changed"),
         ] {
             words.push_str(if holds { what } else { "" });
+        }
+        let stands = self.stands.words();
+        if !stands.is_empty() {
+            words.push_str("; for its person: ");
+            words.push_str(&stands);
         }
         if let Some(fault) = &self.fault {
             words.push_str("; the configuration before it stays in force: ");
@@ -79,10 +88,12 @@ mod tests {
         condition.is_connected = true;
         assert_eq!(condition.words(&ways), "running, connected");
         condition.is_paused = true;
+        condition.stands.introductions = 2;
         condition.fault = Some("config.toml line 3: unknown key".to_owned());
         let said = condition.words(&ways);
         assert!(
-            said.contains("pause") && said.ends_with("line 3: unknown key"),
+            said.contains("pause; for its person: 2 introductions; ")
+                && said.ends_with("line 3: unknown key"),
             "{said}"
         );
         condition.is_full = true;

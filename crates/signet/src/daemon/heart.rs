@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
+use crate::attention::NotifyHook;
 use crate::carrier::{Carriers, News};
 use crate::clock;
 use crate::config::Config;
@@ -29,6 +30,7 @@ use super::condition::Condition;
 use super::decision::Decisions;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
+use super::person::Person;
 use super::watchdog::Probe;
 
 /// The longest sleep: the clock may be set while we sleep.
@@ -71,6 +73,8 @@ pub(super) struct Heart {
     pub(super) agents: Agents,
     /// What the person has to sign.
     pub(super) decisions: Decisions,
+    /// What the person was told.
+    pub(super) person: Person,
     stopped: bool,
 }
 
@@ -93,7 +97,7 @@ impl Heart {
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
         faults: mpsc::Receiver<String>,
-        (config, ways, manager): (Config, String, Manager),
+        (config, ways, manager, hook): (Config, String, Manager, NotifyHook),
     ) -> Self {
         let (head, groups) = (journal.head.clone(), journal.groups.clone());
         Self {
@@ -116,6 +120,7 @@ impl Heart {
             manager,
             told: None,
             agents: Agents::new(),
+            person: Person::new(hook),
             stopped: false,
         }
     }
@@ -128,6 +133,7 @@ impl Heart {
         let at = self.at();
         let outcome = self.node.resume(at);
         self.write(at.now, vec![outcome], Vec::new()).await;
+        self.tell_what_stands(at.now);
     }
 
     /// Beats until `stop`, then drains what is under way.
@@ -153,6 +159,7 @@ impl Heart {
             }
             self.tell_manager();
             let wait_over = sleep_until(self.agents.next_end());
+            let recount = sleep_until(self.person.recount.filter(|_| self.manager.listens()));
             tokio::select! {
                 () = &mut stop => break,
                 next = taken.recv(), if has_room => match next {
@@ -166,6 +173,7 @@ impl Heart {
                 Some(what) = self.faults.recv(), if has_room => self.note_log_fault(what).await,
                 Some(gone) = self.agents.next_gone(), if has_room => self.end_program(gone).await,
                 () = wait_over, if has_room => {}
+                () = recount => {}
                 _ = upkeep.tick(), if has_room => self.keep_keys().await,
                 () = self.groups.closed() => self.give_up(),
                 () = wake, if has_room => self.tick().await,
@@ -206,7 +214,8 @@ impl Heart {
         outcomes: Vec<Outcome>,
         before: Vec<Deed>,
     ) {
-        self.append(group_of(now, outcomes, before)).await;
+        let group = self.group_of(now, outcomes, before);
+        self.append(group).await;
     }
 
     /// Refuses a call; what our agent tried is durable before it hears of it.
@@ -220,6 +229,27 @@ impl Heart {
         self.write(at.now, vec![attempts], refused).await;
     }
 
+    fn group_of(&self, now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group {
+        let mut group = Group {
+            now,
+            entries: Vec::new(),
+            carried: BTreeMap::new(),
+            deeds: before,
+            snapshot: None,
+            probe: None,
+        };
+        for outcome in outcomes {
+            let place = outcome.entries.iter().position(is_arrival);
+            let place = place.map(|place| group.entries.len() + place);
+            group.carried.extend(place.zip(outcome.carrier));
+            group.entries.extend(outcome.entries);
+            let deeds = outcome.effects.into_iter();
+            let deeds = deeds.map(|effect| self.deed_of(now, effect));
+            group.deeds.extend(deeds);
+        }
+        group
+    }
+
     async fn append(&mut self, mut group: Group) {
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
@@ -229,6 +259,9 @@ impl Heart {
         let empty = group.entries.is_empty() && group.deeds.is_empty();
         if empty && group.snapshot.is_none() {
             return;
+        }
+        if group.entries.iter().any(|entry| !is_arrival(entry)) {
+            self.person.note_change();
         }
         if self.groups.send(group).await.is_err() {
             self.give_up();
@@ -252,7 +285,7 @@ impl Heart {
                     settled.extend(ticket.zip(outcome.ruled));
                     outcomes.push(outcome);
                 }
-                let mut group = group_of(at.now, outcomes, Vec::new());
+                let mut group = self.group_of(at.now, outcomes, Vec::new());
                 if !settled.is_empty() {
                     group.deeds.push(Deed::Settle(carrier, settled));
                 }
@@ -390,25 +423,9 @@ async fn sleep_until(end: Option<Instant>) {
     }
 }
 
-fn group_of(now: Timestamp, outcomes: Vec<Outcome>, before: Vec<Deed>) -> Group {
-    let mut group = Group {
-        now,
-        entries: Vec::new(),
-        carried: BTreeMap::new(),
-        deeds: before,
-        snapshot: None,
-        probe: None,
-    };
-    for outcome in outcomes {
-        let came = |entry: &Entry| matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In);
-        let place = outcome.entries.iter().position(came);
-        let place = place.map(|place| group.entries.len() + place);
-        group.carried.extend(place.zip(outcome.carrier));
-        group.entries.extend(outcome.entries);
-        let effects = outcome.effects.into_iter().map(Deed::Effect);
-        group.deeds.extend(effects);
-    }
-    group
+/// Whether a line is of a message that came.
+fn is_arrival(entry: &Entry) -> bool {
+    matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In)
 }
 
 /// Whether an effect is one that a caller waits for.

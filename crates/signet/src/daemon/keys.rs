@@ -37,6 +37,7 @@ impl Heart {
                 error!(%error, "the monthly keys cannot be renewed; trying again in an hour")
             }
         }
+        self.tell_of_end(now).await;
     }
 
     /// Adopts what a command has staged, and answers when the announces are durable.

@@ -55,6 +55,7 @@ impl Heart {
             self.decisions.ask_for(new.people_sign, at.now);
             self.config.people_sign = new.people_sign;
         }
+        self.take_command(new.notify, at.now);
         let (outcome, told) = self.node.change_policy(at, new.policy.clone());
         self.config.policy = new.policy;
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();

@@ -3,6 +3,7 @@
 use signet_api::{Clock, LogHead, Private, Reason, Refusing, Role, Status};
 use signet_proto::keys::fingerprint;
 
+use crate::attention::Counts;
 use crate::control::Caller;
 
 use super::heart::Heart;
@@ -43,20 +44,22 @@ impl Heart {
 
     fn private(&self) -> Private {
         let (now, head) = (self.at().now, *self.head.borrow());
+        let stands = Counts::of(&self.node, now);
         Private {
             pid: std::process::id(),
             set_aside: self.node.inbox().aside().count(),
-            quarantine: self.node.inbox().quarantine().iter().count(),
-            pending: self.node.pending(now).count(),
-            alarms: self.node.alarms().len(),
+            quarantine: stands.quarantine,
+            pending: stands.introductions,
+            alarms: stands.alarms,
             ringing: ringing(&self.node),
-            root_alarms: self.node.root_alarms(now).count(),
+            root_alarms: stands.changed_roots,
             drafts: self.node.drafts().count(),
             log_fault: self.log_fault.clone(),
             log: head.map(|head| LogHead {
                 seq: head.seq,
                 head: head.hash.to_hex(),
             }),
+            notify: self.person.hook.state(),
         }
     }
 

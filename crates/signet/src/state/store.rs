@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, params};
 use sha2::{Digest as _, Sha256};
 use signet_audit::{Head, Position};
@@ -19,9 +20,19 @@ pub enum StateError {
     /// There is none yet.
     #[error("there is no state yet")]
     Missing,
-    /// Another release wrote it.
-    #[error("the state was written by another release")]
-    OtherVersion,
+    /// An earlier release wrote it.
+    #[error("the state was written by an earlier release")]
+    Older,
+    /// A later release wrote it: what this one made of it would lack what that one knows.
+    #[error(
+        "{}: the state is of version {version}, from a newer signet; this one reads version {ROWS_VERSION}", path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
     /// Of another agent.
     #[error("the state is another agent's")]
     OtherAgent,
@@ -45,7 +56,7 @@ pub enum StateError {
 impl StateError {
     /// Whether the rows are of no use, so that they are made again; else they may be sound another time.
     pub const fn is_lost(&self) -> bool {
-        !matches!(self, Self::Full | Self::Refused(_))
+        !matches!(self, Self::Full | Self::Refused(_) | Self::Newer { .. })
     }
 }
 
@@ -59,21 +70,27 @@ impl Store {
     /// Opens the database in `path`, as [`Store::replace`] left it.
     ///
     /// # Errors
-    /// [`StateError::Missing`], [`StateError::Damaged`], [`StateError::OtherVersion`] or
-    /// [`StateError::OtherAgent`]: then [`Store::create`] makes a new one.
+    /// [`StateError::Missing`], [`StateError::Damaged`], [`StateError::Older`] or
+    /// [`StateError::OtherAgent`]: then [`Store::create`] makes a new one. [`StateError::Newer`]: then nothing was
+    /// written to it.
     pub fn open(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
         if !path.exists() {
             return Err(StateError::Missing);
         }
+        refuse_newer(path)?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
+        // What a newer release was killed over waits beside the file, and stays there: closing would move it in.
+        let keep = |keeps| db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps);
+        keep(true).map_err(damaged)?;
+        let version = version_of(&db, path)?;
+        keep(false).map_err(damaged)?;
         let store = Self { db };
         let sound: String = store.pragma("PRAGMA quick_check(1)")?;
         if sound != "ok" {
             return Err(StateError::Damaged(sound));
         }
-        let version: u32 = store.pragma("PRAGMA user_version")?;
         if version != ROWS_VERSION {
-            return Err(StateError::OtherVersion);
+            return Err(StateError::Older);
         }
         if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
             return Err(StateError::OtherAgent);
@@ -91,17 +108,11 @@ impl Store {
         if !path.exists() {
             return Err(StateError::Missing);
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-            .union(OpenFlags::SQLITE_OPEN_URI)
-            .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-        let db =
-            Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)?;
-        let store = Self { db };
-        let version: u32 = store.pragma("PRAGMA user_version")?;
-        if version != ROWS_VERSION {
-            return Err(StateError::OtherVersion);
+        let db = open_untouched(path)?;
+        if version_of(&db, path)? != ROWS_VERSION {
+            return Err(StateError::Older);
         }
+        let store = Self { db };
         if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
             return Err(StateError::OtherAgent);
         }
@@ -298,6 +309,36 @@ impl Store {
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
         let rows = rows.map_err(damaged)?;
         rows.collect::<Result<_, _>>().map_err(damaged)
+    }
+}
+
+/// Opens a database so that nothing beside it or in it is written, and what waits beside it is not read.
+fn open_untouched(path: &Path) -> Result<Connection, StateError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        .union(OpenFlags::SQLITE_OPEN_URI)
+        .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+    Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
+}
+
+/// Refuses what a newer release left by a clean stop, before SQLite makes a file beside it.
+fn refuse_newer(path: &Path) -> Result<(), StateError> {
+    match open_untouched(path).and_then(|db| version_of(&db, path)) {
+        Err(newer @ StateError::Newer { .. }) => Err(newer),
+        // What else is wrong with it shows when it is opened.
+        _ => Ok(()),
+    }
+}
+
+/// The version of the rows, if this release can know it.
+fn version_of(db: &Connection, path: &Path) -> Result<u32, StateError> {
+    let version = db.query_row("PRAGMA user_version", [], |row| row.get(0));
+    match version.map_err(damaged)? {
+        version if version > ROWS_VERSION => Err(StateError::Newer {
+            path: path.to_owned(),
+            version,
+        }),
+        version => Ok(version),
     }
 }
 

@@ -170,11 +170,12 @@ fn without_a_daemon_what_needs_one_is_code_3() {
     let dir = tempfile::tempdir().unwrap();
     let home = made(dir.path());
     let id = "0192f0c1-0000-7000-8000-000000000000";
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 18] = [
         &["status"],
         &["status", id],
         &["alarms"],
         &["alarms", "clear"],
+        &["watch"],
         &["send", "agent-b", "--notify", "{}"],
         &["inbox"],
         &["inbox", "--follow"],
@@ -342,6 +343,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["status"],
         vec!["reload"],
         vec!["status", &waiting],
+        vec!["watch"],
         vec!["alarms", "list"],
         vec!["alarms", "clear"],
         vec!["policy", "show"],

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use signet::attention::MESSAGE_IDS;
 use signet::cli::Exit;
 
 use crate::house::{House, says};
@@ -115,4 +116,30 @@ fn the_system_wide_unit_gives_the_daemon_one_place_to_write_and_no_right() {
         "it would hide the logs"
     );
     assert!(values(&unit, "SupplementaryGroups").is_empty());
+}
+
+/// `journalctl -x` explains an entry by its id.
+#[test]
+fn the_catalogue_explains_every_entry_of_the_journal_and_nothing_else() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd");
+    let catalogue = fs::read_to_string(root.join("signet.catalog")).unwrap();
+    let ids = catalogue
+        .lines()
+        .filter_map(|line| line.strip_prefix("-- "));
+    let ids: Vec<&str> = ids.collect();
+    assert_eq!(ids, MESSAGE_IDS.map(|(_, id)| id));
+    for entry in catalogue.split("\n-- ").skip(1) {
+        let (head, text) = entry.split_once("\n\n").unwrap();
+        let fields: Vec<&str> = head
+            .lines()
+            .skip(1)
+            .map(|line| line.split(':').next().unwrap())
+            .collect();
+        assert_eq!(
+            fields,
+            ["Subject", "Defined-By", "Documentation"],
+            "{entry}"
+        );
+        assert!(text.contains("\nNext: signet "), "{entry}");
+    }
 }

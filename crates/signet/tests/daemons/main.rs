@@ -10,6 +10,7 @@
 
 mod agent_calls;
 mod agent_socket;
+mod attention;
 mod carriers;
 mod clients;
 mod clock;
@@ -17,6 +18,7 @@ mod conversation;
 mod credentials;
 mod demo;
 mod doctor;
+mod downgrade;
 mod faults;
 mod forgeries;
 mod handlers_user;

@@ -1,5 +1,8 @@
 //! `signet up`, `down`, `invite` and `accept`: from nothing to agents that talk.
 
+mod interrupt;
+mod room;
+
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -157,7 +160,9 @@ fn one_command_makes_home_server_mailbox_and_daemon_and_the_next_changes_nothing
     ];
     let texts = || files.map(|file| std::fs::read(machine.home("alice").join(file)).unwrap());
     let before = texts();
-    let again = machine.done("alice", &["up", "--background"]);
+    let again = machine.run("alice", &["up", "--background"]);
+    assert_eq!(says(&again), "", "on loopback there is nothing to warn of");
+    let again = String::from_utf8(again.stdout).unwrap();
     assert!(
         again.contains("own server, which runs") && again.contains("it runs already"),
         "{again}"
@@ -648,7 +653,19 @@ fn a_server_that_listens_everywhere_is_invited_to_by_an_address_that_leads_somew
         "alice",
         "--background",
     ];
-    machine.done("alice", &[&args[..], &["--listen", "0.0.0.0:0"]].concat());
+    let args = [&args[..], &["--listen", "0.0.0.0:0"]].concat();
+    for _ in 0..2 {
+        // Also when it is there already.
+        let output = machine.run("alice", &args);
+        let said = says(&output);
+        assert!(output.status.success(), "{said}");
+        let warned = said.contains("warning: this NATS server listens at 0.0.0.0:")
+            && said.contains("without TLS");
+        assert!(
+            warned && said.contains("\n  next: let it listen at the address of a VPN"),
+            "{said}"
+        );
+    }
     let output = machine.run("alice", &["invite"]);
     assert!(
         says(&output).contains("name an address with --address"),

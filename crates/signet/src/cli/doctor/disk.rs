@@ -1,15 +1,14 @@
 //! Room on the disks of the home and of its log.
 
-use std::path::Path;
-
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::room::Room;
 
 /// The disks of the home and of the log: the fuller of the two.
 pub(super) fn space(scene: &Scene) -> Finding {
     let dirs = [scene.home.path(), scene.config.audit_dir.as_path()];
     let check = Check::of("disk", "the room on the disks of the home and of the log");
-    let rooms = dirs.into_iter().filter_map(room);
+    let rooms = dirs.into_iter().filter_map(Room::at);
     let Some(least) = rooms.min_by_key(|room| room.bytes.min(room.files.saturating_mul(4096)))
     else {
         let next = format!("df {}", scene.home.path().display());
@@ -19,27 +18,6 @@ pub(super) fn space(scene: &Scene) -> Finding {
         );
     };
     weigh(check, least)
-}
-
-/// What is left for others than root.
-#[derive(Clone, Copy)]
-struct Room {
-    bytes: u64,
-    files: u64,
-}
-
-/// Of a directory that is not there yet, that of the one above.
-fn room(dir: &Path) -> Option<Room> {
-    let dir = dir.ancestors().find(|dir| dir.is_dir())?;
-    let facts = rustix::fs::statvfs(dir).ok()?;
-    Some(Room {
-        bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
-        // Some file systems count no files.
-        files: match facts.f_files {
-            0 => u64::MAX,
-            _ => facts.f_favail,
-        },
-    })
 }
 
 fn weigh(check: Check, room: Room) -> Finding {

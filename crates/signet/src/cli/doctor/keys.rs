@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::Version;
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::attention::ENDS_SOON;
 use crate::home::Home;
 use crate::keystore::{CONTROL, Keys, ROOT};
 use crate::private::{self, PrivateError};
@@ -213,6 +213,5 @@ fn checkpoint_key(scene: &Scene) -> Finding {
 }
 
 const DAY: u64 = 24 * 3600;
-const ENDS_SOON: Duration = Duration::from_secs(30 * DAY);
 /// Old keys and staged ones stand in folders below.
 const DEEP: u8 = 3;

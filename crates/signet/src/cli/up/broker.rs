@@ -17,6 +17,7 @@ use crate::home::Home;
 use crate::{private, random};
 
 use super::config::{load, servers_of, set_servers};
+use super::interrupt::Interrupts;
 use super::lock::UpLock;
 use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
 
@@ -42,25 +43,28 @@ impl BrokerArgs {
     }
 }
 
-/// The server that was found.
-pub(super) struct Broker {
-    /// Whether this command started a server of the home's own.
-    pub(super) started: bool,
+/// The server that one agent uses, while it is being found. A server of the home's own that has to be started is
+/// held by `interrupts`.
+pub(super) struct Broker<'a> {
+    pub(super) home: &'a Home,
+    pub(super) agent: &'a AgentId,
+    pub(super) interrupts: &'a Interrupts,
 }
 
-impl Broker {
+impl Broker<'_> {
     /// Finds or makes the server, writes it into the configuration, and makes the mailbox.
-    pub(super) fn find(home: &Home, agent: &AgentId, args: &BrokerArgs) -> Result<Self, Failure> {
+    pub(super) fn find(&self, args: &BrokerArgs) -> Result<(), Failure> {
+        let home = self.home;
         if let Some(line) = &args.login {
-            return Self::with_login(home, agent, line);
+            return self.with_login(line);
         }
         if let Some(url) = &args.nats {
-            return Self::named(home, url, "");
+            return self.named(url, "");
         }
         let own = OwnServer::of(home);
         if let Some((own, listen)) = own.as_ref().zip(args.listen.as_ref()) {
             own.listen_at(listen)?;
-            return Self::own(home, agent, own);
+            return self.own(own);
         }
         let written = servers_of(home)?;
         let variable = std::env::var("NATS_URL").ok();
@@ -72,50 +76,50 @@ impl Broker {
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(Failure::new(Exit::Usage, what, next))
             }
-            (Some(servers), Some(own), _) if servers == [own.url()?] => {
-                Self::own(home, agent, &own)
-            }
-            (Some(servers), ..) => Self::named(home, &servers.join(","), ", from config.toml"),
-            (None, Some(own), None) => Self::own(home, agent, &own),
-            (None, _, Some(url)) => Self::named(home, &url, ", from NATS_URL"),
-            (None, None, None) => Self::found(home, agent, args),
+            (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
+            (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
+            (None, Some(own), None) => self.own(&own),
+            (None, _, Some(url)) => self.named(&url, ", from NATS_URL"),
+            (None, None, None) => self.found(args),
         }
     }
 
     /// One that listens on this machine, if the person wants it, or one of the home's own.
-    fn found(home: &Home, agent: &AgentId, args: &BrokerArgs) -> Result<Self, Failure> {
+    fn found(&self, args: &BrokerArgs) -> Result<(), Failure> {
         if args.listen.is_none() && speaks_nats(USUAL) {
             if asked_to_use()? {
-                return Self::named(home, &format!("nats://{USUAL}"), "");
+                return self.named(&format!("nats://{USUAL}"), "");
             }
             print(&format!(
                 "nats     a server that is not this home's listens at {USUAL}; to use it: signet up --nats nats://{USUAL}\n"
             ))?;
         }
-        let own = OwnServer::create(home, args.listen.as_deref())?;
-        Self::own(home, agent, &own)
+        let own = OwnServer::create(self.home, args.listen.as_deref())?;
+        self.own(&own)
     }
 
     /// Uses the server of another home of this user, which gives a login, and is the other home's to end.
-    pub(super) fn beside(home: &Home, agent: &AgentId, other: &Home) -> Result<Self, Failure> {
+    pub(super) fn beside(&self, other: &Home) -> Result<(), Failure> {
         let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
             // Its server is somebody else's, and lets us in as it lets the other in, or not.
-            return Self::named(home, &config.nats.servers.join(","), "");
+            return self.named(&config.nats.servers.join(","), "");
         };
         let _lock = UpLock::acquire(other)?;
-        own.start()?;
-        let url = enter(home, agent, &own)?;
+        own.start(self.interrupts)?;
+        // It is the other agent's, also when this one ends.
+        self.interrupts.keep_server();
+        let url = enter(self.home, self.agent, &own)?;
         let whose = config.agent.agent;
         print(&format!(
             "nats     {url}, the server of {whose}\nmailbox  made\n"
         ))?;
-        Ok(Self { started: false })
+        warn_of_readers(&own)
     }
 
-    fn own(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<Self, Failure> {
-        let started = own.start()?;
-        let url = enter(home, agent, own)?;
+    fn own(&self, own: &OwnServer) -> Result<(), Failure> {
+        let started = own.start(self.interrupts)?;
+        let url = enter(self.home, self.agent, own)?;
         let how = match started {
             Started::Now => {
                 "started: a server of this home's own, with logins, and its store in nats/store"
@@ -123,21 +127,19 @@ impl Broker {
             Started::Before => "this home's own server, which runs",
         };
         print(&format!("nats     {url}, {how}\nmailbox  made\n"))?;
-        Ok(Self {
-            started: started == Started::Now,
-        })
+        warn_of_readers(own)
     }
 
     /// A server that somebody else keeps.
-    fn named(home: &Home, urls: &str, origin: &str) -> Result<Self, Failure> {
+    fn named(&self, urls: &str, origin: &str) -> Result<(), Failure> {
         let servers = list_of(urls);
-        set_servers(home, &servers)?;
+        set_servers(self.home, &servers)?;
         print(&format!("nats     {}{origin}\n", servers.join(", ")))?;
-        Self::mailbox(home)?;
-        Ok(Self { started: false })
+        self.mailbox()
     }
 
-    fn with_login(home: &Home, agent: &AgentId, line: &str) -> Result<Self, Failure> {
+    fn with_login(&self, line: &str) -> Result<(), Failure> {
+        let (home, agent) = (self.home, self.agent);
         let login = Login::parse(&Input::default().words(line)?)?;
         if login.agent != *agent {
             let what = format!(
@@ -159,13 +161,12 @@ impl Broker {
         let servers = login.servers.join(", ");
         print(&format!(
             "nats     {servers}, with the login for this agent\nmailbox  made with the login, by whoever gave it\n"
-        ))?;
-        Ok(Self { started: false })
+        ))
     }
 
     /// Makes the mailbox, where the login may; the keeper of the server makes it otherwise.
-    fn mailbox(home: &Home) -> Result<(), Failure> {
-        let config = load(home)?;
+    fn mailbox(&self) -> Result<(), Failure> {
+        let config = load(self.home)?;
         let agent = config.agent.agent.clone();
         let mut connection = transport(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
@@ -183,6 +184,19 @@ impl Broker {
         };
         print(&format!("mailbox  {said}\n"))
     }
+}
+
+/// A server that others can reach has no TLS: whoever starts one that way is told what that means.
+fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
+    if let Some(listen) = own.listens_beyond()? {
+        anstream::eprintln!(
+            "warning: this NATS server listens at {listen}, beyond this machine, and without TLS: nobody gets in without \
+             a login, but whoever reads the network sees who writes to whom and when, and what is of tier 1 or 2\n  \
+             next: let it listen at the address of a VPN: signet down, then signet up --listen HOST:PORT; or use a server \
+             with TLS: signet up --nats tls://HOST:4222"
+        );
+    }
+    Ok(())
 }
 
 /// Gives the agent of `home` a login and a mailbox on that server, and writes its address down.

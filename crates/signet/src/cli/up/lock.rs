@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::{Exit, Failure};
 use crate::home::Home;
+use crate::room;
 
 /// Held until it is dropped, or its process ends.
 pub(in crate::cli) struct UpLock(#[allow(dead_code)] File);
@@ -15,8 +16,11 @@ impl UpLock {
     /// Waits for its turn.
     pub(in crate::cli) fn acquire(home: &Home) -> Result<Self, Failure> {
         let path = home.join(FILE);
-        let next = "name the home of an agent with --home, as its owner";
         let failed = |error: std::io::Error| {
+            let next = match room::is_full(&error) {
+                true => room::make_room(&path),
+                false => "name the home of an agent with --home, as its owner".to_owned(),
+            };
             Failure::file(&error, format!("{}: {error}", path.display()), next)
         };
         let mut options = OpenOptions::new();

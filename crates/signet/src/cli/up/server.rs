@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -19,7 +19,9 @@ use crate::cli::nats::conf::{Server, User, is_quotable};
 use crate::cli::nats::{key, setup};
 use crate::cli::{Exit, Failure};
 use crate::home::Home;
-use crate::private;
+use crate::{private, room};
+
+use super::interrupt::Interrupts;
 
 /// The server of one home.
 pub(in crate::cli) struct OwnServer {
@@ -143,8 +145,9 @@ impl OwnServer {
         })
     }
 
-    /// Starts it if it does not run. Its process outlives this one, and a Ctrl-C in this one's terminal.
-    pub(super) fn start(&self) -> Result<Started, Failure> {
+    /// Starts it if it does not run. Its process belongs to no terminal; it outlives this one where `interrupts`
+    /// keeps it.
+    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<Started, Failure> {
         if self.is_running() {
             return Ok(Started::Before);
         }
@@ -159,12 +162,12 @@ impl OwnServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let child = command.process_group(0).spawn();
-        let mut child = child.map_err(|error| {
+        let started = interrupts.start_server(command.process_group(0));
+        started.map_err(|error| {
             let next = "is it a program for this machine? NATS_SERVER names another";
             Failure::file(&error, format!("nats-server does not start: {error}"), next)
         })?;
-        self.wait(&mut child, &facts.listen)?;
+        self.wait(interrupts, &facts.listen)?;
         Ok(Started::Now)
     }
 
@@ -176,6 +179,15 @@ impl OwnServer {
             std::thread::sleep(Duration::from_millis(10));
         }
         ran
+    }
+
+    /// Where it listens, if others than this machine can reach it there.
+    pub(super) fn listens_beyond(&self) -> Result<Option<String>, Failure> {
+        let listen = self.facts()?.listen;
+        // A name that leads nowhere is told of when it is listened at.
+        let mut places = listen.to_socket_addrs().into_iter().flatten();
+        let is_beyond = places.any(|place| !place.ip().to_canonical().is_loopback());
+        Ok(is_beyond.then_some(listen))
     }
 
     /// The file that tells a server process how to run.
@@ -262,13 +274,13 @@ impl OwnServer {
             .is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 
-    fn wait(&self, child: &mut Child, listen: &str) -> Result<(), Failure> {
+    fn wait(&self, interrupts: &Interrupts, listen: &str) -> Result<(), Failure> {
         let start = Instant::now();
         loop {
             if self.is_running() && speaks_nats(listen) {
                 return Ok(());
             }
-            let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
+            let ended = interrupts.server_has_ended();
             if ended || start.elapsed() > PATIENCE {
                 let log = self.log_file();
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
@@ -350,7 +362,11 @@ fn free(listen: &str) -> Result<String, Failure> {
 /// The file that cannot be written.
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     let what = format!("{} cannot be made: {error}", path.display());
-    Failure::file(error, what, "make room, or name another home with --home")
+    let next = match room::is_full(error) {
+        true => room::make_room(path),
+        false => "name another home with --home, whose parent you may write to".to_owned(),
+    };
+    Failure::file(error, what, next)
 }
 
 /// Where a NATS server usually listens.

@@ -1,0 +1,140 @@
+//! Everybody who is told what the person should see: followers on the person's socket, the system's journal or the
+//! daemon's own log, and the command of `[notify]`.
+
+use futures_util::FutureExt as _;
+use signet_api::{ATTENTION, Attention};
+use signet_proto::keys::fingerprint;
+use signet_proto::node::Notice;
+use tracing::{debug, error, warn};
+
+use super::{NotifyHook, SystemJournal};
+use crate::control::Notifier;
+
+/// Who is told.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    followers: Vec<Notifier>,
+    journal: Option<SystemJournal>,
+    hook: NotifyHook,
+}
+
+impl Audience {
+    pub(crate) const fn new(journal: Option<SystemJournal>, hook: NotifyHook) -> Self {
+        Self {
+            followers: Vec::new(),
+            journal,
+            hook,
+        }
+    }
+
+    /// One more connection of the person's; one that asks again is told once all the same.
+    pub(crate) fn join(&mut self, follower: Notifier) {
+        let connection = follower.program().connection;
+        self.followers
+            .retain(|known| known.program().connection != connection);
+        self.followers.push(follower);
+    }
+
+    /// Tells everybody. One that does not keep up is cut off, and asks anew what stands.
+    pub(crate) fn tell(&mut self, attention: Attention, notice: Option<&Notice>) {
+        let is_noted = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| journal.tell(&attention));
+        match notice {
+            _ if is_noted => {}
+            Some(notice) => note(notice),
+            None => warn!(
+                kind = attention.kind.as_str(),
+                next = attention.next,
+                "{}",
+                attention.text
+            ),
+        }
+        let told = serde_json::to_value(&attention).unwrap_or_default();
+        self.followers
+            .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
+        self.hook.tell(attention);
+    }
+
+    /// Forgets who has gone.
+    pub(crate) fn sweep(&mut self) {
+        self.followers
+            .retain(|follower| follower.closed().now_or_never().is_none());
+    }
+}
+
+/// Writes into the daemon's log what the person has to hear of, with the next thing to type. The claims of strangers are safe to
+/// print: ids are letters, digits and hyphens, and a fingerprint is words.
+pub(crate) fn note(notice: &Notice) {
+    match notice {
+        Notice::StrangerWaits(claimed) => warn!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "a stranger waits for an introduction; next: signet trust pending"
+        ),
+        Notice::RootChanged(claimed) => error!(
+            agent = %claimed.agent,
+            principal = %claimed.principal,
+            fingerprint = fingerprint(&claimed.root),
+            "ALARM: somebody uses this person's name with another root key; nothing was accepted; \
+             ask the person, then signet trust pending"
+        ),
+        Notice::RootSucceeded(newest) => warn!(
+            principal = %newest.principal,
+            fingerprint = fingerprint(&newest.root),
+            "this person's root key was succeeded by the one that it had named"
+        ),
+        Notice::Revoked(revocation) => warn!(
+            agent = %revocation.agent,
+            principal = %revocation.principal,
+            serial = revocation.serial,
+            "certificates were revoked by their root key"
+        ),
+        Notice::Pause(said) => warn!(
+            principal = %said.principal,
+            paused = said.paused,
+            "an order of the person to their agents"
+        ),
+        Notice::OverBudget { peer, refused } => warn!(
+            %peer,
+            refused,
+            "more messages a minute than granted are refused; does an agent talk in a loop?"
+        ),
+        Notice::Alarm(alarm) => error!(
+            peer = %alarm.peer,
+            alarm = alarm.what.as_str(),
+            "ALARM: {}", alarm.what.text(&alarm.peer)
+        ),
+        Notice::Doubled(text) => error!("ALARM: {text}"),
+        Notice::Hole(hole) => warn!(
+            peer = %hole.peer,
+            session = %hole.session,
+            from = hole.from,
+            to = hole.to,
+            "messages of this peer never arrived, and it does not say that it gave them up; ask its \
+             person, then compare the logs with signet audit reconcile"
+        ),
+        Notice::Clock {
+            peer,
+            difference_ms,
+        } => warn!(
+            %peer,
+            seconds = difference_ms / 1000,
+            "this peer's clock and ours differ by more than a minute, and messages are refused for it; \
+             set the clocks right, by NTP on both machines"
+        ),
+        Notice::Quarantined { peer, message_id } => warn!(
+            %peer,
+            %message_id,
+            "the handling of a message failed five times; next: signet quarantine list"
+        ),
+        Notice::ApprovalNeeded { peer, message_id } => warn!(
+            %peer,
+            %message_id,
+            "a message waits for its person's approval; next: signet drafts"
+        ),
+        other => debug!(?other, "a notice that has no sentence"),
+    }
+}

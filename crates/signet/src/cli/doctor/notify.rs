@@ -1,0 +1,74 @@
+//! The command of `[notify]`: whether it is there, whether somebody else can change it, and whether it tells.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::finding::{Check, Finding};
+use super::scene::Scene;
+use crate::config::NotifyCommand;
+
+pub(super) fn command(scene: &Scene) -> Finding {
+    let check = Check::of(
+        "notify",
+        "the command that tells the person, [notify] in config.toml",
+    );
+    let Some(command) = &scene.config.notify else {
+        return check.well("none is configured; signet watch tells the same at a terminal");
+    };
+    let Some(program) = found(command) else {
+        return check.fault(
+            format!("{} is no program that may be run here", command.program),
+            (
+                NOBODY,
+                "install it, or correct `command` in [notify] of config.toml; then signet reload",
+            ),
+        );
+    };
+    if let Some(mode) = mode_for_others(&program) {
+        return check.fault(
+            format!(
+                "{} has mode {mode:04o}: others may change it",
+                program.display()
+            ),
+            (
+                "whoever changes it acts as the daemon's user, who may read the keys",
+                &format!("chmod go-w {}", program.display()),
+            ),
+        );
+    }
+    let state = scene.status.as_ref().ok();
+    let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
+    match state.and_then(|state| Some((state, state.fault.as_ref()?))) {
+        Some((state, why)) => check.fault(
+            format!("{} failed {} times: {why}", state.program, state.tries),
+            (
+                NOBODY,
+                "run it by hand: echo '{}' | COMMAND, as the daemon's user; what came waits for it; signet reload \
+                 takes another one",
+            ),
+        ),
+        None => check.well(format!("{} tells", program.display())),
+    }
+}
+
+/// The file of the program, as the daemon finds it.
+fn found(command: &NotifyCommand) -> Option<PathBuf> {
+    let is_program = |file: &Path| {
+        let facts = file.metadata();
+        facts.is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    if command.program.starts_with('/') {
+        return Some(PathBuf::from(&command.program)).filter(|file| is_program(file));
+    }
+    // What execvp(3) looks in where there is no PATH.
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut files = std::env::split_paths(&path).map(|place| place.join(&command.program));
+    files.find(|file| is_program(file))
+}
+
+fn mode_for_others(program: &Path) -> Option<u32> {
+    let mode = program.metadata().ok()?.mode() & 0o7777;
+    (mode & 0o022 != 0).then_some(mode)
+}
+
+const NOBODY: &str = "strangers, drafts and alarms wait, and nobody is told";
