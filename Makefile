@@ -28,7 +28,7 @@ demo: ## build signet and watch four agents meet, exchange, be attacked and prov
 	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \
 		&& NATS_SERVER=$$server "$${CARGO_TARGET_DIR:-target}/demo/signet" demo
 
-test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketime and PyNaCl where missing)
+test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketime, PyNaCl and nats-py where missing)
 	@scripts/jq && { scripts/strace || true; } && { scripts/faketime || true; } \
 		&& server=$$(scripts/nats-server) && newest=$$(scripts/nats-server newest) \
 		&& export NATS_SERVER=$$server \

@@ -150,7 +150,8 @@ fn no_document_uses_a_word_that_the_glossary_replaces() {
     let unwanted = unwanted();
     let mut wrong = Vec::new();
     for (file, text) in pages::documents() {
-        if file == GLOSSARY {
+        // What `jq` printed of a log stands in the sample, in the log's own words.
+        if file == GLOSSARY || file.starts_with("audit/sample/") {
             continue;
         }
         for (number, line) in prose(&text) {
@@ -184,8 +185,11 @@ fn no_help_uses_a_word_that_the_glossary_replaces() {
 fn no_message_uses_a_word_that_the_glossary_replaces() {
     let unwanted = unwanted();
     let (mut wrong, mut seen) = (Vec::new(), 0);
-    for folder in ["api", "audit", "demo", "proto", "signet", "transport"] {
-        for (file, text) in pages::files_below(&format!("crates/{folder}/src"), "rs") {
+    // What drives the tests speaks to nobody else.
+    let crates = pages::folders_in("crates").into_iter();
+    let crates = crates.filter(|name| !name.ends_with("/testkit") && !name.ends_with("/driver"));
+    for folder in crates {
+        for (file, text) in pages::files_below(&format!("{folder}/src"), "rs") {
             if file.ends_with("/tests.rs") || file.contains("/tests/") {
                 continue;
             }

@@ -218,6 +218,12 @@ fn every_command_and_option_in_the_documents_exists() {
         quickstart::PAGE,
         AUDIT,
         AGENT_API,
+        "docs/doctor.md",
+        "docs/mcp.md",
+        "keys/README.md",
+        "clients/python/README.md",
+        "clients/typescript/README.md",
+        "examples/python/README.md",
     ] {
         for command in commands(&text(page)) {
             let own = command.split([';', '#', '>']).next().unwrap();

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 4] = [
+const LONG: [&str; 5] = [
     "docs/operations.md",
     "docs/agents.md",
     "docs/person.md",
     "docs/disk.md",
+    "docs/mcp.md",
 ];
 
 /// The root of the repository.
@@ -19,22 +20,29 @@ fn root() -> PathBuf {
 
 /// Every document for people: path from the root, and text.
 pub fn documents() -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for folder in [
-        "",
-        "docs",
-        "docs/decisions",
-        "docs/formal",
-        "audit",
-        "keys",
-        "schemas",
-        "clients/python",
-        "clients/typescript",
-    ] {
-        found.extend(files_in(folder, "md"));
+    let mut found = files_in("", "md");
+    for folder in folders_in("") {
+        found.extend(files_below(&folder, "md"));
     }
     assert!(found.len() >= 25, "{}", found.len());
     found
+}
+
+/// The folders of one folder, but for what is compiled, fetched or hidden.
+pub fn folders_in(folder: &str) -> Vec<String> {
+    let listed = std::fs::read_dir(root().join(folder)).unwrap();
+    let entries = listed.map(Result::unwrap);
+    let entries = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let ours = names.filter(|name| {
+        !name.starts_with('.') && !["target", "node_modules"].contains(&name.as_str())
+    });
+    ours.map(|name| {
+        format!("{folder}/{name}")
+            .trim_start_matches('/')
+            .to_owned()
+    })
+    .collect()
 }
 
 /// The files of one folder whose name ends so.
@@ -57,15 +65,11 @@ pub fn files_in(folder: &str, ending: &str) -> Vec<(String, String)> {
     names.into_iter().map(read).collect()
 }
 
-/// The same in every folder below, but for what is compiled.
+/// The same in every folder below.
 pub fn files_below(folder: &str, ending: &str) -> Vec<(String, String)> {
     let mut found = files_in(folder, ending);
-    for entry in std::fs::read_dir(root().join(folder)).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        if entry.file_type().unwrap().is_dir() && name != "target" {
-            found.extend(files_below(&format!("{folder}/{name}"), ending));
-        }
+    for below in folders_in(folder) {
+        found.extend(files_below(&below, ending));
     }
     found
 }
