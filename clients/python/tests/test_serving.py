@@ -232,6 +232,8 @@ class Serving(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(answered), 1)
 
     async def test_programs_serve_until_they_are_told_to_stop_and_let_their_handler_come_to_its_end(self):
+        # Without daemons no program is started.
+        alice()
         programs = {
             "asyncio": """
 import asyncio, os

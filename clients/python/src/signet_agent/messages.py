@@ -6,6 +6,7 @@ None of these prints what a message says: it may have come sealed.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -205,12 +206,14 @@ class Status:
 
 def value_of(kind: type[T], given: dict[str, Any]) -> T:
     """What the daemon said, as `kind`. Members that a later daemon adds are passed over."""
-    members = {}
-    for member in fields(kind):  # type: ignore[arg-type]
-        name = member.metadata.get("name", member.name.replace("_", "-"))
-        if name in given:
-            members[member.name] = _nested(member.name, given[name])
-    return kind(**members)
+    known: Any = kind
+    return kind(**{own: _nested(own, given[name]) for own, name in _names(known) if name in given})
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[tuple[str, str], ...]:
+    """The members of a class, each by its own name and by that on the wire."""
+    return tuple((one.name, one.metadata.get("name", one.name.replace("_", "-"))) for one in fields(kind))
 
 
 def _nested(name: str, value: Any) -> Any:

@@ -129,6 +129,8 @@ class Service:
             received = await connection.call("receive", asked)
             for leased in received["messages"]:
                 await self._take(connection, leased)
+            # What a quick handler answers goes out before the next is asked for.
+            await asyncio.sleep(0)
 
     async def _take(self, connection: Connection, leased: dict[str, Any]) -> None:
         key, lease = leased["key"], leased["lease"]
