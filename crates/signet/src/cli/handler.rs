@@ -10,7 +10,10 @@ use crate::home::Home;
 
 /// See `signet handler --help`.
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "EXAMPLE:\n  signet handler test calendar.free-busy '{\"week\": 7}'\n  signet handler trace on"
+)]
 pub(super) struct HandlerArgs {
     #[command(subcommand)]
     command: HandlerCommand,
