@@ -21,12 +21,12 @@ pub(super) struct HandlerArgs {
 
 #[derive(Debug, Subcommand)]
 enum HandlerCommand {
-    /// Let the handler of a capability try a body, without a peer and without a daemon: prints what goes to and fro
+    /// Let a handler try a body without a peer or a daemon, and print what goes to and fro
     #[command(
         after_help = "EXAMPLE:\n  signet handler test calendar.free-busy '{\"week\": 7}'\n  signet handler test calendar.free-busy @body.json --handlers /etc/signet/handlers-alpha.toml"
     )]
     Test(TestArgs),
-    /// Switch on, show, or switch off and remove what goes to and fro between handlers and their agents
+    /// Switch on, show, or switch off and remove the trace of what goes to and fro
     #[command(after_help = TRACE)]
     Trace(TraceArgs),
 }
