@@ -60,7 +60,9 @@ async def measure() -> dict:
             assert answer.body == {"n": number}
             # Telling that the answer is read goes on behind the caller's back: not into the next measurement.
             await asyncio.sleep(0.005)
-            send = {"peer": "agent-bob", "kind": "request", "body": {"n": number}, "capability": "fixed.lamp", "wait": 60}
+            # With a key, as the package has one: the daemon writes a line more for it.
+            send = {"peer": "agent-bob", "kind": "request", "body": {"n": number}, "capability": "fixed.lamp"}
+            send |= {"wait": 60, "key": f"bare-{os.getpid()}-{number}"}
             began = time.perf_counter()
             sent = bare.call("send", send)
             by_hand.append(time.perf_counter() - began)

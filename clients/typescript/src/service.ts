@@ -188,7 +188,12 @@ export class Service {
             this.#log(`${run.message.key}: the daemon was not told how it ended`, error);
         }
         const then = now();
-        for (const [key, at] of this.#recent) if (then - at > RECENT) this.#recent.delete(key);
+        // A map keeps the order: the oldest stand first, and only they are looked at.
+        for (const [key, at] of this.#recent) {
+            if (then - at <= RECENT) break;
+            this.#recent.delete(key);
+        }
+        this.#recent.delete(run.message.key);
         this.#recent.set(run.message.key, then);
     }
 

@@ -163,7 +163,10 @@ class Service:
 
     def _note(self, key: str) -> None:
         now = time.monotonic()
-        self._recent = {old: then for old, then in self._recent.items() if now - then < RECENT}
+        # A dict keeps the order: the oldest stand first, and only they are looked at.
+        while self._recent and now - self._recent[oldest := next(iter(self._recent))] >= RECENT:
+            del self._recent[oldest]
+        self._recent.pop(key, None)
         self._recent[key] = now
 
     async def _outcome(self, run: Run) -> Outcome:
