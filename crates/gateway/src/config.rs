@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::outgoing;
+use crate::{carrying, discord, outgoing};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +20,10 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) tls: Option<Tls>,
     pub(crate) outgoing: outgoing::Section,
+    /// HTTP as a carrier; off when absent.
+    pub(crate) inbox: Option<carrying::Section>,
+    /// A channel of Discord's; off when absent.
+    pub(crate) discord: Option<discord::Section>,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
     pub(crate) beside: PathBuf,

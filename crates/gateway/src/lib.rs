@@ -24,19 +24,25 @@
     )
 )]
 
+mod carriers;
+mod carrying;
 pub mod cli;
 mod config;
 mod context;
 mod daemon;
+mod discord;
 mod fault;
 mod handle;
 mod listener;
 mod message;
+#[cfg(test)]
+mod openapi;
 mod outgoing;
 mod progress;
 mod receipts;
 mod resources;
 mod serve;
+mod say;
 mod server;
 pub mod shown;
 mod stdio;

@@ -76,10 +76,10 @@ async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<
     }
     drop(place);
     for fate in fates {
-        match fate.await {
-            Ok(Fate::Ruled) => {}
-            Ok(Fate::Shed) => room.counts.note(Event::Shed),
-            Ok(Fate::Away) | Err(_) => return Err(Refusal::Away),
+        match timeout(RULED, fate).await {
+            Ok(Ok(Fate::Ruled)) => {}
+            Ok(Ok(Fate::Shed)) => room.counts.note(Event::Shed),
+            Ok(Ok(Fate::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
         }
     }
     Ok(StatusCode::ACCEPTED.into_response())
@@ -206,6 +206,8 @@ impl Refusal {
 
 /// How long a body may take.
 const SLOWEST: Duration = Duration::from_secs(30);
+/// How long an envelope may wait for its turn and for the daemon.
+const RULED: Duration = Duration::from_secs(40);
 /// How long a poll waits for something to give.
 const LONG_POLL: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(1);
