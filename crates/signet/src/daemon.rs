@@ -8,6 +8,7 @@
 
 mod agent;
 mod answer;
+mod card;
 mod condition;
 mod connect;
 mod decision;
