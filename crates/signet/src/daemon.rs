@@ -9,6 +9,7 @@
 mod agent;
 mod answer;
 mod card;
+mod carrying;
 mod condition;
 mod connect;
 mod decision;

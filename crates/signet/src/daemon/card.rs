@@ -81,7 +81,7 @@ impl Heart {
         };
         Ok(card(
             config,
-            (&peer.to_string(), &about),
+            (peer.as_str(), &about),
             &format!("/a2a/{peer}"),
             &skills,
         ))
