@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{carrying, discord, outgoing};
+use crate::{carrying, discord, mcp_http, outgoing, rpc};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -24,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) inbox: Option<carrying::Section>,
     /// A channel of Discord's; off when absent.
     pub(crate) discord: Option<discord::Section>,
+    pub(crate) rpc: rpc::Section,
+    pub(crate) mcp: mcp_http::Section,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
     pub(crate) beside: PathBuf,
@@ -249,6 +251,7 @@ mod tests {
         let config = Config::parse("").unwrap();
         assert!(config.listen.address.ip().is_loopback());
         assert_eq!((config.listen.auth, config.unfit()), (Auth::Token, None));
+        assert!(config.rpc.enabled && config.mcp.enabled);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod discord;
 mod fault;
 mod handle;
 mod listener;
+mod mcp_http;
 mod message;
 #[cfg(test)]
 mod openapi;
@@ -41,6 +42,7 @@ mod outgoing;
 mod progress;
 mod receipts;
 mod resources;
+mod rpc;
 mod serve;
 mod say;
 mod server;

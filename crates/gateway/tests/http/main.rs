@@ -1,15 +1,23 @@
-//! The gateway's listener and the rooms behind it, over real sockets.
+//! `signet gateway`, as programs call it: bytes on a socket, beside real daemons over a real NATS server.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing
+    clippy::indexing_slicing,
+    unreachable_pub,
+    dead_code,
+    missing_docs
 )]
 
 mod carriers;
 mod carrying;
+mod client;
 mod daemon;
 mod discord;
 mod households;
+mod listener;
+mod mcp;
 mod peer;
+mod rpc;
+mod tokens;
 mod wire;
