@@ -92,8 +92,8 @@ async fn one(calls: &Calls<'_>, item: Item) -> Option<String> {
 
 /// Several at once, and no more of them than others can spare; the answers stand in the order of the calls.
 async fn batch(calls: &Calls<'_>, items: Vec<Item>) -> Option<String> {
-    let bytes = AtomicUsize::new(0);
-    let answers = futures_util::stream::iter(items).map(|item| async {
+    let bytes = &AtomicUsize::new(0);
+    let answers = futures_util::stream::iter(items).map(move |item| async move {
         // What would be too long to be answered is not done.
         let answer = match bytes.load(Ordering::Relaxed) > ANSWERS_MAX {
             true => one(calls, item.refused_with(&too_long())).await,

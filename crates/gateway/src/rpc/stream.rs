@@ -29,7 +29,7 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(follow(link, tell, calls.context.stop.clone()));
     let begin = (Some(first), told);
-    let events = stream::unfold(begin, |(first, mut told)| async {
+    let events = stream::unfold(begin, |(first, mut told)| async move {
         if let Some(first) = first {
             return Some((Ok::<_, Infallible>(event(&first)), (None, told)));
         }

@@ -87,17 +87,16 @@ impl Gateway {
 
     /// A POST of JSON by a token, as a well-behaved program sends it.
     pub fn post(&self, path: &str, token: &str, body: &str) -> Answer {
+        let line = format!("POST {path} HTTP/1.1");
+        let bearer = format!("Authorization: Bearer {token}");
         let head = [
-            &format!("POST {path} HTTP/1.1"),
+            line.as_str(),
             "Host: localhost",
             "Content-Type: application/json",
             "Accept: application/json, text/event-stream",
-            &format!("Authorization: Bearer {token}"),
+            &bearer,
         ];
-        self.send(
-            &head.map(String::from).each_ref().map(String::as_str),
-            body.as_bytes(),
-        )
+        self.send(&head, body.as_bytes())
     }
 
     /// The answer of a call at `/rpc`.
@@ -206,6 +205,8 @@ pub fn token(home: &Home, name: &str, more: &[&str]) -> String {
 /// Alice with a gateway to be, and Bob and Carol, whom she knows.
 pub fn three(house: &House) -> [Home; 3] {
     let mut homes = ["alice", "bob", "carol"].map(|who| house.home(who));
+    // The tokens are what narrows here, and not the socket.
+    homes[0].configure("# tier = 2", "tier = 4");
     {
         let [alice, bob, carol] = &homes;
         house.acquaint(&[alice, bob, carol]);

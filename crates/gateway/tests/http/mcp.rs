@@ -155,18 +155,15 @@ fn a_session_is_of_no_use_to_another_token() {
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     assert_eq!(session.post_as(&two, &list).status, 404);
     for method in ["GET", "DELETE"] {
+        let line = format!("{method} /mcp HTTP/1.1");
         let head = [
-            &format!("{method} /mcp HTTP/1.1"),
+            line.as_str(),
             "Host: localhost",
             "Accept: text/event-stream",
             &format!("Mcp-Session-Id: {}", session.id),
             &format!("Authorization: Bearer {two}"),
         ];
-        assert_eq!(
-            gateway.send(&head.map(|line| line), b"").status,
-            404,
-            "{method}"
-        );
+        assert_eq!(gateway.send(&head, b"").status, 404, "{method}");
     }
     assert_eq!(session.post(&list).status, 200, "it goes on for its own");
 }

@@ -215,7 +215,7 @@ fn the_daemon_itself_holds_a_connection_to_what_it_was_narrowed_to() {
     let house = House::new();
     let [alice, bob, carol] = three(&house);
     let socket = alice.dir.join("agent.sock");
-    let mut client = signet_api::Client::connect(&socket).unwrap();
+    let mut client = signet_api::Client::connect(&socket, signet_testkit::PATIENCE).unwrap();
     let narrow = |peers: Option<Vec<String>>, tier| signet_api::Narrow {
         peers,
         tier,
@@ -228,7 +228,7 @@ fn the_daemon_itself_holds_a_connection_to_what_it_was_narrowed_to() {
     let to = |peer: &str| signet_api::Send::new(peer, signet_api::Kind::Notification, json!(1));
     assert!(client.call(&to(&carol.agent)).is_err());
     assert!(client.call(&to(&bob.agent)).is_ok());
-    let mut other = signet_api::Client::connect(&socket).unwrap();
+    let mut other = signet_api::Client::connect(&socket, signet_testkit::PATIENCE).unwrap();
     assert!(
         other.call(&to(&carol.agent)).is_ok(),
         "one connection is narrow, not the socket"

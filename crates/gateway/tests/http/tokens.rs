@@ -51,14 +51,13 @@ fn nobody_is_let_in_without_a_token_that_holds() {
         );
     }
     assert_eq!(gateway.post("/rpc", &good, STATUS).status, 200);
-    let in_the_address = gateway.send(
-        &[
-            &format!("POST /rpc?access_token={good} HTTP/1.1"),
-            "Host: localhost",
-            "Content-Type: application/json",
-        ],
-        STATUS.as_bytes(),
-    );
+    let line = format!("POST /rpc?access_token={good} HTTP/1.1");
+    let head = [
+        line.as_str(),
+        "Host: localhost",
+        "Content-Type: application/json",
+    ];
+    let in_the_address = gateway.send(&head, STATUS.as_bytes());
     assert_eq!(in_the_address.status, 401);
     // Its file holds nothing by which anybody gets in.
     let file = std::fs::read_to_string(alice.dir.join("gateway-tokens.toml")).unwrap();
