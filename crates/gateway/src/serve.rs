@@ -101,7 +101,7 @@ fn open_rooms(_context: &Arc<Context>) -> Router {
 
 fn door(config: &Config, stop: &CancellationToken) -> Door {
     match config.listen.auth {
-        Auth::None => Door::Open(Anybody::new(config.limits)),
+        Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
         Auth::Token => {
             let path = config.path(&config.listen.tokens);
             let tokens = Arc::new(Tokens::of(path, config.limits));
