@@ -63,6 +63,7 @@ impl Heart {
             self.node.set_routes(self.carrying.routes.clone());
             self.config.carriers = new.carriers;
         }
+        self.config.card = new.card;
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         info!(changed = ?changes.live, ?told, "the configuration was read anew");
         if !changes.fixed.is_empty() {
