@@ -23,11 +23,23 @@ fn the_description_for_openapi_is_what_the_code_says() {
 #[test]
 fn every_call_of_the_agent_is_described_and_no_other() {
     let description = generate();
-    let methods = description["components"]["schemas"]["request"]["properties"]["method"]["examples"].clone();
+    let methods =
+        description["components"]["schemas"]["request"]["properties"]["method"]["examples"].clone();
     let described: Vec<String> = serde_json::from_value(methods).unwrap();
-    let agents = Call::METHODS.iter().filter(|method| Role::Agent.may_use(method.whose));
-    assert_eq!(described, agents.map(|method| method.name.to_owned()).collect::<Vec<_>>());
-    assert!(!described.iter().any(|name| name.starts_with("carrier.") || name.starts_with("trust.")));
+    let agents = Call::METHODS
+        .iter()
+        .filter(|method| Role::Agent.may_use(method.whose));
+    assert_eq!(
+        described,
+        agents
+            .map(|method| method.name.to_owned())
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        !described
+            .iter()
+            .any(|name| name.starts_with("carrier.") || name.starts_with("trust."))
+    );
 }
 
 #[test]
@@ -38,7 +50,10 @@ fn no_reference_leads_nowhere() {
         match value {
             Value::Object(members) => {
                 if let Some(to) = members.get("$ref").and_then(Value::as_str) {
-                    assert!(description.pointer(to.strip_prefix('#').unwrap()).is_some(), "{to}");
+                    assert!(
+                        description.pointer(to.strip_prefix('#').unwrap()).is_some(),
+                        "{to}"
+                    );
                     found += 1;
                 }
                 open.extend(members.values());
@@ -118,22 +133,50 @@ fn paths() -> Value {
     };
     let mut paths = Map::new();
     let mut path = |place: &str, item: Value| paths.insert(place.to_owned(), item);
-    path("/agent/{id}/inbox", json!({ "parameters": id(), "post": inbox() }));
-    path("/rpc", json!({ "post": rpc("call", "calls", "A call of the agent, or a batch; A2A's methods too", "request") }));
-    for (place, id) in [("/", "askDefault"), ("/a2a", "askDefaultA2a"), ("/a2a/", "askDefaultSlash")] {
-        path(place, json!({ "post": rpc(id, "a2a", "A2A with the default peer", "request") }));
+    path(
+        "/agent/{id}/inbox",
+        json!({ "parameters": id(), "post": inbox() }),
+    );
+    path(
+        "/rpc",
+        json!({ "post": rpc("call", "calls", "A call of the agent, or a batch; A2A's methods too", "request") }),
+    );
+    for (place, id) in [
+        ("/", "askDefault"),
+        ("/a2a", "askDefaultA2a"),
+        ("/a2a/", "askDefaultSlash"),
+    ] {
+        path(
+            place,
+            json!({ "post": rpc(id, "a2a", "A2A with the default peer", "request") }),
+        );
     }
-    path("/a2a/{peer}", json!({ "parameters": peer(), "post": rpc("ask", "a2a", "A2A with that peer", "request") }));
-    for (place, id) in [("/.well-known/agent-card.json", "card"), ("/.well-known/agent.json", "cardOf03")] {
-        path(place, json!({ "get": card(id, "The card of this agent", true) }));
+    path(
+        "/a2a/{peer}",
+        json!({ "parameters": peer(), "post": rpc("ask", "a2a", "A2A with that peer", "request") }),
+    );
+    for (place, id) in [
+        ("/.well-known/agent-card.json", "card"),
+        ("/.well-known/agent.json", "cardOf03"),
+    ] {
+        path(
+            place,
+            json!({ "get": card(id, "The card of this agent", true) }),
+        );
     }
     for (place, id) in [
         ("/a2a/{peer}/.well-known/agent-card.json", "peerCard"),
         ("/a2a/{peer}/.well-known/agent.json", "peerCardOf03"),
     ] {
-        path(place, json!({ "parameters": peer(), "get": card(id, "The card of a peer, where the configuration shows it", false) }));
+        path(
+            place,
+            json!({ "parameters": peer(), "get": card(id, "The card of a peer, where the configuration shows it", false) }),
+        );
     }
-    path("/mcp", json!({ "post": rpc("mcp", "mcp", "A message of MCP", "request") }));
+    path(
+        "/mcp",
+        json!({ "post": rpc("mcp", "mcp", "A message of MCP", "request") }),
+    );
     Value::Object(paths)
 }
 
@@ -191,7 +234,9 @@ fn responses() -> Value {
 }
 
 fn schemas() -> Value {
-    let agents = Call::METHODS.iter().filter(|method| Role::Agent.may_use(method.whose));
+    let agents = Call::METHODS
+        .iter()
+        .filter(|method| Role::Agent.may_use(method.whose));
     let methods: Vec<&str> = agents.map(|method| method.name).collect();
     json!({
         "envelope": {

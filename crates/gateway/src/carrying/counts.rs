@@ -112,7 +112,10 @@ mod tests {
         counts.judged(Verdict::Forged);
         counts.note(Event::Held);
         let line = counts.line().unwrap().to_string();
-        assert_eq!(line, "carried over HTTP: 2 forged or malformed, 1 parcels taken by peers");
+        assert_eq!(
+            line,
+            "carried over HTTP: 2 forged or malformed, 1 parcels taken by peers"
+        );
         assert_eq!(counts.line(), None);
     }
 }

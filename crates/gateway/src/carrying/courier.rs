@@ -42,10 +42,16 @@ async fn again_and_again(room: &Arc<Room>) {
         let why = ended.to_string();
         // Once for each reason: a daemon that is away for a night says it once.
         if why != told_why {
-            say(&format!("the daemon takes nothing by HTTP: {why}; trying again"));
+            say(&format!(
+                "the daemon takes nothing by HTTP: {why}; trying again"
+            ));
             told_why = why;
         }
-        pause = if began.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+        pause = if began.elapsed() > LONGEST_PAUSE {
+            FIRST_PAUSE
+        } else {
+            (pause * 2).min(LONGEST_PAUSE)
+        };
         sleep(pause).await;
     }
 }
@@ -85,7 +91,11 @@ async fn deliver(room: &Room, link: &Link) -> ClientError {
         };
         let ruled = link.call(&request, PROMPT).await;
         for item in items {
-            let fate = if ruled.is_ok() { Fate::Ruled } else { Fate::Away };
+            let fate = if ruled.is_ok() {
+                Fate::Ruled
+            } else {
+                Fate::Away
+            };
             // Whoever sent it may not have waited.
             let _ = item.done.send(fate);
         }
@@ -113,7 +123,10 @@ async fn snapshot(
     epoch: Option<String>,
     wait: Duration,
 ) -> Result<String, ClientError> {
-    let request = TakeTrust { epoch, wait: wait.as_secs_f64() };
+    let request = TakeTrust {
+        epoch,
+        wait: wait.as_secs_f64(),
+    };
     let taken = link.call(&request, PROMPT + wait).await?;
     if let Some(snapshot) = taken.snapshot {
         let view = TrustView::from_snapshot(&snapshot);
@@ -151,8 +164,13 @@ async fn carry(room: &Room, link: &Link, parcel: CarriedParcel) -> Result<(), Cl
         Some(bytes) => outbound::post(room, &parcel, bytes).await,
         None => return Err(ClientError::Malformed),
     };
-    room.counts.note(if held { Event::Held } else { Event::NotHeld });
-    let report = ReportParcel { carrier: room.section.carrier.clone(), id: parcel.id, held };
+    room.counts
+        .note(if held { Event::Held } else { Event::NotHeld });
+    let report = ReportParcel {
+        carrier: room.section.carrier.clone(),
+        id: parcel.id,
+        held,
+    };
     match link.call(&report, PROMPT).await {
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error),

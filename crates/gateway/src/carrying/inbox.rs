@@ -28,7 +28,9 @@ use crate::listener::Remote;
 
 /// The one route that is open to everybody.
 pub(crate) fn open_routes(room: &Arc<Room>) -> Router {
-    Router::new().route("/agent/{id}/inbox", post(take)).with_state(Arc::clone(room))
+    Router::new()
+        .route("/agent/{id}/inbox", post(take))
+        .with_state(Arc::clone(room))
 }
 
 async fn take(
@@ -64,14 +66,26 @@ async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<
         NoPlace::Share => Refusal::Rate(SOON),
     })?;
     let judged = judge(room, pieces, view).await?;
-    if let [Judged { verdict: Verdict::Verified, is_poll: true, bytes }] = &judged[..] {
+    if let [
+        Judged {
+            verdict: Verdict::Verified,
+            is_poll: true,
+            bytes,
+        },
+    ] = &judged[..]
+    {
         drop(place);
         return poll(room, bytes).await;
     }
     let mut fates = Vec::new();
     for Judged { bytes, verdict, .. } in judged {
         let (done, fate) = oneshot::channel();
-        place.put(Item { bytes, from, verdict, done });
+        place.put(Item {
+            bytes,
+            from,
+            verdict,
+            done,
+        });
         fates.push(fate);
     }
     drop(place);
@@ -102,7 +116,8 @@ fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
 
 fn pass(room: &Room, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
     let mut pace = room.pace.lock().unwrap_or_else(PoisonError::into_inner);
-    pace.take(from, envelopes, Instant::now()).map_err(Refusal::Rate)
+    pace.take(from, envelopes, Instant::now())
+        .map_err(Refusal::Rate)
 }
 
 async fn read(body: Body) -> Result<Bytes, Refusal> {
@@ -115,7 +130,11 @@ async fn read(body: Body) -> Result<Bytes, Refusal> {
 }
 
 /// The verdicts, on a thread that may compute: a signature takes as long as a thousand small requests' routing.
-async fn judge(room: &Room, pieces: Vec<Bytes>, view: Arc<TrustView>) -> Result<Vec<Judged>, Refusal> {
+async fn judge(
+    room: &Room,
+    pieces: Vec<Bytes>,
+    view: Arc<TrustView>,
+) -> Result<Vec<Judged>, Refusal> {
     // Nobody closes it.
     let _turn = room.judges.acquire().await.map_err(|_| Refusal::Away)?;
     let judged = tokio::task::spawn_blocking(move || {
@@ -141,7 +160,10 @@ async fn poll(room: &Room, bytes: &Bytes) -> Result<Response, Refusal> {
         messages: vec![encode(bytes)],
         wait: LONG_POLL.as_secs_f64(),
     };
-    let delivered = link.call(&request, PROMPT + LONG_POLL).await.map_err(of_daemon)?;
+    let delivered = link
+        .call(&request, PROMPT + LONG_POLL)
+        .await
+        .map_err(of_daemon)?;
     room.counts.note(Event::Poll);
     let kept = delivered.kept.unwrap_or_default();
     let kept: Vec<Vec<u8>> = kept.iter().filter_map(|text| decode(text)).collect();
@@ -198,7 +220,9 @@ impl Refusal {
         let mut response = status.into_response();
         if let Some(wait) = after {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         response
     }

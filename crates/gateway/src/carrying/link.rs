@@ -40,14 +40,30 @@ impl Link {
     pub(crate) async fn open(socket: &Path) -> Result<(Self, Told), ClientError> {
         let stream = timeout(PROMPT, UnixStream::connect(socket)).await;
         let stream = stream.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        let not_reachable = |source| ClientError::NotReachable { path: socket.to_owned(), source };
+        let not_reachable = |source| ClientError::NotReachable {
+            path: socket.to_owned(),
+            source,
+        };
         let (reader, writer) = stream.map_err(not_reachable)?.into_split();
         let (lines, to_write) = mpsc::channel(LINES);
         let (tell, told) = mpsc::unbounded_channel();
         let awaited: Awaited = Arc::new(Mutex::new(Some(HashMap::new())));
-        tokio::spawn(converse(reader, writer, to_write, Arc::clone(&awaited), tell));
+        tokio::spawn(converse(
+            reader,
+            writer,
+            to_write,
+            Arc::clone(&awaited),
+            tell,
+        ));
         let last_id = Arc::default();
-        Ok((Self { lines, awaited, last_id }, told))
+        Ok((
+            Self {
+                lines,
+                awaited,
+                last_id,
+            },
+            told,
+        ))
     }
 
     /// One call, answered within `patience`.
@@ -64,7 +80,11 @@ impl Link {
         serde_json::from_value(answer).map_err(|_| ClientError::Malformed)
     }
 
-    async fn ask(&self, method: &str, params: &impl serde::Serialize) -> Result<Value, ClientError> {
+    async fn ask(
+        &self,
+        method: &str,
+        params: &impl serde::Serialize,
+    ) -> Result<Value, ClientError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let request = json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id });
         let (done, answer) = oneshot::channel();
@@ -84,7 +104,11 @@ impl Link {
 struct Waits<'a>(&'a Awaited, u64);
 
 impl<'a> Waits<'a> {
-    fn of(awaited: &'a Awaited, id: u64, done: oneshot::Sender<Result<Value, ApiError>>) -> Option<Self> {
+    fn of(
+        awaited: &'a Awaited,
+        id: u64,
+        done: oneshot::Sender<Result<Value, ApiError>>,
+    ) -> Option<Self> {
         let mut all = awaited.lock().unwrap_or_else(PoisonError::into_inner);
         all.as_mut()?.insert(id, done);
         Some(Self(awaited, id))
@@ -123,13 +147,23 @@ async fn write(mut writer: OwnedWriteHalf, mut lines: mpsc::Receiver<String>) {
     }
 }
 
-async fn read(reader: OwnedReadHalf, awaited: &Awaited, tell: &mpsc::UnboundedSender<Notification>) {
+async fn read(
+    reader: OwnedReadHalf,
+    awaited: &Awaited,
+    tell: &mpsc::UnboundedSender<Notification>,
+) {
     let mut reader = BufReader::new(reader);
     loop {
         let mut line = Vec::new();
-        let read = (&mut reader).take(LONGEST).read_until(b'\n', &mut line).await;
+        let read = (&mut reader)
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .await;
         let is_whole = matches!(read, Ok(1..)) && line.last() == Some(&b'\n');
-        let Some(message) = is_whole.then(|| serde_json::from_slice(&line).ok()).flatten() else {
+        let Some(message) = is_whole
+            .then(|| serde_json::from_slice(&line).ok())
+            .flatten()
+        else {
             return;
         };
         if !take(message, awaited, tell) {
@@ -139,7 +173,11 @@ async fn read(reader: OwnedReadHalf, awaited: &Awaited, tell: &mpsc::UnboundedSe
 }
 
 /// Gives one line to whoever waits for it; false when it is none of the daemon's.
-fn take(mut line: Map<String, Value>, awaited: &Awaited, tell: &mpsc::UnboundedSender<Notification>) -> bool {
+fn take(
+    mut line: Map<String, Value>,
+    awaited: &Awaited,
+    tell: &mpsc::UnboundedSender<Notification>,
+) -> bool {
     if let Some(Value::String(method)) = line.remove("method") {
         let params = line.remove("params").unwrap_or_default();
         return tell.send(Notification { method, params }).is_ok();

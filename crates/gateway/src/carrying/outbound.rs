@@ -29,7 +29,10 @@ pub(crate) async fn post(room: &Room, parcel: &CarriedParcel, bytes: Vec<u8>) ->
         StatusCode::ACCEPTED => true,
         status => {
             let said = retry_after(&answer.headers);
-            let is_for_a_while = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+            let is_for_a_while = matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+            );
             turn.pause(said.filter(|_| is_for_a_while).unwrap_or(AFTER_FAULT));
             false
         }
@@ -46,10 +49,23 @@ pub(crate) async fn send(
 ) -> Option<Answer> {
     let url = Url::parse(address).ok()?;
     let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let pinned = room.section.peers.get(peer).and_then(|peer| peer.certificate);
-    let how = How { pinned: pinned.map(|Fingerprint(hash)| hash), ..how };
-    let answer = room.context.outgoing.post(&url, headers, Bytes::from(bytes), &how);
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    let pinned = room
+        .section
+        .peers
+        .get(peer)
+        .and_then(|peer| peer.certificate);
+    let how = How {
+        pinned: pinned.map(|Fingerprint(hash)| hash),
+        ..how
+    };
+    let answer = room
+        .context
+        .outgoing
+        .post(&url, headers, Bytes::from(bytes), &how);
     answer.await.ok()
 }
 
@@ -80,7 +96,10 @@ impl Lanes {
             return None;
         }
         lane.under_way += 1;
-        Some(Turn { lanes: self, address: address.to_owned() })
+        Some(Turn {
+            lanes: self,
+            address: address.to_owned(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Lane>> {
@@ -113,7 +132,11 @@ impl Drop for Turn<'_> {
 /// Parcels under way to one gateway.
 const AT_ONCE: usize = 8;
 /// What a POST may take and bring: the answer has no body.
-const POST: How = How { time: Duration::from_secs(45), answer_bytes: 16 * 1024, pinned: None };
+const POST: How = How {
+    time: Duration::from_secs(45),
+    answer_bytes: 16 * 1024,
+    pinned: None,
+};
 /// A gateway that did not answer is not asked again at once.
 const AFTER_FAULT: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -125,7 +148,9 @@ mod tests {
     #[test]
     fn a_slow_gateway_has_its_places_and_no_others() {
         let (lanes, now) = (Lanes::default(), Instant::now());
-        let turns: Vec<_> = (0..AT_ONCE).map(|_| lanes.enter("https://a/", now).unwrap()).collect();
+        let turns: Vec<_> = (0..AT_ONCE)
+            .map(|_| lanes.enter("https://a/", now).unwrap())
+            .collect();
         assert!(lanes.enter("https://a/", now).is_none());
         assert!(lanes.enter("https://b/", now).is_some());
         drop(turns);
@@ -137,9 +162,16 @@ mod tests {
     #[test]
     fn a_gateway_that_asks_for_a_pause_gets_it() {
         let (lanes, now) = (Lanes::default(), Instant::now());
-        lanes.enter("https://a/", now).unwrap().pause(Duration::from_secs(10));
+        lanes
+            .enter("https://a/", now)
+            .unwrap()
+            .pause(Duration::from_secs(10));
         assert!(lanes.enter("https://a/", now).is_none());
-        assert!(lanes.enter("https://a/", now + Duration::from_secs(11)).is_some());
+        assert!(
+            lanes
+                .enter("https://a/", now + Duration::from_secs(11))
+                .is_some()
+        );
     }
 
     #[test]

@@ -34,14 +34,25 @@ impl Pace {
     ///
     /// # Errors
     /// How long to wait.
-    pub(crate) fn take(&mut self, from: IpAddr, envelopes: usize, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(
+        &mut self,
+        from: IpAddr,
+        envelopes: usize,
+        now: Instant,
+    ) -> Result<(), Duration> {
         let (burst, rate) = (self.burst, self.rate);
         self.make_room(now);
-        let bucket = self.buckets.entry(network(from)).or_insert(Bucket { left: burst, at: now });
+        let bucket = self.buckets.entry(network(from)).or_insert(Bucket {
+            left: burst,
+            at: now,
+        });
         let passed = now.saturating_duration_since(bucket.at).as_secs_f64();
         bucket.left = (bucket.left + passed * rate).min(burst);
         bucket.at = now;
-        #[allow(clippy::cast_precision_loss, reason = "an array has 128 elements at most")]
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "an array has 128 elements at most"
+        )]
         let cost = envelopes.max(1) as f64;
         let needed = cost.min(burst);
         if bucket.left < needed {
@@ -65,8 +76,11 @@ impl Pace {
         if self.buckets.len() < MOST_ADDRESSES {
             return;
         }
-        let mut fullest: Vec<(IpAddr, f64)> =
-            self.buckets.iter().map(|(address, bucket)| (*address, left(bucket))).collect();
+        let mut fullest: Vec<(IpAddr, f64)> = self
+            .buckets
+            .iter()
+            .map(|(address, bucket)| (*address, left(bucket)))
+            .collect();
         fullest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         for (address, _) in fullest.iter().take(FORGOTTEN) {
             self.buckets.remove(address);
@@ -125,8 +139,14 @@ mod tests {
         let (mut pace, now) = (Pace::per_minute(3), Instant::now());
         assert_eq!(pace.take("2001:db8::1".parse().unwrap(), 1, now), Ok(()));
         assert!(pace.take("2001:db8::2".parse().unwrap(), 1, now).is_err());
-        assert_eq!(pace.take("2001:db8:0:1::1".parse().unwrap(), 1, now), Ok(()));
-        assert_eq!(pace.take("::ffff:10.0.0.1".parse().unwrap(), 1, now), Ok(()));
+        assert_eq!(
+            pace.take("2001:db8:0:1::1".parse().unwrap(), 1, now),
+            Ok(())
+        );
+        assert_eq!(
+            pace.take("::ffff:10.0.0.1".parse().unwrap(), 1, now),
+            Ok(())
+        );
         assert!(pace.take(address(1), 1, now).is_err());
     }
 

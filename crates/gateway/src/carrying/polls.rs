@@ -26,14 +26,20 @@ pub(crate) async fn run(room: &Arc<Room>, link: &Link) -> ClientError {
     let mut tasks = JoinSet::new();
     let mut polled: BTreeMap<String, AbortHandle> = BTreeMap::new();
     loop {
-        let request = ListRoutes { carrier: room.section.carrier.clone() };
+        let request = ListRoutes {
+            carrier: room.section.carrier.clone(),
+        };
         let routes = match link.call(&request, PROMPT).await {
             Ok(routes) => routes,
             Err(error) => return error,
         };
         let asks = |route: &CarrierRoute| routes.dials_out && route.address != KEPT_FOR_POLLS;
-        let peers: Vec<String> =
-            routes.peers.into_iter().filter(asks).map(|route| route.peer).collect();
+        let peers: Vec<String> = routes
+            .peers
+            .into_iter()
+            .filter(asks)
+            .map(|route| route.peer)
+            .collect();
         polled.retain(|peer, task| {
             let stays = peers.contains(peer);
             if !stays {
@@ -93,7 +99,11 @@ async fn once(
     after: &mut Option<String>,
 ) -> Result<Came, ClientError> {
     let carrier = room.section.carrier.clone();
-    let request = MakePoll { carrier, peer: peer.to_owned(), after: after.clone() };
+    let request = MakePoll {
+        carrier,
+        peer: peer.to_owned(),
+        after: after.clone(),
+    };
     let made = link.call(&request, PROMPT).await?;
     let bytes = decode(&made.bytes).ok_or(ClientError::Malformed)?;
     let Some(answer) = send(room, peer, &made.address, bytes, POLL).await else {
@@ -108,7 +118,10 @@ async fn once(
         return Ok(Came::NoAnswer);
     };
     deliver(room, link, &kept).await?;
-    let last = kept.iter().rev().find_map(|bytes| Unverified::parse(bytes).ok());
+    let last = kept
+        .iter()
+        .rev()
+        .find_map(|bytes| Unverified::parse(bytes).ok());
     match last.map(|last| last.claims().headers.message_id.to_string()) {
         // A gateway that gives the same again and again is not asked without a pause.
         Some(last) if after.as_ref() != Some(&last) => {
@@ -143,7 +156,11 @@ async fn deliver(room: &Room, link: &Link, kept: &[Bytes]) -> Result<(), ClientE
 }
 
 /// A poll may wait there for 20 s before it brings nothing.
-const POLL: How = How { time: Duration::from_secs(60), answer_bytes: LONGEST_BODY, pinned: None };
+const POLL: How = How {
+    time: Duration::from_secs(60),
+    answer_bytes: LONGEST_BODY,
+    pinned: None,
+};
 const BATCH: usize = 600 * 1024;
 /// How often it is asked who is to be polled.
 const ROUTES: Duration = Duration::from_secs(10);

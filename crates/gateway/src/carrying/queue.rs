@@ -68,7 +68,11 @@ struct Waiting {
 impl Queue {
     /// One that holds so many bytes.
     pub(crate) fn of(limit: usize) -> Self {
-        Self { limit, waiting: Mutex::default(), more: Notify::new() }
+        Self {
+            limit,
+            waiting: Mutex::default(),
+            more: Notify::new(),
+        }
     }
 
     /// Room for so many bytes of that address, before they are judged.
@@ -87,7 +91,11 @@ impl Queue {
         }
         waiting.reserved += bytes;
         *waiting.by_address.entry(from).or_default() += bytes;
-        Ok(Place { queue: self, from, bytes })
+        Ok(Place {
+            queue: self,
+            from,
+            bytes,
+        })
     }
 
     /// Up to so many envelopes and bytes, peers' first; one at least, once there is one. Cancel safe.
@@ -169,7 +177,9 @@ impl Waiting {
         for rank in (0..RANKS).rev() {
             while taken.len() < most {
                 let next = self.by_rank.get(rank).and_then(VecDeque::front);
-                let Some(next) = next.map(|item| item.bytes.len()) else { break };
+                let Some(next) = next.map(|item| item.bytes.len()) else {
+                    break;
+                };
                 if !taken.is_empty() && length + next > bytes {
                     return taken;
                 }
@@ -226,7 +236,12 @@ mod tests {
         let mut place = queue.reserve(address(from), length).unwrap();
         let (done, fate) = oneshot::channel();
         let bytes = Bytes::from(vec![b'x'; length]);
-        place.put(Item { bytes, from: address(from), verdict, done });
+        place.put(Item {
+            bytes,
+            from: address(from),
+            verdict,
+            done,
+        });
         fate
     }
 
@@ -252,7 +267,9 @@ mod tests {
     #[test]
     fn a_refusal_comes_before_the_verdict_and_is_the_same_for_all() {
         let queue = Queue::of(400);
-        let _peers: Vec<_> = (0..4).map(|n| put(&queue, n, Verdict::Verified, 100)).collect();
+        let _peers: Vec<_> = (0..4)
+            .map(|n| put(&queue, n, Verdict::Verified, 100))
+            .collect();
         assert_eq!(queue.reserve(address(9), 1).err(), Some(NoPlace::Full));
         queue.give_up();
         assert!(queue.reserve(address(9), 1).is_ok());
@@ -275,7 +292,9 @@ mod tests {
     #[test]
     fn a_batch_is_bounded_and_never_empty() {
         let queue = Queue::of(4_000);
-        let _all: Vec<_> = (0..4).map(|n| put(&queue, n, Verdict::Verified, 600)).collect();
+        let _all: Vec<_> = (0..4)
+            .map(|n| put(&queue, n, Verdict::Verified, 600))
+            .collect();
         assert_eq!(queue.lock().take(9, 1_300).len(), 2);
         assert_eq!(queue.lock().take(9, 1).len(), 1);
         assert_eq!(queue.lock().take(9, 1).len(), 1);

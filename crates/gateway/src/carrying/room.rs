@@ -54,7 +54,8 @@ impl TryFrom<String> for Fingerprint {
         let digits: String = text.chars().filter(|symbol| *symbol != ':').collect();
         let hash = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
         let hash = hash.and_then(|hash| hash.try_into().ok());
-        hash.map(Self).ok_or("a certificate's SHA-256 has 64 digits of hex, with colons or without")
+        hash.map(Self)
+            .ok_or("a certificate's SHA-256 has 64 digits of hex, with colons or without")
     }
 }
 

@@ -36,23 +36,26 @@ impl Judged {
             Ok(message) => judge(message, view),
             Err(_) => (Verdict::Forged, false),
         };
-        Self { bytes, verdict, is_poll }
+        Self {
+            bytes,
+            verdict,
+            is_poll,
+        }
     }
 }
-
-/// The method of a poll.
-const POLL: &str = "agent.poll";
 
 fn judge(message: Unverified, view: &TrustView) -> (Verdict, bool) {
     let method = message.claims().form.method();
     let verdict = match message.verify(view) {
         Ok(_) => Verdict::Verified,
         Err(unproven) => match unproven.reason {
-            Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => Verdict::Forged,
+            Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => {
+                Verdict::Forged
+            }
             _ if method.is_some_and(Method::is_handshake) => Verdict::Flight,
             // Among them whoever has a key that is newer than the snapshot.
             _ => Verdict::Unknown,
         },
     };
-    (verdict, method.is_some_and(|method| method.as_str() == POLL))
+    (verdict, method == Some(Method::Poll))
 }

@@ -10,7 +10,12 @@ use crate::carrying::decode;
 use crate::carrying::link::{Link, Told};
 
 /// Posts what the daemon gives out, one after the other; it keeps the rest.
-pub(crate) async fn session(room: &Room, link: &Link, carrier: &str, mut told: Told) -> ClientError {
+pub(crate) async fn session(
+    room: &Room,
+    link: &Link,
+    carrier: &str,
+    mut told: Told,
+) -> ClientError {
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
@@ -43,7 +48,11 @@ async fn report(
     has_room: bool,
 ) -> Result<(), ClientError> {
     let held = has_room && post(room, &parcel).await;
-    let report = ReportParcel { carrier: carrier.to_owned(), id: parcel.id, held };
+    let report = ReportParcel {
+        carrier: carrier.to_owned(),
+        id: parcel.id,
+        held,
+    };
     match link.call(&report, PROMPT).await {
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error),
@@ -59,9 +68,15 @@ async fn post(room: &Room, parcel: &CarriedParcel) -> bool {
     let Ok(message) = Unverified::parse(&bytes) else {
         return false;
     };
-    let (claims, message_id) = (message.claims(), message.claims().headers.message_id.to_string());
+    let (claims, message_id) = (
+        message.claims(),
+        message.claims().headers.message_id.to_string(),
+    );
     let headers = &claims.headers;
-    let (from, principal) = (headers.agent_id.to_string(), headers.principal_id.to_string());
+    let (from, principal) = (
+        headers.agent_id.to_string(),
+        headers.principal_id.to_string(),
+    );
     let (time, kind) = (headers.timestamp.to_string(), claims.form.method());
     let shown = Shown {
         from: &from,

@@ -30,7 +30,9 @@ pub(crate) struct Snowflake(pub(crate) u64);
 impl<'de> Deserialize<'de> for Snowflake {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let id = text.parse().map_err(|_| serde::de::Error::custom("no snowflake"))?;
+        let id = text
+            .parse()
+            .map_err(|_| serde::de::Error::custom("no snowflake"))?;
         Ok(Self(id))
     }
 }
@@ -53,7 +55,10 @@ impl Post {
     /// The file that may be an envelope, where it is of a size that one can have.
     pub(crate) fn file(&self, most: usize) -> Option<&Attachment> {
         let is_envelope = |file: &&Attachment| {
-            let is_json = file.filename.rsplit_once('.').is_some_and(|(_, kind)| kind == "json");
+            let is_json = file
+                .filename
+                .rsplit_once('.')
+                .is_some_and(|(_, kind)| kind == "json");
             is_json && (1..=most as u64).contains(&file.size)
         };
         self.attachments.iter().find(is_envelope)
@@ -67,15 +72,31 @@ mod tests {
     use super::*;
 
     fn post(content: &str) -> Post {
-        serde_json::from_value(serde_json::json!({"id": "7", "content": content, "author": {"id": "1"}})).unwrap()
+        serde_json::from_value(
+            serde_json::json!({"id": "7", "content": content, "author": {"id": "1"}}),
+        )
+        .unwrap()
     }
 
     #[test]
     fn a_block_is_taken_as_it_was_posted() {
-        assert_eq!(post("x\n```json\n{\"a\": 1}\n```\ny").block(), Some("{\"a\": 1}"));
+        assert_eq!(
+            post("x\n```json\n{\"a\": 1}\n```\ny").block(),
+            Some("{\"a\": 1}")
+        );
         assert_eq!(post("```{}```").block(), Some("{}"));
-        assert_eq!(post("```rust\nfn x() {}\n``` ```json\n{}\n```").block(), Some("{}"));
-        for none in ["", "{}", "```", "```json\n{}", "``` ```", "```json\n[{}]\n```"] {
+        assert_eq!(
+            post("```rust\nfn x() {}\n``` ```json\n{}\n```").block(),
+            Some("{}")
+        );
+        for none in [
+            "",
+            "{}",
+            "```",
+            "```json\n{}",
+            "``` ```",
+            "```json\n[{}]\n```",
+        ] {
             assert_eq!(post(none).block(), None, "{none}");
         }
     }
@@ -84,7 +105,9 @@ mod tests {
     fn a_file_counts_by_its_name_and_a_size_that_an_envelope_can_have() {
         let with = |name: &str, size: u64| {
             let file = serde_json::json!({"filename": name, "size": size, "url": "https://x/"});
-            let post: Post = serde_json::from_value(serde_json::json!({"id": "7", "attachments": [file]})).unwrap();
+            let post: Post =
+                serde_json::from_value(serde_json::json!({"id": "7", "attachments": [file]}))
+                    .unwrap();
             post.file(100).is_some()
         };
         assert!(with("a.json", 100) && !with("a.json", 101) && !with("a.json", 0));
@@ -93,7 +116,12 @@ mod tests {
 
     #[test]
     fn an_id_is_a_number_in_quotes_and_nothing_else() {
-        for odd in [r#"{"id":7}"#, r#"{"id":"x"}"#, r#"{"id":"99999999999999999999"}"#, "{}"] {
+        for odd in [
+            r#"{"id":7}"#,
+            r#"{"id":"x"}"#,
+            r#"{"id":"99999999999999999999"}"#,
+            "{}",
+        ] {
             assert!(serde_json::from_str::<Post>(odd).is_err(), "{odd}");
         }
     }

@@ -40,7 +40,12 @@ pub(crate) struct Said {
 impl Limits {
     /// How long a request of this route has to wait.
     pub(crate) fn wait(&self, route: Route, now: Instant) -> Duration {
-        let until = self.routes.get(&route).into_iter().chain(&self.global).max();
+        let until = self
+            .routes
+            .get(&route)
+            .into_iter()
+            .chain(&self.global)
+            .max();
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
@@ -94,34 +99,78 @@ mod tests {
     use super::*;
 
     fn said(status: u16) -> Said {
-        Said { status, ..Said::default() }
+        Said {
+            status,
+            ..Said::default()
+        }
     }
 
     #[test]
     fn a_limit_of_one_route_leaves_the_other_and_a_global_one_does_not() {
         let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.note(Route::Post, Said { retry_after: Some(2.0), ..said(429) }, now);
+        limits.note(
+            Route::Post,
+            Said {
+                retry_after: Some(2.0),
+                ..said(429)
+            },
+            now,
+        );
         assert_eq!(limits.wait(Route::Post, now), Duration::from_secs(2));
         assert_eq!(limits.wait(Route::Read, now), Duration::ZERO);
-        limits.note(Route::Post, Said { retry_after: Some(3.0), is_global: true, ..said(429) }, now);
+        limits.note(
+            Route::Post,
+            Said {
+                retry_after: Some(3.0),
+                is_global: true,
+                ..said(429)
+            },
+            now,
+        );
         assert_eq!(limits.wait(Route::Read, now), Duration::from_secs(3));
     }
 
     #[test]
     fn the_last_of_a_bucket_waits_for_the_next() {
         let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.note(Route::Post, Said { remaining: Some(1), reset_after: Some(4.0), ..said(200) }, now);
+        limits.note(
+            Route::Post,
+            Said {
+                remaining: Some(1),
+                reset_after: Some(4.0),
+                ..said(200)
+            },
+            now,
+        );
         assert_eq!(limits.wait(Route::Post, now), Duration::ZERO);
-        limits.note(Route::Post, Said { remaining: Some(0), reset_after: Some(4.0), ..said(200) }, now);
+        limits.note(
+            Route::Post,
+            Said {
+                remaining: Some(0),
+                reset_after: Some(4.0),
+                ..said(200)
+            },
+            now,
+        );
         assert_eq!(limits.wait(Route::Post, now), Duration::from_secs(4));
-        assert_eq!(limits.wait(Route::Post, now + Duration::from_secs(5)), Duration::ZERO);
+        assert_eq!(
+            limits.wait(Route::Post, now + Duration::from_secs(5)),
+            Duration::ZERO
+        );
     }
 
     #[test]
     fn what_is_no_time_stops_nobody_for_ever() {
         let (mut limits, now) = (Limits::default(), Instant::now());
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
-            limits.note(Route::Read, Said { retry_after: Some(odd), ..said(429) }, now);
+            limits.note(
+                Route::Read,
+                Said {
+                    retry_after: Some(odd),
+                    ..said(429)
+                },
+                now,
+            );
             let wait = limits.wait(Route::Read, now);
             assert!(wait >= LEAST && wait <= REFUSED * 6, "{odd}: {wait:?}");
         }

@@ -42,7 +42,11 @@ enum Ended {
 /// One look: whether there was anything.
 async fn once(room: &Room, link: &Link, carrier: &str, agent: &str) -> Result<bool, Ended> {
     let after = room.state.places().read;
-    let posts = room.channel.read(after.map(super::found::Snowflake)).await.map_err(Ended::Discord)?;
+    let posts = room
+        .channel
+        .read(after.map(super::found::Snowflake))
+        .await
+        .map_err(Ended::Discord)?;
     if after.is_none() {
         // What was posted before this gateway was there is not for it; but from here on nothing is missed.
         let newest = posts.last().map_or(0, |post| post.id.0);

@@ -51,13 +51,27 @@ pub(crate) enum RestFault {
 
 impl Channel {
     /// The channel of that id below `base`, for the bot of that token.
-    pub(crate) fn of(outgoing: &Outgoing, base: &Url, channel: Snowflake, token: &str) -> Option<Self> {
+    pub(crate) fn of(
+        outgoing: &Outgoing,
+        base: &Url,
+        channel: Snowflake,
+        token: &str,
+    ) -> Option<Self> {
         let mut token = HeaderValue::from_str(&format!("Bot {token}")).ok()?;
         token.set_sensitive(true);
         let mut messages = base.clone();
         let id = channel.0.to_string();
-        messages.path_segments_mut().ok()?.pop_if_empty().extend(["channels", &id, "messages"]);
-        Some(Self { outgoing: outgoing.clone(), messages, token, limits: Mutex::default() })
+        messages
+            .path_segments_mut()
+            .ok()?
+            .pop_if_empty()
+            .extend(["channels", &id, "messages"]);
+        Some(Self {
+            outgoing: outgoing.clone(),
+            messages,
+            token,
+            limits: Mutex::default(),
+        })
     }
 
     /// Posts a message; its id.
@@ -67,13 +81,27 @@ impl Channel {
             id: Snowflake,
         }
         let (kind, body) = match &written.file {
-            None => ("application/json".to_owned(), written.payload.to_string().into_bytes()),
+            None => (
+                "application/json".to_owned(),
+                written.payload.to_string().into_bytes(),
+            ),
             Some((name, file)) => multipart(&written.payload.to_string(), name, file),
         };
         let headers = self.headers(Some(&kind))?;
         let url = self.messages.clone();
-        let answer = self.ask(Route::Post, Ask { method: Method::POST, url, headers, body: body.into() }).await?;
-        let posted: Posted = serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
+        let answer = self
+            .ask(
+                Route::Post,
+                Ask {
+                    method: Method::POST,
+                    url,
+                    headers,
+                    body: body.into(),
+                },
+            )
+            .await?;
+        let posted: Posted =
+            serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
         Ok(posted.id)
     }
 
@@ -81,12 +109,26 @@ impl Channel {
     pub(crate) async fn read(&self, after: Option<Snowflake>) -> Result<Vec<Post>, RestFault> {
         let mut url = self.messages.clone();
         match after {
-            Some(after) => url.query_pairs_mut().append_pair("after", &after.0.to_string()).append_pair("limit", "100"),
+            Some(after) => url
+                .query_pairs_mut()
+                .append_pair("after", &after.0.to_string())
+                .append_pair("limit", "100"),
             None => url.query_pairs_mut().append_pair("limit", "1"),
         };
         let headers = self.headers(None)?;
-        let answer = self.ask(Route::Read, Ask { method: Method::GET, url, headers, body: Bytes::new() }).await?;
-        let mut posts: Vec<Post> = serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
+        let answer = self
+            .ask(
+                Route::Read,
+                Ask {
+                    method: Method::GET,
+                    url,
+                    headers,
+                    body: Bytes::new(),
+                },
+            )
+            .await?;
+        let mut posts: Vec<Post> =
+            serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }
@@ -94,7 +136,12 @@ impl Channel {
     /// A file that was posted. Its address is whatever the post says: no token goes there.
     pub(crate) async fn file(&self, file: &Attachment) -> Result<Bytes, RestFault> {
         let url = Url::parse(&file.url).map_err(|_| RestFault::Malformed)?;
-        let ask = Ask { method: Method::GET, url, headers: HeaderMap::new(), body: Bytes::new() };
+        let ask = Ask {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
         Ok(self.ask(Route::File, ask).await?.body)
     }
 
@@ -118,8 +165,17 @@ impl Channel {
             }
             sleep(wait).await;
         }
-        let Ask { method, url, headers, body } = ask;
-        let Ok(answer) = self.outgoing.request(method, &url, headers, body, &HOW).await else {
+        let Ask {
+            method,
+            url,
+            headers,
+            body,
+        } = ask;
+        let Ok(answer) = self
+            .outgoing
+            .request(method, &url, headers, body, &HOW)
+            .await
+        else {
             // A file that is not there says nothing of Discord.
             if route != Route::File {
                 self.limits().note_fault(Instant::now());
@@ -173,12 +229,23 @@ fn said(answer: &Answer) -> Said {
 
 /// A form with the message and one file (RFC 7578). The boundary is a hash of both, so that neither holds it.
 fn multipart(payload: &str, name: &str, file: &[u8]) -> (String, Vec<u8>) {
-    let hash = Sha256::new().chain_update(payload).chain_update(file).finalize();
+    let hash = Sha256::new()
+        .chain_update(payload)
+        .chain_update(file)
+        .finalize();
     let boundary = format!("signet-{}", HEXLOWER.encode(hash.as_slice()));
     let mut body = Vec::with_capacity(payload.len() + file.len() + 512);
     let parts: [(&str, &str, &[u8]); 2] = [
-        ("name=\"payload_json\"", "application/json", payload.as_bytes()),
-        (&format!("name=\"files[0]\"; filename=\"{name}\""), "application/json", file),
+        (
+            "name=\"payload_json\"",
+            "application/json",
+            payload.as_bytes(),
+        ),
+        (
+            &format!("name=\"files[0]\"; filename=\"{name}\""),
+            "application/json",
+            file,
+        ),
     ];
     for (disposition, kind, bytes) in parts {
         let head = format!(
@@ -193,9 +260,17 @@ fn multipart(payload: &str, name: &str, file: &[u8]) -> (String, Vec<u8>) {
 }
 
 /// Discord asks for this form.
-const AGENT: &str = concat!("DiscordBot (https://example.invalid/signet, ", env!("CARGO_PKG_VERSION"), ")");
+const AGENT: &str = concat!(
+    "DiscordBot (https://example.invalid/signet, ",
+    env!("CARGO_PKG_VERSION"),
+    ")"
+);
 /// A hundred messages of the longest kind fit.
-const HOW: How = How { time: Duration::from_secs(30), answer_bytes: 4 << 20, pinned: None };
+const HOW: How = How {
+    time: Duration::from_secs(30),
+    answer_bytes: 4 << 20,
+    pinned: None,
+};
 
 #[cfg(test)]
 mod tests {
@@ -208,8 +283,14 @@ mod tests {
         let text = String::from_utf8(body).unwrap();
         let parts: Vec<&str> = text.split(&format!("--{boundary}")).collect();
         assert_eq!(parts.len(), 4, "{text}");
-        assert!(parts[1].contains("name=\"payload_json\"") && parts[1].ends_with("\r\n\r\n{\"a\":1}\r\n"));
-        assert!(parts[2].contains("filename=\"x.json\"") && parts[2].ends_with("\r\n\r\n{\"b\": \"\r\n--\"}\r\n"));
+        assert!(
+            parts[1].contains("name=\"payload_json\"")
+                && parts[1].ends_with("\r\n\r\n{\"a\":1}\r\n")
+        );
+        assert!(
+            parts[2].contains("filename=\"x.json\"")
+                && parts[2].ends_with("\r\n\r\n{\"b\": \"\r\n--\"}\r\n")
+        );
         assert_eq!(parts[3], "--\r\n");
     }
 }

@@ -94,12 +94,15 @@ impl Room {
     pub(crate) fn of(context: &Context, section: &Section, socket: &Path) -> Result<Self, String> {
         let token = token(context, section)?;
         let id = section.channel.parse().map(Snowflake);
-        let id = id.map_err(|_| "`channel` under [discord] is the id of a channel: digits alone".to_owned())?;
+        let id = id.map_err(|_| {
+            "`channel` under [discord] is the id of a channel: digits alone".to_owned()
+        })?;
         let base = Url::parse(&section.base_url);
         let base = base.map_err(|_| "`base-url` under [discord] is no address".to_owned())?;
         let channel = Channel::of(&context.outgoing, &base, id, &token);
         let path = context.config.path(&section.state_file);
-        let state = State::load(path).map_err(|error| format!("`state-file` under [discord]: {error}"));
+        let state =
+            State::load(path).map_err(|error| format!("`state-file` under [discord]: {error}"));
         Ok(Self {
             section: section.clone(),
             channel: channel.ok_or("the token of [discord] holds what no token does")?,
@@ -154,7 +157,9 @@ async fn carrier(room: &Room) -> ClientError {
     };
     let begun = async {
         let (link, told) = Link::open(&room.socket).await?;
-        let attach = AttachCarrier { carrier: carrier.clone() };
+        let attach = AttachCarrier {
+            carrier: carrier.clone(),
+        };
         let attached = link.call(&attach, PROMPT).await?;
         Ok::<(Link, Told, String), ClientError>((link, told, attached.agent))
     };
@@ -182,17 +187,27 @@ async fn again<F: Future<Output = ClientError>>(what: &str, session: impl Fn() -
 
 /// The bot's token, from the file that the configuration names or that systemd gives.
 fn token(context: &Context, section: &Section) -> Result<String, String> {
-    let path = match (&section.token_file, std::env::var_os("CREDENTIALS_DIRECTORY")) {
+    let path = match (
+        &section.token_file,
+        std::env::var_os("CREDENTIALS_DIRECTORY"),
+    ) {
         (Some(path), _) => context.config.path(path),
         (None, Some(directory)) => Path::new(&directory).join("discord-token"),
         (None, None) => {
-            return Err("[discord] names no `token-file`, and systemd gives no credential `discord-token`".to_owned());
+            return Err(
+                "[discord] names no `token-file`, and systemd gives no credential `discord-token`"
+                    .to_owned(),
+            );
         }
     };
     let text = std::fs::read_to_string(&path);
-    let text = text.map_err(|error| format!("the token of [discord] in {}: {error}", path.display()))?;
+    let text =
+        text.map_err(|error| format!("the token of [discord] in {}: {error}", path.display()))?;
     match text.trim() {
-        "" => Err(format!("{} is empty; put the token of the bot there", path.display())),
+        "" => Err(format!(
+            "{} is empty; put the token of the bot there",
+            path.display()
+        )),
         token => Ok(token.to_owned()),
     }
 }

@@ -19,7 +19,11 @@ pub(crate) async fn session(room: &Room) -> ClientError {
     };
     loop {
         let after = room.state.places().shown;
-        let request = FollowTransparency { after, limit: None, wait: WAIT.as_secs_f64() };
+        let request = FollowTransparency {
+            after,
+            limit: None,
+            wait: WAIT.as_secs_f64(),
+        };
         let part = match link.call(&request, PROMPT + WAIT).await {
             Ok(part) => part,
             Err(error) => return error,
@@ -37,7 +41,9 @@ pub(crate) async fn session(room: &Room) -> ClientError {
 }
 
 fn keep(room: &Room, line: u64) -> Result<(), ClientError> {
-    room.state.change(|places| places.shown = Some(line)).map_err(ClientError::Io)
+    room.state
+        .change(|places| places.shown = Some(line))
+        .map_err(ClientError::Io)
 }
 
 /// Posts one message, as often as it takes. What Discord will not have is left out, and that is said.
@@ -45,7 +51,9 @@ async fn show(room: &Room, message: &Transparent) {
     if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
         return;
     }
-    let Some(envelope) = decode(&message.envelope) else { return };
+    let Some(envelope) = decode(&message.envelope) else {
+        return;
+    };
     let written = written(&shown(message, &envelope));
     let mut told = None;
     loop {

@@ -36,7 +36,10 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Places::default(),
             Err(error) => return Err(error),
         };
-        Ok(Self { path, places: Mutex::new(places) })
+        Ok(Self {
+            path,
+            places: Mutex::new(places),
+        })
     }
 
     pub(crate) fn places(&self) -> Places {
@@ -80,7 +83,10 @@ mod tests {
         assert_eq!(state.places(), Places::default());
         state.change(|places| places.shown = Some(7)).unwrap();
         state.change(|places| places.read = Some(9)).unwrap();
-        let places = Places { shown: Some(7), read: Some(9) };
+        let places = Places {
+            shown: Some(7),
+            read: Some(9),
+        };
         assert_eq!(State::load(path.clone()).unwrap().places(), places);
         std::fs::write(&path, "junk").unwrap();
         assert!(State::load(path).is_err());

@@ -35,11 +35,17 @@ pub(crate) fn written<'a>(shown: &Shown<'a>) -> Written<'a> {
     let line = line(shown);
     let block = block(shown.envelope).map(|block| format!("{line}\n{block}"));
     match block.filter(|whole| units(whole) <= LONGEST) {
-        Some(content) => Written { payload: payload(&content, shown, None), file: None },
+        Some(content) => Written {
+            payload: payload(&content, shown, None),
+            file: None,
+        },
         None => {
             let name = format!("{}.json", file_name(shown.message_id));
             let payload = payload(&line, shown, Some(&name));
-            Written { payload, file: Some((name, Cow::Borrowed(shown.envelope))) }
+            Written {
+                payload,
+                file: Some((name, Cow::Borrowed(shown.envelope))),
+            }
         }
     }
 }
@@ -118,7 +124,10 @@ fn payload(content: &str, shown: &Shown<'_>, file: Option<&str>) -> Value {
         "enforce_nonce": true,
     });
     if let (Some(name), Some(members)) = (file, payload.as_object_mut()) {
-        members.insert("attachments".to_owned(), json!([{ "id": 0, "filename": name }]));
+        members.insert(
+            "attachments".to_owned(),
+            json!([{ "id": 0, "filename": name }]),
+        );
     }
     payload
 }
@@ -184,8 +193,13 @@ mod tests {
         let written = written(&shown(Some("lunch?"), br#"{"id":"1"}"#));
         assert_eq!(written.file, None);
         let content = content(&written);
-        assert!(content.ends_with("\n> lunch\\?\n```json\n{\"id\":\"1\"}\n```"), "{content}");
-        assert!(content.starts_with(r"**agent\-alice** (alice) → **agent\-bob** (bob) · agent\.request · tier 1 · "));
+        assert!(
+            content.ends_with("\n> lunch\\?\n```json\n{\"id\":\"1\"}\n```"),
+            "{content}"
+        );
+        assert!(content.starts_with(
+            r"**agent\-alice** (alice) → **agent\-bob** (bob) · agent\.request · tier 1 · "
+        ));
         assert_eq!(written.payload["allowed_mentions"], json!({"parse": []}));
         assert_eq!(written.payload["nonce"].as_str().unwrap().len(), NONCE);
     }
@@ -193,10 +207,18 @@ mod tests {
     #[test]
     fn what_has_no_room_or_would_end_the_block_is_a_file() {
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(3_000)).into_bytes();
-        for envelope in [&long[..], br#"{"a":"```\n@everyone"}"#, "{\"a\":\"\u{202e}\"}".as_bytes(), b"\xff"] {
+        for envelope in [
+            &long[..],
+            br#"{"a":"```\n@everyone"}"#,
+            "{\"a\":\"\u{202e}\"}".as_bytes(),
+            b"\xff",
+        ] {
             let written = written(&shown(None, envelope));
             let (name, file) = written.file.as_ref().unwrap();
-            assert_eq!((name.as_str(), &file[..]), ("0192f5a0-7a1b-7c3d-8e4f-123456789abc.json", envelope));
+            assert_eq!(
+                (name.as_str(), &file[..]),
+                ("0192f5a0-7a1b-7c3d-8e4f-123456789abc.json", envelope)
+            );
             assert_eq!(written.payload["attachments"][0]["filename"], name.as_str());
             assert!(!content(&written).contains("```"));
         }
@@ -204,20 +226,36 @@ mod tests {
 
     #[test]
     fn nobody_is_called_and_nothing_is_drawn_by_what_a_peer_wrote() {
-        let hostile = "@everyone <@123> **b** [x](https://evil.example) `c`\n# head\u{202e}\u{200b}||s||";
+        let hostile =
+            "@everyone <@123> **b** [x](https://evil.example) `c`\n# head\u{202e}\u{200b}||s||";
         let written = written(&shown(Some(hostile), b"{}"));
         let content = content(&written);
-        let quote = content.split("\n> ").nth(1).unwrap().split("\n```").next().unwrap();
-        assert!(!quote.contains('\n') && !quote.contains('\u{202e}') && !quote.contains('\u{200b}'));
+        let quote = content
+            .split("\n> ")
+            .nth(1)
+            .unwrap()
+            .split("\n```")
+            .next()
+            .unwrap();
+        assert!(
+            !quote.contains('\n') && !quote.contains('\u{202e}') && !quote.contains('\u{200b}')
+        );
         let mut symbols = quote.chars();
         while let Some(symbol) = symbols.next() {
-            assert!(!symbol.is_ascii_punctuation() || (symbol == '\\' && symbols.next().is_some()), "{quote}");
+            assert!(
+                !symbol.is_ascii_punctuation() || (symbol == '\\' && symbols.next().is_some()),
+                "{quote}"
+            );
         }
     }
 
     #[test]
     fn the_longest_summary_leaves_the_message_within_what_discord_takes() {
-        for summary in ["*".repeat(4_000), "😀".repeat(4_000), "\u{202e}".repeat(4_000)] {
+        for summary in [
+            "*".repeat(4_000),
+            "😀".repeat(4_000),
+            "\u{202e}".repeat(4_000),
+        ] {
             let written = written(&shown(Some(&summary), b"{}"));
             let length = units(&content(&written));
             assert!(length <= LONGEST && length > LONGEST - 20, "{length}");

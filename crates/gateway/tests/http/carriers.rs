@@ -26,7 +26,11 @@ impl Gateway {
             "[listen]\naddress = \"127.0.0.1:{port}\"\nauth = \"none\"\n[outgoing]\nloopback = true\n{sections}\n"
         );
         std::fs::write(dir.join("gateway.toml"), config).unwrap();
-        let mut gateway = Self { child: None, dir: dir.to_owned(), port };
+        let mut gateway = Self {
+            child: None,
+            dir: dir.to_owned(),
+            port,
+        };
         gateway.restart();
         gateway
     }
@@ -35,17 +39,31 @@ impl Gateway {
     pub(crate) fn restart(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let said = || {
-            let file = File::options().create(true).append(true).open(self.dir.join("gateway-said"));
+            let file = File::options()
+                .create(true)
+                .append(true)
+                .open(self.dir.join("gateway-said"));
             Stdio::from(file.unwrap())
         };
         let mut command = Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
-        command.env_clear().stdin(Stdio::null()).stdout(said()).stderr(said());
-        command.arg("serve").arg("--config").arg(self.dir.join("gateway.toml"));
+        command
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(said())
+            .stderr(said());
+        command
+            .arg("serve")
+            .arg("--config")
+            .arg(self.dir.join("gateway.toml"));
         command.arg("--socket").arg(self.dir.join("agent.sock"));
-        command.arg("--carrier-socket").arg(self.dir.join("carrier.sock"));
+        command
+            .arg("--carrier-socket")
+            .arg(self.dir.join("carrier.sock"));
         self.child = Some(command.spawn().unwrap());
         let port = self.port;
-        eventually("the gateway listens", || TcpStream::connect(("127.0.0.1", port)).ok());
+        eventually("the gateway listens", || {
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        });
     }
 
     /// SIGKILL.

@@ -59,8 +59,11 @@ impl Daemon {
             stop: Arc::default(),
         };
         let listener = UnixListener::bind(&daemon.socket).unwrap();
-        let (seen, stuck, stop) =
-            (Arc::clone(&daemon.seen), Arc::clone(&daemon.is_stuck), Arc::clone(&daemon.stop));
+        let (seen, stuck, stop) = (
+            Arc::clone(&daemon.seen),
+            Arc::clone(&daemon.is_stuck),
+            Arc::clone(&daemon.stop),
+        );
         let agent = me.agent.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -85,10 +88,15 @@ impl Daemon {
         let id = self.parcels.fetch_add(1, Ordering::SeqCst);
         let params = json!({"id": id, "carrier": carrier, "peer": peer, "address": address,
             "bytes": BASE64URL_NOPAD.encode(bytes)});
-        let line = format!("{}\n", json!({"jsonrpc": "2.0", "method": "carrier.parcel", "params": params}));
+        let line = format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "method": "carrier.parcel", "params": params})
+        );
         let seen = self.seen.lock().unwrap();
         let mut holders = seen.attached.iter().rev();
-        let (_, stream) = holders.find(|(name, _)| name == carrier).expect("somebody carries");
+        let (_, stream) = holders
+            .find(|(name, _)| name == carrier)
+            .expect("somebody carries");
         (&*stream).write_all(line.as_bytes()).unwrap();
         id
     }
@@ -99,7 +107,12 @@ impl Daemon {
     }
 
     pub(crate) fn is_attached(&self, carrier: &str) -> bool {
-        self.seen.lock().unwrap().attached.iter().any(|(name, _)| name == carrier)
+        self.seen
+            .lock()
+            .unwrap()
+            .attached
+            .iter()
+            .any(|(name, _)| name == carrier)
     }
 
     pub(crate) fn delivered(&self) -> Vec<Vec<u8>> {
@@ -142,7 +155,10 @@ impl Served {
             let this = Arc::clone(&this);
             std::thread::spawn(move || {
                 let result = this.answer(call["method"].as_str().unwrap(), &call["params"]);
-                let answer = format!("{}\n", json!({"jsonrpc": "2.0", "id": call["id"], "result": result}));
+                let answer = format!(
+                    "{}\n",
+                    json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+                );
                 let _ = (&this.stream).write_all(answer.as_bytes());
             });
         }
@@ -158,24 +174,37 @@ impl Served {
             }
             "carrier.deliver" => self.deliver(params),
             "carrier.left" => {
-                let (id, held) = (params["id"].as_u64().unwrap(), params["held"].as_bool().unwrap());
+                let (id, held) = (
+                    params["id"].as_u64().unwrap(),
+                    params["held"].as_bool().unwrap(),
+                );
                 self.seen.lock().unwrap().left.insert(id, held);
                 json!({"known": true})
             }
             "carrier.trust" if params["epoch"] == "1" => {
-                std::thread::sleep(Duration::from_secs_f64(params["wait"].as_f64().unwrap_or(0.0).min(2.0)));
+                std::thread::sleep(Duration::from_secs_f64(
+                    params["wait"].as_f64().unwrap_or(0.0).min(2.0),
+                ));
                 json!({"epoch": "1"})
             }
             "carrier.trust" => json!({"epoch": "1", "snapshot": self.snapshot}),
             "carrier.routes" => {
                 let seen = self.seen.lock().unwrap();
-                let peers = seen.polls.iter().map(|(peer, address)| json!({"peer": peer, "address": address}));
+                let peers = seen
+                    .polls
+                    .iter()
+                    .map(|(peer, address)| json!({"peer": peer, "address": address}));
                 json!({"peers": peers.collect::<Vec<_>>(), "dials-out": !seen.polls.is_empty()})
             }
             "carrier.poll" => {
                 let mut seen = self.seen.lock().unwrap();
                 seen.made_after.push(params["after"].clone());
-                let address = &seen.polls.iter().find(|(peer, _)| params["peer"] == **peer).unwrap().1;
+                let address = &seen
+                    .polls
+                    .iter()
+                    .find(|(peer, _)| params["peer"] == **peer)
+                    .unwrap()
+                    .1;
                 json!({"address": address, "bytes": BASE64URL_NOPAD.encode(b"{\"a\":\"poll\"}")})
             }
             "carrier.transparency" => self.transparency(params),
@@ -189,30 +218,51 @@ impl Served {
         }
         let messages = params["messages"].as_array().unwrap();
         assert!((1..=64).contains(&messages.len()), "{}", messages.len());
-        let bytes = messages.iter().map(|text| BASE64URL_NOPAD.decode(text.as_str().unwrap().as_bytes()).unwrap());
+        let bytes = messages.iter().map(|text| {
+            BASE64URL_NOPAD
+                .decode(text.as_str().unwrap().as_bytes())
+                .unwrap()
+        });
         let bytes: Vec<_> = bytes.collect();
-        let is_poll = bytes.iter().any(|bytes| String::from_utf8_lossy(bytes).contains("agent.poll"));
+        let is_poll = bytes
+            .iter()
+            .any(|bytes| String::from_utf8_lossy(bytes).contains("agent.poll"));
         let mut seen = self.seen.lock().unwrap();
         seen.delivered.extend(bytes);
         let mut answer = json!({"accepted": messages.len(), "refused": 0, "counted": 0});
         if is_poll {
-            answer["kept"] = seen.kept.iter().map(|bytes| BASE64URL_NOPAD.encode(bytes)).collect();
+            answer["kept"] = seen
+                .kept
+                .iter()
+                .map(|bytes| BASE64URL_NOPAD.encode(bytes))
+                .collect();
         }
         answer
     }
 
     fn transparency(&self, params: &Value) -> Value {
         let after = params["after"].as_u64();
-        let until = Instant::now() + Duration::from_secs_f64(params["wait"].as_f64().unwrap_or(0.0).min(1.0));
+        let until = Instant::now()
+            + Duration::from_secs_f64(params["wait"].as_f64().unwrap_or(0.0).min(1.0));
         loop {
             let seen = self.seen.lock().unwrap();
-            let newest = seen.shown.iter().filter_map(|one| one["line"].as_u64()).max().unwrap_or(0);
+            let newest = seen
+                .shown
+                .iter()
+                .filter_map(|one| one["line"].as_u64())
+                .max()
+                .unwrap_or(0);
             let after = after.unwrap_or(newest);
-            let new = seen.shown.iter().filter(|one| one["line"].as_u64() > Some(after));
+            let new = seen
+                .shown
+                .iter()
+                .filter(|one| one["line"].as_u64() > Some(after));
             let new: Vec<Value> = new.take(32).cloned().collect();
             drop(seen);
             if !new.is_empty() || Instant::now() > until {
-                let through = new.last().map_or(after, |last| last["line"].as_u64().unwrap());
+                let through = new
+                    .last()
+                    .map_or(after, |last| last["line"].as_u64().unwrap());
                 return json!({"messages": new, "through": through});
             }
             std::thread::sleep(Duration::from_millis(10));

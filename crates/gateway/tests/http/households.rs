@@ -13,14 +13,23 @@ use crate::wire::post;
 
 /// Opens the carrier socket of a home.
 fn carries(home: &Home, carriers: &str, addresses: &str) {
-    append(home, &format!(
-        "\n[carrier-socket]\nsocket = \"carrier.sock\"\ncarriers = {carriers}\naddresses = {addresses}\n"
-    ));
+    append(
+        home,
+        &format!(
+            "\n[carrier-socket]\nsocket = \"carrier.sock\"\ncarriers = {carriers}\naddresses = {addresses}\n"
+        ),
+    );
 }
 
 /// By which carriers a home reaches a peer.
 fn reaches(home: &Home, peer: &Home, carriers: &Value) {
-    append(home, &format!("\n[[peer]]\nid = \"{}\"\ncarriers = {carriers}\n", peer.agent));
+    append(
+        home,
+        &format!(
+            "\n[[peer]]\nid = \"{}\"\ncarriers = {carriers}\n",
+            peer.agent
+        ),
+    );
 }
 
 fn append(home: &Home, text: &str) {
@@ -41,7 +50,12 @@ fn apart() -> Apart {
     let houses = (House::new(), House::new());
     let (alice, bob) = (houses.0.home("alice"), houses.1.home("bob"));
     houses.0.acquaint(&[&alice, &bob]);
-    Apart { _houses: houses, alice, bob, ports: (free_port(), free_port()) }
+    Apart {
+        _houses: houses,
+        alice,
+        bob,
+        ports: (free_port(), free_port()),
+    }
 }
 
 /// The bodies that came, with how often each did.
@@ -55,9 +69,21 @@ fn bodies(home: &Home) -> BTreeMap<u64, usize> {
 
 #[test]
 fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_is_killed() {
-    let Apart { _houses, mut alice, mut bob, ports } = apart();
-    for (home, peer, own, theirs) in [(&alice, &bob, ports.0, ports.1), (&bob, &alice, ports.1, ports.0)] {
-        carries(home, "[\"http\"]", &json!([inbox_url(own, home)]).to_string());
+    let Apart {
+        _houses,
+        mut alice,
+        mut bob,
+        ports,
+    } = apart();
+    for (home, peer, own, theirs) in [
+        (&alice, &bob, ports.0, ports.1),
+        (&bob, &alice, ports.1, ports.0),
+    ] {
+        carries(
+            home,
+            "[\"http\"]",
+            &json!([inbox_url(own, home)]).to_string(),
+        );
         reaches(home, peer, &json!([inbox_url(theirs, peer)]));
     }
     alice.start();
@@ -75,7 +101,9 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
             of_bob.restart();
         }
     }
-    let came = eventually("every message came", || Some(bodies(&bob)).filter(|all| all.len() == 60));
+    let came = eventually("every message came", || {
+        Some(bodies(&bob)).filter(|all| all.len() == 60)
+    });
     assert!(came.values().all(|times| *times == 1), "{came:?}");
     let log = bob.log();
     let carried = log.iter().filter(|line| line["carrier"] == "http").count();
@@ -84,10 +112,19 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
 
 #[test]
 fn who_can_only_dial_out_is_reached_by_its_polls() {
-    let Apart { _houses, mut alice, mut bob, ports } = apart();
+    let Apart {
+        _houses,
+        mut alice,
+        mut bob,
+        ports,
+    } = apart();
     carries(&alice, "[\"http\"]", "[\"poll\"]");
     reaches(&alice, &bob, &json!([inbox_url(ports.1, &bob)]));
-    carries(&bob, "[\"http\"]", &json!([inbox_url(ports.1, &bob)]).to_string());
+    carries(
+        &bob,
+        "[\"http\"]",
+        &json!([inbox_url(ports.1, &bob)]).to_string(),
+    );
     reaches(&bob, &alice, &json!(["poll"]));
     alice.start();
     bob.start();
@@ -102,7 +139,9 @@ fn who_can_only_dial_out_is_reached_by_its_polls() {
             of_alice.restart();
         }
     }
-    let came = eventually("every message came", || Some(bodies(&alice)).filter(|all| all.len() == 20));
+    let came = eventually("every message came", || {
+        Some(bodies(&alice)).filter(|all| all.len() == 20)
+    });
     assert!(came.values().all(|times| *times == 1), "{came:?}");
 }
 
@@ -117,8 +156,12 @@ fn a_gateway_that_lies_about_what_it_holds_stops_no_other_carrier() {
     alice.start();
     bob.start();
     let _gateway = Gateway::start(&alice, free_port(), "[inbox]");
-    eventually("the gateway carries", || (liar.asked() > 0 || alice.send(&bob, "notification", &json!(1)).is_ok()).then_some(()));
-    let came = eventually("it came all the same", || Some(bodies(&bob)).filter(|all| !all.is_empty()));
+    eventually("the gateway carries", || {
+        (liar.asked() > 0 || alice.send(&bob, "notification", &json!(1)).is_ok()).then_some(())
+    });
+    let came = eventually("it came all the same", || {
+        Some(bodies(&bob)).filter(|all| !all.is_empty())
+    });
     assert_eq!(came.get(&1), Some(&1), "{came:?}");
 }
 
@@ -144,24 +187,47 @@ fn one_golden_envelope_goes_by_nats_http_and_discord_byte_for_byte_and_acts_once
     });
     let watch = Watch::new(&house);
     let mark = watch.mark();
-    let id = alice.send(&bob, "notification", &json!({"golden": "é 1.0"})).unwrap();
-    let (_, envelope) = watch.find(mark, |message| message["params"]["headers"]["message-id"] == id.as_str());
+    let id = alice
+        .send(&bob, "notification", &json!({"golden": "é 1.0"}))
+        .unwrap();
+    let (_, envelope) = watch.find(mark, |message| {
+        message["params"]["headers"]["message-id"] == id.as_str()
+    });
     eventually("it came by NATS", || bob.inbox().first().cloned());
     let path = format!("/agent/{}/inbox", bob.agent);
-    eventually("by HTTP", || (post(port, &path, &envelope).status == 202).then_some(()));
-    discord.has(&format!("```json\n{}\n```", String::from_utf8(envelope.clone()).unwrap()), None);
+    eventually("by HTTP", || {
+        (post(port, &path, &envelope).status == 202).then_some(())
+    });
+    discord.has(
+        &format!(
+            "```json\n{}\n```",
+            String::from_utf8(envelope.clone()).unwrap()
+        ),
+        None,
+    );
     let by = |carrier: &str| {
-        let lines = bob.log().into_iter().filter(|line| {
-            line["carrier"] == carrier && line.to_string().contains(&id)
-        });
+        let lines = bob
+            .log()
+            .into_iter()
+            .filter(|line| line["carrier"] == carrier && line.to_string().contains(&id));
         lines.collect::<Vec<_>>()
     };
-    eventually("by Discord", || Some(by("discord")).filter(|lines| !lines.is_empty()));
+    eventually("by Discord", || {
+        Some(by("discord")).filter(|lines| !lines.is_empty())
+    });
     assert_eq!(bob.inbox().len(), 1);
     // The channel showed it, too, as it is.
     let shown = eventually("it is shown", || {
-        let posts = discord.posts().into_iter().map(|(message, _)| message["content"].as_str().unwrap_or("").to_owned());
-        posts.into_iter().find(|content| content.contains(" → ") && content.contains(&id))
+        let posts = discord
+            .posts()
+            .into_iter()
+            .map(|(message, _)| message["content"].as_str().unwrap_or("").to_owned());
+        posts
+            .into_iter()
+            .find(|content| content.contains(" → ") && content.contains(&id))
     });
-    assert!(shown.contains(std::str::from_utf8(&envelope).unwrap()), "{shown}");
+    assert!(
+        shown.contains(std::str::from_utf8(&envelope).unwrap()),
+        "{shown}"
+    );
 }

@@ -18,7 +18,10 @@ impl Peer {
         Self::serve(move || match arrays.lock().unwrap().next() {
             Some(array) if !array.is_empty() => {
                 let body = [b"[", &array.join(&b","[..])[..], b"]"].concat();
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                    body.len()
+                );
                 [head.as_bytes(), &body].concat()
             }
             _ => b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec(),
@@ -27,7 +30,8 @@ impl Peer {
 
     /// It answers everything with that status and these headers.
     pub(crate) fn refusing(status: u16, headers: &str) -> Self {
-        let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n{headers}\r\n").into_bytes();
+        let answer =
+            format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n{headers}\r\n").into_bytes();
         Self::serve(move || answer.clone())
     }
 

@@ -17,7 +17,9 @@ pub(crate) struct Reply {
 impl Reply {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        lines
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 }
 
@@ -52,8 +54,12 @@ pub(crate) fn begun(port: u16, path: &str, promised: usize, piece: &[u8]) -> Tcp
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {promised}\r\n\r\n"
     );
-    stream.write_all(&[head.as_bytes(), piece].concat()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
+    stream
+        .write_all(&[head.as_bytes(), piece].concat())
+        .unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(90)))
+        .unwrap();
     stream
 }
 
@@ -61,5 +67,9 @@ fn parsed(bytes: &[u8]) -> Option<Reply> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8(bytes[..end].to_vec()).ok()?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Reply { status, head, body: bytes[end + 4..].to_vec() })
+    Some(Reply {
+        status,
+        head,
+        body: bytes[end + 4..].to_vec(),
+    })
 }
