@@ -144,6 +144,97 @@ fn a_household_that_can_only_dial_out_polls_for_its_mail() {
     gateways.into_iter().for_each(gateway::Gateway::ended);
 }
 
+/// One line each way: the running daemon goes by it at once, and nobody writes a configuration.
+#[test]
+fn an_invitation_says_where_an_agent_is_reached_and_accept_keeps_it() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    for home in [&mut alice, &mut bob] {
+        home.unserved();
+        home.configure("# servers = [\"nats://127.0.0.1:4222\"]", "servers = []");
+    }
+    opens_socket(&alice, &[&address(&alice)]);
+    opens_socket(&bob, &[KEPT_FOR_POLLS]);
+    let wire = Wire::default();
+    wire.opens(&alice);
+    started(&mut alice);
+    started(&mut bob);
+    let gateways = [attach(&alice, &wire), attach(&bob, &wire)];
+    let line = |home: &Home| {
+        let invited = home.json(&["invite"]).remove(0);
+        let text = |name: &str| invited[name].as_str().unwrap().to_owned();
+        (text("invitation"), text("fingerprint"))
+    };
+    for (home, (invitation, words), kept) in [
+        (&bob, line(&alice), address(&alice)),
+        (&alice, line(&bob), KEPT_FOR_POLLS.to_owned()),
+    ] {
+        let accepted = home
+            .json(&["accept", &invitation, "--words", &words])
+            .remove(0);
+        assert_eq!(accepted["carriers"], json!([kept]));
+    }
+    let kept = std::fs::read_to_string(bob.dir.join("carriers.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, json!({ alice.agent.as_str(): [address(&alice)] }));
+    let polls = poll_for_ever(&bob, &wire);
+    alice.ping(&bob);
+    // What the person writes down comes before it, and a start reads both.
+    assert!(alice.stop().success() && bob.stop().success());
+    gateways.into_iter().for_each(gateway::Gateway::ended);
+    polls.join().unwrap();
+    finds(&bob, &alice, &["https://elsewhere.example/"]);
+    started(&mut bob);
+    let routes = eventually("bob runs", || {
+        let mut client =
+            signet::control::Client::connect(&bob.dir.join("carrier.sock"), crate::house::PATIENCE)
+                .ok()?;
+        client
+            .raw("carrier.routes", &json!({"carrier": "http"}))
+            .ok()
+    });
+    let expected = json!([{"peer": alice.agent, "address": "https://elsewhere.example/"}]);
+    assert_eq!(routes["peers"], expected);
+}
+
+/// An invitation is the word of whoever wrote it: what is no address is passed over, and never kept.
+#[test]
+fn what_an_invitation_calls_an_address_and_is_none_is_not_kept() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    opens_socket(&bob, &[&address(&bob)]);
+    let pen = crate::house::pen::Pen::of(&alice);
+    let certificate = signet_proto::certificate::Certificate::parse(&pen.certificate).unwrap();
+    let words = signet_proto::keys::fingerprint(&certificate.root);
+    for hostile in [
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "http://",
+        "https://x/#y",
+        "unix:/run/x",
+        "https://x/\"y",
+    ] {
+        let reached = signet_proto::statement::Reached {
+            carrier: "http".to_owned(),
+            addresses: vec![hostile.to_owned()],
+        };
+        let (now, day) = (
+            crate::house::pen::now(),
+            std::time::Duration::from_secs(86_400),
+        );
+        let made = signet_proto::statement::Invitation::sign(
+            &certificate,
+            &pen.signing,
+            &[reached],
+            now,
+            day,
+        );
+        let line = made.unwrap().to_line();
+        bob.done(&["accept", &line, "--words", &words]);
+        assert!(!bob.dir.join("carriers.json").exists(), "{hostile}");
+    }
+}
+
 #[test]
 fn a_poll_removes_nothing_and_its_cursor_or_a_receipt_does() {
     let house = House::new();
