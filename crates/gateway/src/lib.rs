@@ -38,8 +38,6 @@ mod handle;
 mod listener;
 mod mcp_http;
 mod message;
-#[cfg(test)]
-mod openapi;
 mod outgoing;
 mod progress;
 mod receipts;

@@ -11,14 +11,17 @@ use crate::discord::Discord;
 use crate::peer::Peer;
 use crate::wire::post;
 
-/// Opens the carrier socket of a home.
+/// Opens the carrier socket of a home, which is found at these addresses.
 fn carries(home: &Home, carriers: &str, addresses: &str) {
-    append(
-        home,
-        &format!(
-            "\n[carrier-socket]\nsocket = \"carrier.sock\"\ncarriers = {carriers}\naddresses = {addresses}\n"
-        ),
-    );
+    home.configure("# socket = \"carrier.sock\"", "socket = \"carrier.sock\"");
+    home.configure("# carriers = [\"http\"]", &format!("carriers = {carriers}"));
+    if addresses != "[]" {
+        let example = format!(
+            "# addresses = [\"https://house.example/agent/{}/inbox\"]",
+            home.agent
+        );
+        home.configure(&example, &format!("addresses = {addresses}"));
+    }
 }
 
 /// By which carriers a home reaches a peer.
@@ -38,24 +41,37 @@ fn append(home: &Home, text: &str) {
     std::fs::write(file, before + text).unwrap();
 }
 
-/// Alice and Bob, each with a server of their own, and gateways that are not started yet.
+/// Alice and Bob, who know each other and have no NATS server at all, and where their gateways are to be.
 struct Apart {
-    _houses: (House, House),
+    _house: House,
     alice: Home,
     bob: Home,
     ports: (u16, u16),
 }
 
 fn apart() -> Apart {
-    let houses = (House::new(), House::new());
-    let (alice, bob) = (houses.0.home("alice"), houses.1.home("bob"));
-    houses.0.acquaint(&[&alice, &bob]);
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    for home in [&mut alice, &mut bob] {
+        home.unserved();
+        home.configure("# servers = [\"nats://127.0.0.1:4222\"]", "servers = []");
+    }
     Apart {
-        _houses: houses,
+        _house: house,
         alice,
         bob,
         ports: (free_port(), free_port()),
     }
+}
+
+/// Starts a daemon and its gateway; it is connected when the gateway carries for it.
+fn started(home: &mut Home, port: u16, sections: &str) -> Gateway {
+    let command = home.command(&["run"]);
+    home.spawn(command);
+    let gateway = Gateway::start(home, port, sections);
+    home.connected();
+    gateway
 }
 
 /// The bodies that came, with how often each did.
@@ -70,7 +86,7 @@ fn bodies(home: &Home) -> BTreeMap<u64, usize> {
 #[test]
 fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_is_killed() {
     let Apart {
-        _houses,
+        _house,
         mut alice,
         mut bob,
         ports,
@@ -86,10 +102,8 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
         );
         reaches(home, peer, &json!([inbox_url(theirs, peer)]));
     }
-    alice.start();
-    bob.start();
-    let _of_alice = Gateway::start(&alice, ports.0, "[inbox]");
-    let mut of_bob = Gateway::start(&bob, ports.1, "[inbox]");
+    let _of_alice = started(&mut alice, ports.0, "[inbox]");
+    let mut of_bob = started(&mut bob, ports.1, "[inbox]");
     alice.ping(&bob);
     bob.ping(&alice);
     for n in 0..60_u64 {
@@ -113,7 +127,7 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
 #[test]
 fn who_can_only_dial_out_is_reached_by_its_polls() {
     let Apart {
-        _houses,
+        _house,
         mut alice,
         mut bob,
         ports,
@@ -126,10 +140,8 @@ fn who_can_only_dial_out_is_reached_by_its_polls() {
         &json!([inbox_url(ports.1, &bob)]).to_string(),
     );
     reaches(&bob, &alice, &json!(["poll"]));
-    alice.start();
-    bob.start();
-    let mut of_alice = Gateway::start(&alice, ports.0, "[inbox]\npoll-seconds = 1");
-    let _of_bob = Gateway::start(&bob, ports.1, "[inbox]");
+    let mut of_alice = started(&mut alice, ports.0, "[inbox]\npoll-seconds = 1");
+    let _of_bob = started(&mut bob, ports.1, "[inbox]");
     alice.ping(&bob);
     bob.ping(&alice);
     for n in 0..20_u64 {

@@ -14,9 +14,12 @@ mod carrying;
 mod client;
 mod daemon;
 mod discord;
+#[path = "../../src/carrying/framing.rs"]
+mod framing;
 mod households;
 mod listener;
 mod mcp;
+mod openapi;
 mod peer;
 mod rpc;
 mod tokens;

@@ -1,10 +1,10 @@
-//! `schemas/openapi.json`: what the listener serves, for tools that read OpenAPI 3.1. It is made from the tables and the
-//! limits of this crate and from the schema of the calls.
+//! `schemas/openapi.json`: what the listener serves, for tools that read OpenAPI 3.1. It is made from the limits of the inbox
+//! and from the table of the calls.
 
 use serde_json::{Map, Value, json};
 use signet_api::{Call, Role};
 
-use crate::carrying::framing::{LONGEST_BODY, LONGEST_ENVELOPE, MOST_ENVELOPES};
+use crate::framing::{LONGEST_BODY, LONGEST_ENVELOPE, MOST_ENVELOPES};
 
 #[test]
 fn the_description_for_openapi_is_what_the_code_says() {
@@ -151,33 +151,61 @@ fn paths() -> Value {
             json!({ "post": rpc(id, "a2a", "A2A with the default peer", "request") }),
         );
     }
-    path(
-        "/a2a/{peer}",
-        json!({ "parameters": peer(), "post": rpc("ask", "a2a", "A2A with that peer", "request") }),
-    );
+    for (place, id) in [("/a2a/{peer}", "ask"), ("/a2a/{peer}/", "askSlash")] {
+        let ask = rpc(id, "a2a", "A2A with that peer", "request");
+        path(place, json!({ "parameters": peer(), "post": ask }));
+    }
     for (place, id) in [
         ("/.well-known/agent-card.json", "card"),
         ("/.well-known/agent.json", "cardOf03"),
+        ("/a2a/.well-known/agent-card.json", "cardA2a"),
+        ("/a2a/.well-known/agent.json", "cardOf03A2a"),
     ] {
         path(
             place,
             json!({ "get": card(id, "The card of this agent", true) }),
         );
     }
+    let keys = card("keys", "The keys that cards are signed with", true);
+    path("/.well-known/jwks.json", json!({ "get": keys }));
     for (place, id) in [
         ("/a2a/{peer}/.well-known/agent-card.json", "peerCard"),
         ("/a2a/{peer}/.well-known/agent.json", "peerCardOf03"),
     ] {
+        let shown = "The card of a peer, where the configuration shows it";
         path(
             place,
-            json!({ "parameters": peer(), "get": card(id, "The card of a peer, where the configuration shows it", false) }),
+            json!({ "parameters": peer(), "get": card(id, shown, false) }),
         );
     }
     path(
         "/mcp",
-        json!({ "post": rpc("mcp", "mcp", "A message of MCP", "request") }),
+        mcp(&rpc("mcp", "mcp", "A message of MCP", "request")),
     );
     Value::Object(paths)
+}
+
+/// MCP over streamable HTTP: messages, the stream of a session, and its end.
+fn mcp(post: &Value) -> Value {
+    let session = json!([{ "name": "Mcp-Session-Id", "in": "header", "required": true,
+        "description": "What the answer to `initialize` named.", "schema": { "type": "string" } }]);
+    json!({
+        "post": post,
+        "get": {
+            "operationId": "mcpStream", "tags": ["mcp"], "summary": "What a session is told", "parameters": session,
+            "responses": {
+                "200": { "$ref": "#/components/responses/answered" },
+                "404": { "$ref": "#/components/responses/refused" },
+            },
+        },
+        "delete": {
+            "operationId": "mcpEnd", "tags": ["mcp"], "summary": "Ends a session", "parameters": session,
+            "responses": {
+                "202": { "description": "It has ended." },
+                "404": { "$ref": "#/components/responses/refused" },
+            },
+        },
+    })
 }
 
 fn id() -> Value {
