@@ -23,7 +23,8 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 	@cargo build --locked -p signet && cargo build --locked -p signet-gateway && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
-		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway"
+		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
+		&& scripts/try-descriptions
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
 	@server=$$(scripts/nats-server) && cargo build --profile demo --locked -p signet \

@@ -83,6 +83,20 @@ export type Authority = {
 /** Who set a rule. */
 export type By = "session" | "grant" | "peer" | "offer" | "other";
 
+/** What is to leave: the parameters of `carrier.parcel`. */
+export type CarriedParcel = {
+    /** Where the peer is found on that carrier. */
+    address: string;
+    /** The signed message, to be sent as it is: base64url without padding. */
+    bytes: string;
+    /** Which carrier is to take it. */
+    carrier: string;
+    /** Names it in `carrier.left`. */
+    id: number;
+    /** For whom it is. */
+    peer: string;
+};
+
 /** What the rules say of one way. */
 export type Check = {
     /** Whether the message may pass. */
@@ -561,7 +575,7 @@ export type Progressed = {
 };
 
 /** The stable name of a refusal: one of the daemon's own, or a reason of the protocol. */
-export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | (string & {});
+export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
 
 /** Takes the next messages that wait, each under a lease: until it ends nobody else gets them. */
 export type Receive = {
@@ -1147,6 +1161,7 @@ export interface Calls {
 
 /** What the daemon tells after `inbox.follow` and `subscribe`. */
 export interface Notifications {
+    "carrier.parcel": CarriedParcel;
     "conversation.message": Message;
     "inbox.message": Message;
     "message.moved": Moved;
@@ -1194,4 +1209,9 @@ export const REASONS = [
     "not-for-this-socket",
     "beyond-ceiling",
     "decision-unsigned",
+    "carrier-unknown",
+    "carrier-taken",
+    "carrier-detached",
+    "carrier-busy",
+    "carrier-unreachable",
 ] as const;

@@ -174,6 +174,13 @@ calls! {
     "keys.adopt"        AdoptKeys -> Adopted, Person Changes, |_| vec![];
     "reload"            Reload -> Reloaded, Person Changes, |_| vec![];
     "status"            ShowStatus -> Status, Agent Shows, |_| vec![];
+    "carrier.attach"    AttachCarrier -> Attached, Carrier Changes, |_| vec![];
+    "carrier.left"      ReportParcel -> ParcelReported, Carrier Changes, |_| vec![];
+    "carrier.deliver"   DeliverMessages -> Delivered, Carrier Changes, |_| vec![];
+    "carrier.poll"      MakePoll -> MadePoll, Carrier Changes, |call| vec![Named::Peer(&call.peer)];
+    "carrier.routes"    ListRoutes -> CarrierRoutes, Carrier Shows, |_| vec![];
+    "carrier.trust"     TakeTrust -> TrustTaken, Carrier Shows, |_| vec![];
+    "carrier.transparency" FollowTransparency -> Transparency, Carrier Shows, |_| vec![];
 }
 
 decides!(
@@ -251,7 +258,16 @@ mod tests {
                 !(Role::Agent.may_use(method.whose) && decides),
                 "{method:?}"
             );
-            assert!(Role::Person.may_use(method.whose) && !Role::Carrier.may_use(method.whose));
+            assert!(Role::Person.may_use(method.whose));
+        }
+    }
+
+    #[test]
+    fn a_carrier_has_its_own_calls_and_nobody_elses() {
+        for method in Call::METHODS {
+            let is_own = method.name.starts_with("carrier.");
+            assert_eq!(Role::Carrier.may_use(method.whose), is_own, "{method:?}");
+            assert!(!(is_own && Role::Agent.may_use(method.whose)), "{method:?}");
         }
     }
 

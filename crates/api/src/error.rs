@@ -309,6 +309,16 @@ reasons! {
     BeyondCeiling "beyond-ceiling";
     /// The decision has to be signed by the person's control key.
     DecisionUnsigned "decision-unsigned";
+    /// This daemon has no carrier of that name.
+    CarrierUnknown "carrier-unknown";
+    /// Another connection carries it.
+    CarrierTaken "carrier-taken";
+    /// No connection carries it.
+    CarrierDetached "carrier-detached";
+    /// It has handed in as much as is judged at once, or asks too often.
+    CarrierBusy "carrier-busy";
+    /// The peer has no address on it.
+    CarrierUnreachable "carrier-unreachable";
 }
 
 impl From<String> for Reason {

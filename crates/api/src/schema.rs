@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Effect, schemas};
-use crate::{ApiError, Message, Moved, Reason};
+use crate::{ApiError, CARRIER_PARCEL, CarriedParcel, Message, Moved, Reason};
 
 impl JsonSchema for Reason {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -52,6 +52,7 @@ fn generate() -> Value {
     let error = generator.subschema_for::<ApiError>();
     let message = generator.subschema_for::<Message>();
     let moved = generator.subschema_for::<Moved>();
+    let parcel = generator.subschema_for::<CarriedParcel>();
     let definitions: Map<String, Value> = generator.take_definitions(true);
     let calls: Vec<Value> = calls
         .into_iter()
@@ -69,6 +70,7 @@ fn generate() -> Value {
             "conversation.message": message,
             "message.progress": message,
             "message.moved": moved,
+            CARRIER_PARCEL: parcel,
         },
         "$defs": definitions,
     })
@@ -89,7 +91,7 @@ fn with_params(mut call: Value, definitions: &Map<String, Value>) -> Value {
 
 const DESCRIPTION: &str = "One request, a line of JSON-RPC 2.0. `x-result` is what its answer holds in `result`; \
     `x-error` what a refusal holds in `error`; `x-whose` says whose call it is (a person may use every call) \
-    and `x-effect` whether it changes anything. `x-notifications` are told after `inbox.follow` and `subscribe`.";
+    and `x-effect` whether it changes anything. `x-notifications` are told after `inbox.follow`, `subscribe` and `carrier.attach`.";
 
 #[test]
 fn the_schema_of_the_api_is_what_the_types_say() {

@@ -8,6 +8,7 @@
 
 mod agent;
 mod answer;
+mod carrying;
 mod condition;
 mod connect;
 mod decision;

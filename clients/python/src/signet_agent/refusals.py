@@ -240,3 +240,33 @@ class DecisionUnsigned(Refusal):
     """The decision has to be signed by the person's control key."""
 
     reason = "decision-unsigned"
+
+
+class CarrierUnknown(Refusal):
+    """This daemon has no carrier of that name."""
+
+    reason = "carrier-unknown"
+
+
+class CarrierTaken(Refusal):
+    """Another connection carries it."""
+
+    reason = "carrier-taken"
+
+
+class CarrierDetached(Refusal):
+    """No connection carries it."""
+
+    reason = "carrier-detached"
+
+
+class CarrierBusy(Refusal):
+    """It has handed in as much as is judged at once, or asks too often."""
+
+    reason = "carrier-busy"
+
+
+class CarrierUnreachable(Refusal):
+    """The peer has no address on it."""
+
+    reason = "carrier-unreachable"

@@ -11,6 +11,7 @@
 )]
 
 mod accidents;
+mod asyncapi;
 mod attacks;
 mod attacks_alarms;
 mod attacks_approval;
