@@ -119,6 +119,25 @@ daemon("progress reaches whoever asked and settles nothing", async () => {
     assert(heard.length > 0 && heard.at(-1).note === "step 4" && heard.at(-1).part.last, inspect(heard));
 });
 
+daemon("a fault of onProgress costs neither the answer nor what follows", async () => {
+    const heard = [];
+    const agent = bob().handles("test.tells", async (request) => {
+        for (let number = 0; number < 3; number += 1) {
+            await request.progress({ note: `${number}` });
+            await sleep(200);
+        }
+        return "well";
+    });
+    const onProgress = (told) => {
+        heard.push(told.note);
+        throw new Error(told.note);
+    };
+    await serving(agent, ["test.tells"], async (asker) => {
+        assert.equal((await asker.request(BOB, {}, { capability: "test.tells", onProgress })).body, "well");
+    });
+    assert.equal(heard.at(-1), "2");
+});
+
 daemon("handlers run side by side up to the limit", async () => {
     let [running, most] = [0, 0];
     const agent = bob({ parallel: 3 }).handles("test.parallel", async (request) => {
