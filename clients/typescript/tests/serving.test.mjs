@@ -187,6 +187,20 @@ daemon("a handler goes on when its daemon is killed and answers once", async () 
     assert.deepEqual(runs, [1], "the message that came again belonged to the run that went on");
 });
 
+daemon("a fallback accepts, does and reports a task", async () => {
+    const agent = bob();
+    agent.fallback(async (request) => {
+        if (request.type !== "handoff") return null;
+        await agent.accept(request.body.task);
+        return agent.report(request.body.task, "completed", { result: request.body.input });
+    });
+    await serving(agent, [], async (giver) => {
+        const given = await giver.handoff(BOB, "Plan the dinner", { input: "pasta", wait: 10 });
+        for (let looks = 0; looks < 100 && (await giver.task(given.task)).state !== "completed"; looks += 1) await sleep(100);
+        assert.equal((await giver.task(given.task)).state, "completed");
+    });
+});
+
 daemon("a fallback takes notifications and leaves answers alone", async () => {
     const told = [{ dinner: "19:30" }, "really nobody?"];
     const heard = [];
