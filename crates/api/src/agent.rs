@@ -278,6 +278,30 @@ pub struct Said {
     pub message: Message,
 }
 
+/// Narrows this connection: from now on it reaches what both this and its ceiling so far allow. Nothing widens it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Narrow {
+    /// The agents that it has to do with; those of the ceiling so far when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peers: Option<Vec<String>>,
+    /// The highest data tier.
+    pub tier: u8,
+    /// Whether it may only look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read: bool,
+}
+
+/// It is narrowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Narrowed {
+    /// The highest data tier that it reaches now.
+    pub tier: u8,
+}
+
 quiet!(
     Receive,
     Received,

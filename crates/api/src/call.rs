@@ -128,6 +128,7 @@ calls! {
     "progress"          Progress -> Progressed, Agent Changes, |call| Named::came([&call.message]);
     "offer"             OfferCapability -> Offered, Agent Changes, |call| vec![Named::tier(call.tier)];
     "subscribe"         Subscribe -> Subscribed, Agent Shows, |call| call.message.iter().map(|id| Named::Ours(id)).collect();
+    "narrow"            Narrow -> Narrowed, Agent Shows, |_| vec![];
     "history"           ListHistory -> History, Agent Shows, |call| call.peer.iter().map(|peer| Named::Peer(peer)).collect();
     "inbox.list"        ListInbox -> Inbox, Agent Shows, |_| vec![];
     "inbox.follow"      FollowInbox -> Option<Inbox>, Agent Shows, |_| vec![];
@@ -169,6 +170,7 @@ calls! {
     "peer.add"          AddPeer -> Bound, Person Changes, |_| vec![];
     "peer.list"         ListPeers -> Vec<Peer>, Agent Shows, |_| vec![];
     "peer.show"         ShowPeer -> ShownPeer, Agent Shows, |call| vec![Named::Peer(&call.peer)];
+    "card.show"         ShowCard -> ShownCard, Agent Shows, |call| call.peer.as_deref().map(Named::Peer).into_iter().collect();
     "policy.show"       ShowPolicy -> Policy, Person Shows, |_| vec![];
     "policy.check"      CheckPolicy -> Answered, Agent Shows, |call| vec![Named::Peer(&call.peer)];
     "keys.adopt"        AdoptKeys -> Adopted, Person Changes, |_| vec![];
@@ -333,6 +335,7 @@ mod tests {
             ),
             ("handoff.show", task.clone(), vec![Named::Task(id)]),
             ("peer.show", json!({"peer": peer}), vec![Named::Peer(peer)]),
+            ("card.show", json!({"peer": peer}), vec![Named::Peer(peer)]),
             (
                 "policy.check",
                 json!({"peer": peer, "tier": 1}),

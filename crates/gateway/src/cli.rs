@@ -7,22 +7,41 @@ use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::shown::visible;
-use crate::{handle, server};
+use crate::tokens::{self, TokenCommand};
+use crate::{handle, serve, server};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
     let args = match Cli::parse().command {
         Command::Mcp(args) => args,
+        Command::Serve(args) => return serve::serve(&args),
+        Command::Token { file, command } => return token(&file, &command),
         Command::Handle(args) => return handle::handle(&args),
         Command::Handler { command } => return handle::handler(&command),
     };
-    match serve(&args) {
+    match mcp(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Where nobody reads standard error, there is nobody left to tell.
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), error.as_bytes());
-            ExitCode::from(REFUSED)
-        }
+        Err(error) => failed(&error, REFUSED),
+    }
+}
+
+/// Tells why it ends so.
+pub(crate) fn failed(error: &str, code: u8) -> ExitCode {
+    // Where nobody reads standard error, there is nobody left to tell.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), error.as_bytes());
+    ExitCode::from(code)
+}
+
+fn token(file: &std::path::Path, command: &TokenCommand) -> ExitCode {
+    match tokens::command(command, file) {
+        Ok(text) => match std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(
+                &told(&error.to_string(), "let it print where something reads"),
+                REFUSED,
+            ),
+        },
+        Err(fault) => failed(&told(&fault.to_string(), fault.next()), REFUSED),
     }
 }
 
@@ -38,6 +57,16 @@ struct Cli {
 enum Command {
     /// Serve one client of the Model Context Protocol, on standard input and output
     Mcp(McpArgs),
+    /// Let programs speak for the agent over HTTP, as a file says
+    Serve(serve::ServeArgs),
+    /// Who may do so: make, list and revoke tokens
+    Token {
+        /// The file of the tokens
+        #[arg(long, value_name = "FILE")]
+        file: PathBuf,
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Handle what comes to the agent, as a file says
     Handle(handle::HandleArgs),
     /// Try one handler of a file, or look at what goes to and fro
@@ -57,7 +86,7 @@ struct McpArgs {
     tier: u8,
 }
 
-fn serve(args: &McpArgs) -> Result<(), String> {
+fn mcp(args: &McpArgs) -> Result<(), String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| told(&error.to_string(), NO_ROOM))?;
@@ -77,11 +106,11 @@ fn serve(args: &McpArgs) -> Result<(), String> {
     served
 }
 
-fn told(what: &str, next: &str) -> String {
+pub(crate) fn told(what: &str, next: &str) -> String {
     format!("error: {}\n  next: {next}\n", visible(what))
 }
 
-const NO_ROOM: &str = "free memory or threads, then try again";
+pub(crate) const NO_ROOM: &str = "free memory or threads, then try again";
 const NO_CLIENT: &str = "the client and the gateway could not agree on how to begin";
 const TRY_AGAIN: &str = "let a client of MCP start it, with standard input and output for it alone";
-const REFUSED: u8 = 1;
+pub(crate) const REFUSED: u8 = 1;

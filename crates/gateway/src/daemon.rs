@@ -1,35 +1,73 @@
 //! The daemon of the agent, by its socket: a connection for each call, so that a daemon that was away is there
 //! again for the next one, and a call that nobody waits for any more ends with its connection.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use signet_api::{ApiError, ClientError, Notification, Request, ShowStatus};
+use signet_api::{ApiError, ClientError, Narrow, Notification, Request, ShowStatus};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::context::{Caller, Scope};
 use crate::fault::Fault;
 
-/// Where the daemon listens, and how many calls are under way.
+/// Where the daemon listens, and how many calls are under way; perhaps as one caller may use it.
 pub(crate) struct Daemon {
+    shared: Arc<Shared>,
+    narrowed: Option<Narrowed>,
+}
+
+struct Shared {
     socket: PathBuf,
-    places: Semaphore,
+    places: Arc<Semaphore>,
+    /// The places of each caller.
+    of_callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     /// Whether the socket has shown that it is the agent's.
     is_agents: AtomicBool,
+}
+
+struct Narrowed {
+    /// What every connection is narrowed to first; nothing for a scope as wide as the socket's.
+    scope: Option<Narrow>,
+    places: Arc<Semaphore>,
 }
 
 impl Daemon {
     pub(crate) fn at(socket: &Path) -> Self {
         Self {
-            socket: socket.to_owned(),
-            places: Semaphore::new(PLACES),
-            is_agents: AtomicBool::new(false),
+            shared: Arc::new(Shared {
+                socket: socket.to_owned(),
+                places: Arc::new(Semaphore::new(PLACES)),
+                of_callers: Mutex::default(),
+                is_agents: AtomicBool::new(false),
+            }),
+            narrowed: None,
+        }
+    }
+
+    /// The same daemon as that caller may use it: the daemon itself holds every call against the caller's scope, and no
+    /// caller takes the places of all others.
+    pub(crate) fn narrowed(&self, caller: &Caller) -> Self {
+        let mut places = self
+            .shared
+            .of_callers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let places = places.entry(Arc::clone(&caller.name));
+        let places = places.or_insert_with(|| Arc::new(Semaphore::new(PLACES_OF_ONE)));
+        Self {
+            shared: Arc::clone(&self.shared),
+            narrowed: Some(Narrowed {
+                scope: narrow(&caller.scope),
+                places: Arc::clone(places),
+            }),
         }
     }
 
@@ -49,46 +87,67 @@ impl Daemon {
     ///
     /// # Errors
     /// `daemon-away`; `persons-socket` for one that lets its callers decide.
-    pub(crate) async fn link(&self) -> Result<Link<'_>, Fault> {
-        // Nobody closes it.
-        let place = self.places.acquire().await;
-        let place = place.map_err(|_| Fault::Own("the places are closed"))?;
-        let stream = timeout(PROMPT, UnixStream::connect(&self.socket));
+    pub(crate) async fn link(&self) -> Result<Link, Fault> {
+        let own = match &self.narrowed {
+            Some(narrowed) => Some(place(&narrowed.places).await?),
+            None => None,
+        };
+        let shared = &self.shared;
+        let places = (own, place(&shared.places).await?);
+        let stream = timeout(PROMPT, UnixStream::connect(&shared.socket));
         let stream = stream
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         let stream = stream.map_err(|source| ClientError::NotReachable {
-            path: self.socket.clone(),
+            path: shared.socket.clone(),
             source,
         })?;
         let mut link = Link {
             stream: BufReader::new(stream),
             last_id: 0,
             told: VecDeque::new(),
-            _place: place,
+            _places: places,
         };
-        if !self.is_agents.load(Ordering::Relaxed) {
+        if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // Only the person is told what is theirs alone.
             if status.private.is_some() {
                 return Err(Fault::PersonsSocket);
             }
-            self.is_agents.store(true, Ordering::Relaxed);
+            shared.is_agents.store(true, Ordering::Relaxed);
+        }
+        if let Some(scope) = self.narrowed.as_ref().and_then(|own| own.scope.as_ref()) {
+            link.call(scope, PROMPT).await?;
         }
         Ok(link)
     }
 }
 
+/// Nobody closes them.
+async fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Fault> {
+    let place = Arc::clone(places).acquire_owned().await;
+    place.map_err(|_| Fault::Own("the places are closed"))
+}
+
+fn narrow(scope: &Scope) -> Option<Narrow> {
+    let peers = scope.peers.as_ref();
+    (*scope != Scope::default()).then(|| Narrow {
+        peers: peers.map(|peers| peers.iter().cloned().collect()),
+        tier: scope.tier,
+        read: !scope.may_send(),
+    })
+}
+
 /// A connection to the daemon.
-pub(crate) struct Link<'a> {
+pub(crate) struct Link {
     stream: BufReader<UnixStream>,
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
-    _place: SemaphorePermit<'a>,
+    _places: (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit),
 }
 
-impl Link<'_> {
+impl Link {
     /// One call, answered within `patience`.
     ///
     /// # Errors
@@ -103,6 +162,22 @@ impl Link<'_> {
             .await
             .map_err(|_| ClientError::TimedOut(patience))??;
         Ok(serde_json::from_value(answer).map_err(|_| ClientError::Malformed)?)
+    }
+
+    /// One call as the daemon answers it, which may wait `wait` for others besides.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or that there is no answer.
+    pub(crate) async fn raw(
+        &mut self,
+        method: &str,
+        params: &impl serde::Serialize,
+        wait: Duration,
+    ) -> Result<Value, Fault> {
+        let patience = PROMPT + wait;
+        let answer = timeout(patience, self.ask(method, params));
+        let answer = answer.await;
+        Ok(answer.map_err(|_| ClientError::TimedOut(patience))??)
     }
 
     /// What the daemon tells next, however long that takes.
@@ -195,7 +270,9 @@ fn broken(error: io::Error) -> ClientError {
 }
 
 /// So many calls are under way at once; more wait for their turn. The daemon keeps places for others.
-const PLACES: usize = 32;
+const PLACES: usize = 48;
+/// Of those, one caller of the listener has so many.
+const PLACES_OF_ONE: usize = 24;
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);
 /// An inbox full of the largest messages fits.

@@ -3,6 +3,9 @@
 //! ```text
 //! a client of MCP ── stdio ──▶ stdio::Stdio ──▶ rmcp ──▶ server::Gateway ──▶ tools, resources ──▶ daemon::Daemon ──▶ agent.sock
 //!                 ◀── shown::Shown: structured content, and the same as one line of JSON ──
+//!
+//! callers ── HTTP ──▶ listener: connections, gate, tokens ──▶ rooms, a module each ──▶ daemon::Daemon, narrowed ──▶ agent.sock
+//!                                                                 └──▶ outgoing: guard, one request
 //! ```
 //!
 //! A gateway is a process of its own: whoever takes it over can do what the agent's socket allows, and reads no
@@ -22,14 +25,23 @@
 )]
 
 pub mod cli;
+mod config;
+mod context;
 mod daemon;
 mod fault;
 mod handle;
+mod listener;
+mod mcp_http;
 mod message;
+#[allow(dead_code, reason = "for the rooms that call others")]
+mod outgoing;
 mod progress;
 mod receipts;
 mod resources;
+mod rpc;
+mod serve;
 mod server;
 pub mod shown;
 mod stdio;
+mod tokens;
 mod tools;

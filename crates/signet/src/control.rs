@@ -16,7 +16,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-pub use connection::{Caller, Notifier, RawCall};
+pub use connection::{Caller, Narrowing, Notifier, RawCall};
 pub use reply::Reply;
 pub use server::{Address, Server, ServerError};
 pub use signet_api::{ApiError, Client, ClientError};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -36,6 +36,32 @@ pub struct RawCall {
     pub reply: Reply,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
+    /// How far its connection is narrowed.
+    pub narrowing: Narrowing,
+}
+
+/// How far one connection reaches, where its client narrowed it: less than its socket does, never more.
+#[derive(Clone, Debug, Default)]
+pub struct Narrowing(Arc<Mutex<Option<Arc<Reach>>>>);
+
+impl Narrowing {
+    /// The caller of that connection, as far as it reaches now.
+    pub fn of(&self, caller: Caller) -> Caller {
+        let narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*narrowed {
+            Some(reach) => Caller {
+                reach: Arc::clone(reach),
+                ..caller
+            },
+            None => caller,
+        }
+    }
+
+    /// From the next call on the connection reaches so far.
+    pub fn set(&self, reach: Reach) {
+        let mut narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *narrowed = Some(Arc::new(reach));
+    }
 }
 
 /// Who asks by a socket: told by the socket alone, never by the call.
@@ -161,6 +187,7 @@ pub(super) async fn serve(
         calls,
         caller,
         notifier,
+        narrowing: Narrowing::default(),
         limits,
         place,
     };
@@ -178,6 +205,7 @@ struct Connection<'a> {
     calls: mpsc::Sender<RawCall>,
     caller: Caller,
     notifier: Notifier,
+    narrowing: Narrowing,
     limits: Limits,
     place: &'a Place,
 }
@@ -249,6 +277,7 @@ impl Connection<'_> {
                     caller: self.caller.clone(),
                     reply,
                     notifier: self.notifier.clone(),
+                    narrowing: self.narrowing.clone(),
                 };
                 // A daemon that takes no more calls drops it, and so its reply answers.
                 drop(self.calls.send(call).await);

@@ -2,6 +2,7 @@
 //! offers what it can do while it is there, and follows what moves.
 
 mod history;
+mod narrow;
 mod offers;
 mod receive;
 mod subscribe;
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use crate::control::Notifier;
 
 use super::heart::Heart;
+pub(super) use narrow::narrowed;
 use receive::WaitingConsumer;
 
 /// Who of the agent's programs is there, and what they wait for.

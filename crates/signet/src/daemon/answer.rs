@@ -1,12 +1,14 @@
 //! Who answers a call: the node alone, or what the daemon holds beside it.
 
 use signet_api::{
-    AdoptKeys, FollowAttention, FollowInbox, ListHistory, ListOutbox, OfferCapability, Receive,
-    Reload, Request, Send, SendHandoff, ShowMessage, ShowStatus, Subscribe,
+    AdoptKeys, FollowAttention, FollowInbox, ListHistory, ListOutbox, Narrow, Narrowed,
+    OfferCapability, Receive, Reload, Request, Send, SendHandoff, ShowMessage, ShowStatus,
+    Subscribe,
 };
 
-use crate::control::{Caller, Notifier, Reply};
+use crate::control::{Caller, Narrowing, Notifier, Reply};
 
+use super::agent::narrowed;
 use super::handoffs::parse_handoff;
 use super::heart::Heart;
 use super::sending::parse_send;
@@ -18,6 +20,8 @@ pub(super) struct Asker<'a> {
     pub(super) reply: Reply,
     /// For what comes later.
     pub(super) notifier: Notifier,
+    /// How far its connection is narrowed.
+    pub(super) narrowing: Narrowing,
 }
 
 /// A call that the daemon answers. What [`Serve`] can do needs nothing more.
@@ -53,6 +57,7 @@ impl Answer for FollowInbox {
             caller,
             reply,
             notifier,
+            ..
         } = asker;
         heart.follow(caller, reply, notifier).await;
     }
@@ -70,6 +75,7 @@ impl Answer for Receive {
             caller,
             reply,
             notifier,
+            ..
         } = asker;
         heart.receive(&self, caller, reply, &notifier).await;
     }
@@ -87,6 +93,7 @@ impl Answer for Subscribe {
             caller,
             reply,
             notifier,
+            ..
         } = asker;
         heart.subscribe(&self, caller, reply, notifier).await;
     }
@@ -95,6 +102,17 @@ impl Answer for Subscribe {
 impl Answer for ListHistory {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
         heart.history(&self, asker.caller, asker.reply);
+    }
+}
+
+impl Answer for Narrow {
+    async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
+        let narrowed = narrowed(&self, &asker.caller.reach).map(|reach| {
+            let tier = reach.tier;
+            asker.narrowing.set(reach);
+            Narrowed { tier }
+        });
+        heart.show::<Self>(narrowed, asker.reply).await;
     }
 }
 

@@ -25,7 +25,10 @@ impl Heart {
             caller,
             reply,
             notifier,
+            narrowing,
         } = raw;
+        // Calls are served in their order: what was asked before it was narrowed reaches as far as it did.
+        let caller = narrowing.of(caller);
         // Nothing can be written, and so nothing may be said that rests on a line.
         if self.is_refusing() {
             let refused = match Call::parse(&method, params) {
@@ -40,6 +43,7 @@ impl Heart {
                     caller: &caller,
                     reply,
                     notifier,
+                    narrowing,
                 };
                 with_request!(call, request => request.answer(self, asker).await);
             }

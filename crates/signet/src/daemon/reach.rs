@@ -42,6 +42,23 @@ impl Default for Reach {
 }
 
 impl Reach {
+    /// What is within both.
+    pub(crate) fn within(&self, other: Self) -> Self {
+        let peers = match (&self.peers, other.peers) {
+            (Some(these), Some(those)) => Some(these.intersection(&those).cloned().collect()),
+            (Some(one), None) => Some(one.clone()),
+            (None, other) => other,
+        };
+        Self {
+            peers,
+            tier: self.tier.min(other.tier),
+            may: match (self.may, other.may) {
+                (May::Send, May::Send) => May::Send,
+                _ => May::Read,
+            },
+        }
+    }
+
     /// Whether a message of that tier, to or from that peer, is within it.
     pub fn sees(&self, peer: &AgentId, tier: u8) -> bool {
         self.knows(peer) && tier <= self.tier
@@ -186,5 +203,29 @@ mod tests {
                 .is(&Reason::BeyondCeiling)
         );
         assert!(reach.admit_tier(3).unwrap_err().is(&Reason::BeyondCeiling));
+    }
+
+    #[test]
+    fn what_is_narrowed_is_never_wider_than_either() {
+        let (bob, carol) = (
+            reach(&["agent-bob", "agent-carol"], 2),
+            reach(&["agent-carol", "agent-dan"], 3),
+        );
+        let both = bob.within(carol.clone());
+        assert_eq!(both, reach(&["agent-carol"], 2));
+        assert_eq!(carol.within(Reach::default()), carol);
+        assert_eq!(Reach::default().within(carol.clone()), carol);
+        let looks = Reach {
+            may: May::Read,
+            ..Reach::default()
+        };
+        assert_eq!(looks.within(Reach::default()).may, May::Read);
+        assert_eq!(Reach::default().within(looks).may, May::Read);
+        assert_eq!(
+            reach(&["agent-bob"], 2)
+                .within(reach(&["agent-dan"], 2))
+                .peers,
+            Some(BTreeSet::new())
+        );
     }
 }

@@ -1,0 +1,290 @@
+//! `gateway.toml`: where the listener is, who may speak to it, and which of the rooms behind it are open.
+//!
+//! Each section is read by the room that it is for. What a section does not name has the default that docs/gateway.md says.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::{mcp_http, outgoing, rpc};
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Config {
+    pub(crate) listen: Listen,
+    pub(crate) limits: Limits,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) outgoing: outgoing::Section,
+    pub(crate) rpc: rpc::Section,
+    pub(crate) mcp: mcp_http::Section,
+    /// The directory of the file, beside which what it names by a relative path lies.
+    #[serde(skip)]
+    pub(crate) beside: PathBuf,
+}
+
+/// Where the listener is, and whom it believes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Listen {
+    pub(crate) address: SocketAddr,
+    /// By which names others call it, besides those of this machine itself.
+    pub(crate) hosts: Vec<String>,
+    /// The web pages whose scripts may call it.
+    pub(crate) origins: Vec<String>,
+    pub(crate) auth: Auth,
+    /// The file of the tokens.
+    pub(crate) tokens: PathBuf,
+}
+
+/// How callers prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Auth {
+    /// By a token, or by a certificate that the file of the tokens names.
+    Token,
+    /// Not at all: on loopback alone.
+    None,
+}
+
+/// How much callers may cost.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Limits {
+    /// Connections at once. One more takes the place of the one that has been idle for the longest time.
+    pub(crate) connections: usize,
+    /// Seconds for the head of a request, and between two requests.
+    pub(crate) header_seconds: u64,
+    /// Seconds for its body.
+    pub(crate) body_seconds: u64,
+    /// Bytes of its body.
+    pub(crate) body_bytes: usize,
+    /// Requests of one token in a minute.
+    pub(crate) requests_per_minute: u32,
+    /// Requests of one token under way, streams among them.
+    pub(crate) requests_at_once: usize,
+}
+
+/// The listener's own certificate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Tls {
+    /// The certificate and those between it and its root, in PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its key, in PEM.
+    pub(crate) key: PathBuf,
+    /// Whose certificates callers may show in the place of a token, in PEM.
+    pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigFault {
+    #[error("{}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("there is no {}: the gateway is off", .0.display())]
+    Absent(PathBuf),
+    #[error("{}: everybody may write it, and it says who is let in", .0.display())]
+    Open(PathBuf),
+    #[error("{}, line {line}: {what}", path.display())]
+    Wrong {
+        path: PathBuf,
+        line: usize,
+        what: String,
+    },
+    #[error("{}: {what}", path.display())]
+    Unfit { path: PathBuf, what: String },
+}
+
+impl ConfigFault {
+    /// What to do about it.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => {
+                "see to its rights, or name another with --config".to_owned()
+            }
+            Self::Absent(path) => format!(
+                "to switch it on, write {} with these two lines, then make a token with: signet token make NAME\n\n\
+                 [listen]\n    address = \"127.0.0.1:8787\"",
+                path.display()
+            ),
+            Self::Open(path) => format!("take that right away: chmod o-w {}", path.display()),
+            Self::Wrong { .. } | Self::Unfit { .. } => {
+                "correct the file; docs/gateway.md has every key".to_owned()
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The first fault in it.
+    pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
+        let unreadable = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => ConfigFault::Absent(path.to_owned()),
+            _ => ConfigFault::Unreadable {
+                path: path.to_owned(),
+                source,
+            },
+        };
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        if metadata.mode() & 0o002 != 0 {
+            return Err(ConfigFault::Open(path.to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let mut config = Self::parse(&text).map_err(|(line, what)| ConfigFault::Wrong {
+            path: path.to_owned(),
+            line,
+            what,
+        })?;
+        path.parent()
+            .unwrap_or(Path::new("."))
+            .clone_into(&mut config.beside);
+        match config.unfit() {
+            None => Ok(config),
+            Some(what) => Err(ConfigFault::Unfit {
+                path: path.to_owned(),
+                what: what.to_owned(),
+            }),
+        }
+    }
+
+    /// Where a path of the file is.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        self.beside.join(path)
+    }
+
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+            (line, error.message().to_owned())
+        })
+    }
+
+    /// What no single value shows to be wrong.
+    fn unfit(&self) -> Option<&'static str> {
+        let is_loopback = self.listen.address.ip().is_loopback();
+        let limits = &self.limits;
+        let is_nothing = [
+            limits.connections,
+            limits.body_bytes,
+            limits.requests_at_once,
+        ]
+        .contains(&0);
+        match (is_loopback, self.listen.auth, &self.tls) {
+            (false, Auth::None, _) => Some(
+                "`auth = \"none\"` lets everybody speak for the agent; it is for an `address` of this machine alone",
+            ),
+            (false, _, None) => Some(
+                "an `address` that others reach needs [tls]; tokens and messages would cross the network in clear",
+            ),
+            _ if is_nothing || limits.header_seconds == 0 || limits.body_seconds == 0 => {
+                Some("a limit of 0 lets nothing in")
+            }
+            _ if limits.body_bytes > BODY_MAX => {
+                Some("`body-bytes` is more than 16777216, and no message is longer than 262144")
+            }
+            _ if limits.requests_per_minute == 0 => Some("a limit of 0 lets nothing in"),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            auth: Auth::Token,
+            tokens: PathBuf::from("gateway-tokens.toml"),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            header_seconds: 15,
+            body_seconds: 30,
+            body_bytes: 1 << 20,
+            requests_per_minute: 600,
+            requests_at_once: 256,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) const fn header_time(&self) -> Duration {
+        Duration::from_secs(self.header_seconds)
+    }
+
+    pub(crate) const fn body_time(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+}
+
+const BODY_MAX: usize = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unfit(text: &str) -> Option<&'static str> {
+        Config::parse(text).unwrap().unfit()
+    }
+
+    #[test]
+    fn an_empty_file_is_a_listener_on_loopback_that_wants_tokens() {
+        let config = Config::parse("").unwrap();
+        assert!(config.listen.address.ip().is_loopback());
+        assert_eq!((config.listen.auth, config.unfit()), (Auth::Token, None));
+        assert!(config.rpc.enabled && config.mcp.enabled);
+    }
+
+    #[test]
+    fn nobody_opens_the_agent_to_a_network_by_mistake() {
+        let none = "[listen]\nauth = \"none\"\n";
+        assert_eq!(unfit(none), None);
+        let open = unfit("[listen]\naddress = \"0.0.0.0:80\"\nauth = \"none\"\n").unwrap();
+        assert!(open.contains("everybody"), "{open}");
+        for address in ["0.0.0.0:80", "[::]:80", "192.168.1.4:80"] {
+            let clear = unfit(&format!("[listen]\naddress = \"{address}\"\n")).unwrap();
+            assert!(clear.contains("[tls]"), "{address}: {clear}");
+        }
+        let secured =
+            "[listen]\naddress = \"0.0.0.0:80\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
+        assert_eq!(unfit(secured), None);
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused_with_its_line() {
+        let (line, what) = Config::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
+        assert_eq!(line, 2);
+        assert!(what.contains("adress"), "{what}");
+        assert!(Config::parse("[limits]\nconnections = -1\n").is_err());
+        assert!(unfit("[limits]\nconnections = 0\n").is_some());
+        assert!(unfit("[limits]\nbody-bytes = 99999999\n").is_some());
+    }
+
+    #[test]
+    fn without_a_file_it_says_what_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway.toml");
+        let fault = Config::load(&path).unwrap_err();
+        assert!(matches!(fault, ConfigFault::Absent(_)));
+        assert!(fault.next().contains("[listen]"));
+        std::fs::write(&path, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(&path, mode).unwrap();
+        assert!(matches!(Config::load(&path), Err(ConfigFault::Open(_))));
+    }
+}

@@ -1,0 +1,129 @@
+//! Who sends a request: by a token, by a certificate, or whoever reaches it where the configuration says so.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderValue};
+
+use super::Remote;
+use super::guarded::guarded;
+use super::refusal::{later, refused};
+use crate::tokens::{Admitted, Anybody, Refused, Tokens};
+
+/// How callers prove who they are.
+pub(crate) enum Door {
+    /// By a token or a certificate.
+    Tokens(Arc<Tokens>),
+    /// Not at all.
+    Open(Box<Anybody>),
+}
+
+/// Puts the [`Caller`](crate::context::Caller) into a request, or refuses it.
+pub(super) async fn authenticate(
+    State(door): State<Arc<Door>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match door.admit(&request) {
+        Ok(Admitted { caller, place }) => {
+            let gone = caller.gone.clone();
+            request.extensions_mut().insert(caller);
+            // What the token lets in ends with it, also in the middle of an answer.
+            tokio::select! {
+                response = next.run(request) => guarded(response, gone, place),
+                () = gone.cancelled() => unknown(true),
+            }
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+impl Door {
+    #[expect(clippy::result_large_err, reason = "a response, which is sent at once")]
+    fn admit(&self, request: &Request) -> Result<Admitted, Response> {
+        let tokens = match self {
+            Self::Open(anybody) => return anybody.admit().map_err(response),
+            Self::Tokens(tokens) => tokens,
+        };
+        let remote = request.extensions().get::<Remote>();
+        let certificate = remote.and_then(|remote| remote.certificate);
+        match (bearer(request.headers()), certificate) {
+            (Some(token), _) => tokens.admit(token).map_err(response),
+            (None, Some(hash)) => tokens.admit_certificate(&hash).map_err(response),
+            (None, None) => Err(unknown(false)),
+        }
+    }
+}
+
+/// The token of a request (RFC 6750, section 2.1). Nothing else is one: an address with a token in it would stand in logs.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut named = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (named.next(), named.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn response(refusal: Refused) -> Response {
+    let (reason, seconds) = match refusal {
+        Refused::Unknown => return unknown(true),
+        Refused::TooMany(seconds) => ("too-many-requests", seconds),
+        Refused::TooManyAtOnce => ("too-many-at-once", 1),
+    };
+    let busy = refused(
+        StatusCode::TOO_MANY_REQUESTS,
+        reason,
+        "this token has too many requests",
+        "wait as long as Retry-After says; [limits] of gateway.toml has the bounds",
+    );
+    later(busy, seconds)
+}
+
+fn unknown(was_shown: bool) -> Response {
+    let (challenge, message) = match was_shown {
+        true => (
+            "Bearer realm=\"signet\", error=\"invalid_token\"",
+            "nobody is known by that token, or it holds no more",
+        ),
+        false => ("Bearer realm=\"signet\"", "this address wants a token"),
+    };
+    let next = "send Authorization: Bearer with a token of signet token make";
+    let mut response = refused(StatusCode::UNAUTHORIZED, "token-unknown", message, next);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_header_of_one_form_is_a_token() {
+        let of = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(of(&["Bearer abc"]).as_deref(), Some("abc"));
+        assert_eq!(of(&["bearer  abc"]).as_deref(), Some("abc"));
+        for odd in [
+            &["Basic abc"][..],
+            &["abc"],
+            &["Bearer"],
+            &["Bearer a", "Bearer b"],
+            &[],
+        ] {
+            assert_eq!(of(odd), None, "{odd:?}");
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! What every request has to be before a room sees it, open rooms included.
+//!
+//! Any program of this machine reaches a listener on loopback, and so does any page in a browser. A page can have its own
+//! name resolve to this machine, which `Host` shows; it cannot hide where it comes from, which `Origin` shows; and without
+//! asking first it cannot send JSON as JSON, which the content type shows. There is no CORS, so asking first is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::refusal::{later, refused};
+use crate::config::Config;
+
+/// What a request is held against.
+pub(super) struct Gate {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    body_bytes: usize,
+    body_time: Duration,
+    /// KiB of all bodies that are being read or handled.
+    room: Arc<Semaphore>,
+}
+
+impl Gate {
+    pub(super) fn new(config: &Config) -> Self {
+        let own = [
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "[::1]".to_owned(),
+        ];
+        let bound = match config.listen.address {
+            address if address.ip().is_unspecified() => None,
+            address if address.is_ipv6() => Some(format!("[{}]", address.ip())),
+            address => Some(address.ip().to_string()),
+        };
+        let named = config
+            .listen
+            .hosts
+            .iter()
+            .map(|host| host.to_ascii_lowercase());
+        let origins = config.listen.origins.iter();
+        Self {
+            hosts: own.into_iter().chain(bound).chain(named).collect(),
+            origins: origins
+                .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
+                .collect(),
+            body_bytes: config.limits.body_bytes,
+            body_time: config.limits.body_time(),
+            room: Arc::new(Semaphore::new(ROOM.max(config.limits.body_bytes / KIB + 1))),
+        }
+    }
+
+    /// The host that the request is for, where it is one of ours.
+    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, Fault> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (named.next(), named.next()) else {
+            return Err(Fault::Host);
+        };
+        let host = host.to_str().map_err(|_| Fault::Host)?.to_ascii_lowercase();
+        // The absolute form names it once more (RFC 9112, section 3.2.2).
+        let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
+        if !uri
+            .authority()
+            .is_none_or(|authority| is_same(authority.as_str()))
+        {
+            return Err(Fault::Host);
+        }
+        let name = without_port(&host).ok_or(Fault::Host)?;
+        match self.hosts.iter().any(|known| known == name) {
+            true => Ok(host),
+            false => Err(Fault::Host),
+        }
+    }
+
+    /// A page of a site that the configuration names, or of this listener itself.
+    fn admit_origin(&self, host: &str, headers: &HeaderMap) -> Result<(), Fault> {
+        let mut named = headers.get_all(header::ORIGIN).iter();
+        let origin = match (named.next(), named.next()) {
+            (None, _) => return Ok(()),
+            (Some(origin), None) => origin.to_str().map_err(|_| Fault::Origin)?,
+            _ => return Err(Fault::Origin),
+        };
+        let origin = origin.to_ascii_lowercase();
+        let own = [format!("http://{host}"), format!("https://{host}")];
+        match self.origins.contains(&origin) || own.contains(&origin) {
+            true => Ok(()),
+            false => Err(Fault::Origin),
+        }
+    }
+
+    /// The whole body, and the room that it takes.
+    async fn read(&self, body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+        let reading = timeout(self.body_time, self.collect(body));
+        reading.await.unwrap_or(Err(Fault::Slow))
+    }
+
+    async fn collect(&self, mut body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+        let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
+        while let Some(frame) = body.frame().await {
+            let Ok(piece) = frame.map_err(|_| Fault::Broken)?.into_data() else {
+                continue;
+            };
+            if all.len() + piece.len() > self.body_bytes {
+                return Err(Fault::TooLarge);
+            }
+            let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
+            if wanted > 0 {
+                let wanted = u32::try_from(wanted).map_err(|_| Fault::TooLarge)?;
+                let more = Arc::clone(&self.room).try_acquire_many_owned(wanted);
+                let more = more.map_err(|_| Fault::Full)?;
+                match &mut room {
+                    Some(room) => room.merge(more),
+                    None => room = Some(more),
+                }
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok((all.freeze(), room.map(|room| Room(Arc::new(room)))))
+    }
+}
+
+/// Lets a request through to its room, or says why not.
+pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let mut response = match admitted(&gate, request).await {
+        Ok(request) => next.run(request).await,
+        Err(fault) => fault.response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in KEPT_APART {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn admitted(gate: &Gate, request: Request) -> Result<Request, Fault> {
+    let (mut head, body) = request.into_parts();
+    let host = gate.host(&head.uri, &head.headers)?;
+    gate.admit_origin(&host, &head.headers)?;
+    if head.method == Method::POST || head.method == Method::PUT || head.method == Method::PATCH {
+        admit_content(&head.headers)?;
+    }
+    let (body, room) = gate.read(body).await?;
+    if let Some(room) = room {
+        head.extensions.insert(room);
+    }
+    Ok(Request::from_parts(head, Body::from(body)))
+}
+
+/// JSON, and said to be.
+fn admit_content(headers: &HeaderMap) -> Result<(), Fault> {
+    let mut named = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (named.next(), named.next()) else {
+        return Err(Fault::ContentType);
+    };
+    let kind = kind.to_str().map_err(|_| Fault::ContentType)?;
+    let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
+    let kind = kind.trim().to_ascii_lowercase();
+    let is_json =
+        kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    let is_utf8 = parameters.split(';').all(|parameter| {
+        let parameter = parameter.trim().to_ascii_lowercase().replace('"', "");
+        parameter
+            .strip_prefix("charset=")
+            .is_none_or(|charset| charset == "utf-8")
+    });
+    match is_json && is_utf8 && !headers.contains_key(header::CONTENT_ENCODING) {
+        true => Ok(()),
+        false => Err(Fault::ContentType),
+    }
+}
+
+fn without_port(host: &str) -> Option<&str> {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => {
+            let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            is_port.then_some(name)?
+        }
+        _ => host,
+    };
+    (!name.is_empty()).then_some(name)
+}
+
+/// The room of a body: free again when the request is done with.
+#[derive(Clone)]
+struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Host,
+    Origin,
+    ContentType,
+    TooLarge,
+    Slow,
+    Broken,
+    Full,
+}
+
+impl Fault {
+    fn response(self) -> Response {
+        let (status, reason, message, next) = match self {
+            Self::Host => (
+                StatusCode::MISDIRECTED_REQUEST,
+                "host-unknown",
+                "the header Host names no host of this listener",
+                "call it by its own name, or add the name to `hosts` under [listen] of gateway.toml",
+            ),
+            Self::Origin => (
+                StatusCode::FORBIDDEN,
+                "origin-refused",
+                "pages of that origin may not call this listener",
+                "add it to `origins` under [listen] of gateway.toml, if its scripts are to speak for the agent",
+            ),
+            Self::ContentType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "content-type",
+                "the body is not declared as JSON in UTF-8",
+                "send Content-Type: application/json, without a content encoding",
+            ),
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "the body is longer than this listener takes",
+                "send less; `body-bytes` under [limits] of gateway.toml is the bound",
+            ),
+            Self::Slow => (
+                StatusCode::REQUEST_TIMEOUT,
+                "too-slow",
+                "the body did not come in time",
+                "send the request again, in one piece",
+            ),
+            Self::Broken => (
+                StatusCode::BAD_REQUEST,
+                "broken-body",
+                "the body ended too soon or is no body of HTTP",
+                "send the request again",
+            ),
+            Self::Full => {
+                let busy = refused(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "busy",
+                    "too many bodies are under way",
+                    "send the request again a little later",
+                );
+                return later(busy, 1);
+            }
+        };
+        refused(status, reason, message, next)
+    }
+}
+
+/// What an answer says to browsers and caches, where its room does not say otherwise.
+const KEPT_APART: [(HeaderName, &str); 2] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+const KIB: usize = 1024;
+/// 64 MiB.
+const ROOM: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        let mut config = Config::default();
+        config.listen.hosts = vec!["Agent.Example.org".to_owned()];
+        config.listen.origins = vec!["https://app.example.org/".to_owned()];
+        config.limits.body_bytes = 8;
+        Gate::new(&config)
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn a_name_that_is_bound_anew_to_this_machine_is_no_host_of_ours() {
+        let at =
+            |uri: &'static str, pairs: &[_]| gate().host(&Uri::from_static(uri), &headers(pairs));
+        for host in [
+            "localhost",
+            "LOCALHOST:8787",
+            "127.0.0.1:8787",
+            "[::1]:1",
+            "[::1]",
+            "agent.example.org:443",
+        ] {
+            assert!(at("/", &[("host", host)]).is_ok(), "{host}");
+        }
+        for host in [
+            "evil.test",
+            "evil.test:8787",
+            "localhost.evil.test",
+            "127.0.0.1.evil.test",
+            "",
+            ":80",
+            "localhost:",
+            "localhost:x",
+            "127.0.0.2",
+            "0.0.0.0",
+            "localhost:80@evil.test",
+            "[::2]",
+            "::1",
+        ] {
+            assert_eq!(at("/", &[("host", host)]), Err(Fault::Host), "{host}");
+        }
+        assert_eq!(at("/", &[]), Err(Fault::Host));
+        assert_eq!(
+            at("/", &[("host", "localhost"), ("host", "evil.test")]),
+            Err(Fault::Host)
+        );
+        assert_eq!(
+            at("http://evil.test/", &[("host", "localhost")]),
+            Err(Fault::Host)
+        );
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused() {
+        let from = |origin| gate().admit_origin("localhost:8787", &headers(&[("origin", origin)]));
+        for origin in [
+            "https://app.example.org",
+            "HTTPS://app.example.org",
+            "http://localhost:8787",
+        ] {
+            assert!(from(origin).is_ok(), "{origin}");
+        }
+        for origin in [
+            "null",
+            "",
+            "https://evil.test",
+            "http://app.example.org",
+            "https://app.example.org:444",
+            "https://app.example.org.evil.test",
+            "http://localhost:8788",
+            "http://localhost",
+        ] {
+            assert_eq!(from(origin), Err(Fault::Origin), "{origin}");
+        }
+        assert!(gate().admit_origin("localhost", &HeaderMap::new()).is_ok());
+    }
+
+    #[test]
+    fn what_a_page_may_send_without_asking_is_no_json() {
+        let with = |kind| admit_content(&headers(&[("content-type", kind)]));
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=UTF-8",
+            "application/a2a+json",
+            "application/json; charset=\"utf-8\"",
+        ] {
+            assert!(with(kind).is_ok(), "{kind}");
+        }
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "text/plain; application/json",
+            "application/json; charset=utf-16",
+            "application/json, text/plain",
+            "text/json",
+            "",
+        ] {
+            assert_eq!(with(kind), Err(Fault::ContentType), "{kind}");
+        }
+        assert_eq!(admit_content(&HeaderMap::new()), Err(Fault::ContentType));
+        let packed = headers(&[
+            ("content-type", "application/json"),
+            ("content-encoding", "gzip"),
+        ]);
+        assert_eq!(admit_content(&packed), Err(Fault::ContentType));
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_refused_without_being_kept() {
+        let read = gate().read(Body::from("12345678")).await;
+        assert_eq!(read.map(|(bytes, _)| bytes.len()), Ok(8));
+        assert_eq!(
+            gate().read(Body::from("123456789")).await.err(),
+            Some(Fault::TooLarge)
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! The one way out of the gateway: a request, one answer, and bounds on every byte, second and address of it.
+//!
+//! Where a request goes is often a stranger's wish: the address of a webhook, of a peer's carrier, of a card. So the
+//! address that a name resolves to is judged before anything is sent (`guard`), the connection goes to the very address
+//! that was judged (`dial`), also behind a proxy (`proxy`), and no redirect is followed. There is no pool, no cookie and
+//! no decompression.
+
+mod dial;
+mod guard;
+mod proxy;
+mod tls;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use serde::Deserialize;
+pub(crate) use tls::certificates;
+use tokio::time::timeout;
+pub(crate) use url::Url;
+
+use guard::{Guard, Network};
+use proxy::Proxies;
+use tls::Roots;
+
+/// `[outgoing]`: what may be called besides public addresses.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Section {
+    /// Whether programs of this machine may be called.
+    pub(crate) loopback: bool,
+    /// Networks of one's own that may be called, such as `192.168.1.0/24`.
+    pub(crate) networks: Vec<Network>,
+    /// Roots that are trusted besides those of this machine, in PEM.
+    pub(crate) ca: Option<PathBuf>,
+}
+
+/// The one way out. Clones share what it has read of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    guard: Guard,
+    proxies: Proxies,
+    roots: Roots,
+}
+
+/// How much one request may cost, and whom it believes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// For all of it.
+    pub(crate) time: Duration,
+    /// Of the answer's body.
+    pub(crate) answer_bytes: usize,
+    /// The SHA-256 of the only certificate that is believed; the trusted roots decide where it is absent.
+    pub(crate) pinned: Option<[u8; 32]>,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(20),
+            answer_bytes: 64 << 10,
+            pinned: None,
+        }
+    }
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Why there is no answer. No text repeats an address: it may be a stranger's, or hold a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OutgoingError {
+    #[error(
+        "the address is none that can be called; write https://host/path without a user or a fragment"
+    )]
+    Malformed,
+    #[error(
+        "the address is of this machine or of a private network; the person allows one by [outgoing] of gateway.toml"
+    )]
+    Forbidden,
+    #[error("the address would be called in clear over a public network; use https")]
+    Cleartext,
+    #[error("its name has no address")]
+    NoAddress,
+    #[error("nobody answers there")]
+    Unreachable,
+    #[error("the proxy refuses; see https_proxy and no_proxy in the environment")]
+    Proxy,
+    #[error("its certificate is not the one that is trusted for it")]
+    Certificate,
+    #[error("what answers there is no HTTP server")]
+    NotHttp,
+    #[error("the answer is longer than it may be")]
+    TooLong,
+    #[error("the answer took too long")]
+    TimedOut,
+    #[error("it answers with a redirect, and none is followed; name the address that it leads to")]
+    Redirected,
+}
+
+impl Outgoing {
+    /// Reads what this machine says of roots and proxies.
+    ///
+    /// # Errors
+    /// What is wrong with the section or the environment.
+    pub(crate) fn new(section: &Section, beside: &Path) -> Result<Self, String> {
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let ca = section.ca.as_ref().map(|ca| beside.join(ca));
+        Ok(Self {
+            guard: Guard::new(section.loopback, section.networks.clone()),
+            proxies: Proxies::of(&environment)?,
+            roots: Roots::load(ca.as_deref())?,
+        })
+    }
+
+    /// Posts a body.
+    ///
+    /// # Errors
+    /// Why there is no answer; a status is an answer, but for a redirect.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+        how: &How,
+    ) -> Result<Answer, OutgoingError> {
+        self.request(Method::POST, url, headers, body, how).await
+    }
+
+    /// Makes one request.
+    ///
+    /// # Errors
+    /// Why there is no answer; a status is an answer, but for a redirect.
+    pub(crate) async fn request(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+        how: &How,
+    ) -> Result<Answer, OutgoingError> {
+        let asked = self.ask(method, url, headers, body, how);
+        timeout(how.time, asked)
+            .await
+            .unwrap_or(Err(OutgoingError::TimedOut))
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+        how: &How,
+    ) -> Result<Answer, OutgoingError> {
+        let request = written(method, url, headers, body)?;
+        let stream = self.connect(url, how).await?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_headers(MOST_HEADERS)
+            .max_buf_size(LONGEST_HEAD)
+            .handshake(stream)
+            .await
+            .map_err(|error| of_http(&error))?;
+        let answered = async {
+            let response = sender.send_request(request).await;
+            read(response.map_err(|error| of_http(&error))?, how.answer_bytes).await
+        };
+        let (mut connection, mut answered) = (Box::pin(connection), Box::pin(answered));
+        let mut ended = false;
+        loop {
+            // The connection has to be driven while the answer is read, and may end before all of it is.
+            tokio::select! {
+                answer = &mut answered => return answer,
+                _ = &mut connection, if !ended => ended = true,
+            }
+        }
+    }
+}
+
+fn written(
+    method: Method,
+    url: &Url,
+    mut headers: HeaderMap,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, OutgoingError> {
+    let target = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    let host = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (Some(host), None) => host.to_owned(),
+        (None, _) => return Err(OutgoingError::Malformed),
+    };
+    let host = HeaderValue::try_from(host).map_err(|_| OutgoingError::Malformed)?;
+    headers.insert(header::HOST, host);
+    headers
+        .entry(header::USER_AGENT)
+        .or_insert(HeaderValue::from_static(AGENT));
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = target.parse().map_err(|_| OutgoingError::Malformed)?;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+async fn read(
+    response: hyper::Response<hyper::body::Incoming>,
+    longest: usize,
+) -> Result<Answer, OutgoingError> {
+    let (head, mut incoming) = response.into_parts();
+    if head.status.is_redirection() {
+        return Err(OutgoingError::Redirected);
+    }
+    let mut body = Vec::new();
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame.map_err(|error| of_http(&error))?;
+        // Trailers are not read.
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        if body.len() + piece.len() > longest {
+            return Err(OutgoingError::TooLong);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Answer {
+        status: head.status,
+        headers: head.headers,
+        body: body.into(),
+    })
+}
+
+fn of_http(error: &hyper::Error) -> OutgoingError {
+    match error.is_parse() {
+        true => OutgoingError::NotHttp,
+        false => OutgoingError::Unreachable,
+    }
+}
+
+const AGENT: &str = concat!("signet/", env!("CARGO_PKG_VERSION"));
+/// More than any server needs, so that a head without an end is refused before it fills memory.
+const MOST_HEADERS: usize = 64;
+const LONGEST_HEAD: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! `signet-gateway serve`: configuration, context, listener, until it is told to stop.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use axum::Router;
+use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{NO_ROOM, REFUSED, failed, told};
+use crate::config::{Auth, Config};
+use crate::context::Context;
+use crate::daemon::Daemon;
+use crate::listener::{Door, Listener};
+use crate::outgoing::Outgoing;
+use crate::tokens::{Anybody, Tokens};
+use crate::{mcp_http, rpc};
+
+/// What `signet gateway` hands over.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// What it does: gateway.toml
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The agent's socket (agent.sock), as `signet gateway` finds it
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+}
+
+/// Serves until somebody asks it to end.
+pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
+    let config = match Config::load(&args.config) {
+        Ok(config) => config,
+        Err(fault) => return failed(&told(&fault.to_string(), &fault.next()), USAGE),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&told(&error.to_string(), NO_ROOM), REFUSED),
+    };
+    let served = runtime.block_on(run(args, config));
+    runtime.shutdown_background();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((what, next, code)) => failed(&told(&what, &next), code),
+    }
+}
+
+/// What went wrong, what to do about it, and the exit code that says so.
+type Ended = (String, String, u8);
+
+async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
+    let unusable = |what: String| {
+        (
+            what,
+            "correct gateway.toml or the environment".to_owned(),
+            USAGE,
+        )
+    };
+    let outgoing = Outgoing::new(&config.outgoing, &config.beside).map_err(unusable)?;
+    make_room(config.limits.connections);
+    let listener = Listener::bind(&config).await;
+    let listener = listener.map_err(|(what, next)| (what, next.to_owned(), USAGE))?;
+    let stop = CancellationToken::new();
+    let door = door(&config, &stop);
+    say_where(&config, &listener, &door);
+    let context = Arc::new(Context {
+        daemon: Arc::new(Daemon::at(&args.socket)),
+        outgoing,
+        config,
+        stop: stop.clone(),
+    });
+    let stopping = stop_when_asked(stop.clone());
+    stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
+    let rooms = (open_rooms(&context), rooms(&context));
+    listener.serve(&context.config, rooms, door, stop).await;
+    Ok(())
+}
+
+/// The rooms behind authentication.
+fn rooms(context: &Arc<Context>) -> Router {
+    Router::new()
+        .merge(rpc::routes(context))
+        .merge(mcp_http::routes(context))
+}
+
+/// The rooms for everybody.
+fn open_rooms(_context: &Arc<Context>) -> Router {
+    Router::new()
+}
+
+fn door(config: &Config, stop: &CancellationToken) -> Door {
+    match config.listen.auth {
+        Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
+        Auth::Token => {
+            let path = config.path(&config.listen.tokens);
+            let tokens = Arc::new(Tokens::of(path, config.limits));
+            tokio::spawn(Arc::clone(&tokens).watch(stop.clone()));
+            Door::Tokens(tokens)
+        }
+    }
+}
+
+/// One line for whoever started it, and what they should know.
+fn say_where(config: &Config, listener: &Listener, door: &Door) {
+    let scheme = if listener.is_secure() {
+        "https"
+    } else {
+        "http"
+    };
+    let address = listener.address().unwrap_or(config.listen.address);
+    let mut text = format!("the gateway listens at {scheme}://{address}/\n");
+    match door {
+        Door::Open(_) => text.push_str(
+            "warning: auth = \"none\": every program of this machine may speak for the agent\n  \
+             next: remove that line from gateway.toml, and make a token with: signet token make NAME\n",
+        ),
+        Door::Tokens(tokens) if tokens.count() == 0 => {
+            text.push_str("there is no token yet, so nobody is let in; make one with: signet token make NAME\n");
+        }
+        Door::Tokens(_) => {}
+    }
+    // Where nobody reads standard error, there is nobody to tell.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+}
+
+/// File descriptors for the connections, and as many again for calls and files; as far as the system allows.
+fn make_room(connections: usize) {
+    let wanted = u64::try_from(connections)
+        .unwrap_or(u64::MAX)
+        .saturating_add(SPARE_FILES);
+    let now = getrlimit(Resource::Nofile);
+    let most = now.maximum.map_or(wanted, |most| most.min(wanted));
+    if now.current.is_some_and(|current| current < most) {
+        let raised = Rlimit {
+            current: Some(most),
+            maximum: now.maximum,
+        };
+        // With fewer, the listener gives up idle connections sooner.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+fn stop_when_asked(stop: CancellationToken) -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        stop.cancel();
+    });
+    Ok(())
+}
+
+const SPARE_FILES: u64 = 512;
+/// The configuration is wrong: starting again would not mend it.
+const USAGE: u8 = 2;

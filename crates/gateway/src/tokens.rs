@@ -1,0 +1,304 @@
+//! Who may call: tokens, of which the file holds hashes alone, and certificates. Each has a scope, a rate and an end.
+//!
+//! The file is read again as soon as it changes. A token that is revoked, changed or expired takes what is under way for it
+//! along: streams end within a second.
+
+mod command;
+mod file;
+mod rate;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use command::{TokenCommand, command};
+use file::{Entry, File, Stamp};
+use rate::Bucket;
+
+use crate::config::Limits;
+use crate::context::{Caller, Scope};
+
+/// The tokens that hold now.
+pub(crate) struct Tokens {
+    path: PathBuf,
+    limits: Limits,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    /// By the hash of a token, or of a certificate.
+    live: HashMap<[u8; 32], Live>,
+}
+
+struct Live {
+    entry: Entry,
+    caller: Caller,
+    bucket: Bucket,
+    places: Arc<Semaphore>,
+}
+
+/// Who was let in, and the place that the request takes until it is answered.
+pub(crate) struct Admitted {
+    pub(crate) caller: Caller,
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// No such token, or none any more.
+    Unknown,
+    /// Too many requests: seconds until there is room for one.
+    TooMany(u64),
+    /// Too many requests under way.
+    TooManyAtOnce,
+}
+
+impl Tokens {
+    /// The tokens of that file, which need not be there yet.
+    pub(crate) fn of(path: PathBuf, limits: Limits) -> Self {
+        let tokens = Self {
+            path,
+            limits,
+            known: Mutex::default(),
+        };
+        tokens.refresh();
+        tokens
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().live.len()
+    }
+
+    /// Lets in whoever shows that token.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn admit(&self, token: &str) -> Result<Admitted, Refused> {
+        self.admit_hash(&Sha256::digest(token.as_bytes()).into(), false)
+    }
+
+    /// Lets in whoever has proved to have the key of a certificate with that SHA-256.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn admit_certificate(&self, hash: &[u8; 32]) -> Result<Admitted, Refused> {
+        self.admit_hash(hash, true)
+    }
+
+    fn admit_hash(&self, hash: &[u8; 32], of_certificate: bool) -> Result<Admitted, Refused> {
+        self.refresh();
+        let mut known = self.lock();
+        let live = known.live.get_mut(hash);
+        let live = live.filter(|live| live.entry.certificate == of_certificate);
+        live.ok_or(Refused::Unknown)?.admit(Instant::now())
+    }
+
+    /// Reads the file again where it has changed, and ends what has expired.
+    pub(crate) fn refresh(&self) {
+        let stamp = Stamp::of(&self.path);
+        let mut known = self.lock();
+        if stamp != known.stamp || stamp.is_none() {
+            // A file that cannot be read lets nobody in.
+            let entries = File::load(&self.path).map(|file| file.tokens);
+            known.replace(entries.unwrap_or_default(), self.limits);
+            known.stamp = stamp;
+        }
+        known.end_expired();
+    }
+
+    /// Refreshes every second until the gateway ends, for what is under way.
+    pub(crate) async fn watch(self: Arc<Self>, stop: CancellationToken) {
+        let mut beat = tokio::time::interval(BEAT);
+        while tokio::select! { () = stop.cancelled() => false, _ = beat.tick() => true } {
+            self.refresh();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn replace(&mut self, entries: Vec<Entry>, limits: Limits) {
+        let mut before = std::mem::take(&mut self.live);
+        for entry in entries {
+            let live = match before.remove(&entry.hash.0) {
+                Some(live) if live.entry == entry => live,
+                changed => {
+                    if let Some(changed) = changed {
+                        changed.caller.gone.cancel();
+                    }
+                    Live::of(entry, limits)
+                }
+            };
+            self.live.insert(live.entry.hash.0, live);
+        }
+        for gone in before.into_values() {
+            gone.caller.gone.cancel();
+        }
+    }
+
+    fn end_expired(&mut self) {
+        let now = file::now();
+        self.live.retain(|_, live| {
+            let holds = live.entry.holds_at(now);
+            if !holds {
+                live.caller.gone.cancel();
+            }
+            holds
+        });
+    }
+}
+
+impl Live {
+    fn of(entry: Entry, limits: Limits) -> Self {
+        let caller = Caller {
+            name: entry.name.as_str().into(),
+            scope: entry.scope(),
+            gone: CancellationToken::new(),
+        };
+        let rate = entry
+            .requests_per_minute
+            .unwrap_or(limits.requests_per_minute);
+        Self {
+            entry,
+            caller,
+            bucket: Bucket::full(rate, Instant::now()),
+            places: Arc::new(Semaphore::new(limits.requests_at_once)),
+        }
+    }
+
+    fn admit(&mut self, now: Instant) -> Result<Admitted, Refused> {
+        self.bucket.take(now).map_err(Refused::TooMany)?;
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        Ok(Admitted {
+            caller: self.caller.clone(),
+            place: place.map_err(|_| Refused::TooManyAtOnce)?,
+        })
+    }
+}
+
+/// Whoever calls where `auth = "none"`: all of them are one caller, with one rate.
+pub(crate) struct Anybody(Mutex<Live>);
+
+impl Anybody {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let entry = Entry::new("anybody", [0; 32], &Scope::default(), None);
+        Self(Mutex::new(Live::of(entry, limits)))
+    }
+
+    /// Lets in whoever calls.
+    ///
+    /// # Errors
+    /// Where too many requests come.
+    pub(crate) fn admit(&self) -> Result<Admitted, Refused> {
+        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        live.admit(Instant::now())
+    }
+}
+
+const BEAT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn limits(at_once: usize, per_minute: u32) -> Limits {
+        Limits {
+            requests_at_once: at_once,
+            requests_per_minute: per_minute,
+            ..Limits::default()
+        }
+    }
+
+    fn write(path: &Path, tokens: Vec<Entry>) {
+        File { tokens }.store(path).unwrap();
+    }
+
+    fn entry(name: &str, token: &str, ends: Option<u64>) -> Entry {
+        Entry::new(
+            name,
+            Sha256::digest(token.as_bytes()).into(),
+            &Scope::default(),
+            ends,
+        )
+    }
+
+    #[test]
+    fn a_token_lets_in_and_what_is_like_it_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        let tokens = Tokens::of(path.clone(), Limits::default());
+        assert!(matches!(tokens.admit("secret"), Err(Refused::Unknown)));
+        write(&path, vec![entry("one", "secret", None)]);
+        let admitted = tokens.admit("secret").unwrap_or_else(|_| panic!("refused"));
+        assert_eq!(&*admitted.caller.name, "one");
+        for other in ["", "Secret", "secret ", "secre", "one"] {
+            assert!(
+                matches!(tokens.admit(other), Err(Refused::Unknown)),
+                "{other}"
+            );
+        }
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("secret"));
+    }
+
+    #[test]
+    fn what_is_revoked_or_expired_ends_what_is_under_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(
+            &path,
+            vec![entry("one", "a", None), entry("two", "b", None)],
+        );
+        let tokens = Tokens::of(path.clone(), Limits::default());
+        let [one, two] = ["a", "b"].map(|token| tokens.admit(token).ok().unwrap().caller);
+        write(&path, vec![entry("two", "b", None)]);
+        tokens.refresh();
+        assert!(one.gone.is_cancelled() && !two.gone.is_cancelled());
+        assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+        write(&path, vec![entry("two", "b", Some(1))]);
+        tokens.refresh();
+        assert!(two.gone.is_cancelled());
+        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        write(&path, vec![entry("two", "b", None)]);
+        let again = tokens.admit("b").ok().unwrap().caller;
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        assert!(again.gone.is_cancelled());
+    }
+
+    #[test]
+    fn one_token_has_so_many_requests_and_so_many_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(
+            &path,
+            vec![entry("one", "a", None), entry("two", "b", None)],
+        );
+        let tokens = Tokens::of(path, limits(2, 10));
+        let held: Vec<_> = (0..2).map(|_| tokens.admit("a").ok().unwrap()).collect();
+        assert!(matches!(tokens.admit("a"), Err(Refused::TooManyAtOnce)));
+        drop(held);
+        let all: Vec<_> = (0..20).filter_map(|_| tokens.admit("a").err()).collect();
+        assert!(
+            all.iter()
+                .any(|refused| matches!(refused, Refused::TooMany(seconds) if *seconds >= 1))
+        );
+        assert!(
+            tokens.admit("b").is_ok(),
+            "the rate of one is not that of another"
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! The file of the tokens: names, hashes, scopes and ends. It holds nothing by which anybody is let in.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{May, Scope};
+
+/// The whole file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(default, rename = "token")]
+    pub(super) tokens: Vec<Entry>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// SHA-256 of a token, or of a certificate.
+    pub(super) hash: Hash,
+    /// Whether the hash is that of a certificate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) certificate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) peers: Option<Vec<String>>,
+    pub(super) tier: u8,
+    pub(super) may: May,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) requests_per_minute: Option<u32>,
+    /// Seconds since 1970.
+    pub(super) made: u64,
+    /// Seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<u64>,
+}
+
+/// A SHA-256, in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Hash(pub(super) [u8; 32]);
+
+/// What tells one state of the file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileFault {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}: everybody may write it, and it says who is let in", .0.display())]
+    Open(PathBuf),
+    #[error("{}: {what}", path.display())]
+    Wrong { path: PathBuf, what: String },
+}
+
+impl File {
+    /// Reads it; one that is not there is empty.
+    pub(super) fn load(path: &Path) -> Result<Self, FileFault> {
+        let failed = |source| FileFault::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            read => read.map_err(failed)?,
+        };
+        if fs::metadata(path).map_err(failed)?.mode() & 0o002 != 0 {
+            return Err(FileFault::Open(path.to_owned()));
+        }
+        toml::from_str(&text).map_err(|error| FileFault::Wrong {
+            path: path.to_owned(),
+            what: error.message().to_owned(),
+        })
+    }
+
+    /// Writes it in the place of what was there: a reader sees the one or the other.
+    pub(super) fn store(&self, path: &Path) -> Result<(), FileFault> {
+        let failed = |source| FileFault::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let text = toml::to_string(self).map_err(|error| FileFault::Wrong {
+            path: path.to_owned(),
+            what: error.to_string(),
+        })?;
+        let beside = path.with_extension("new");
+        // Nobody else's link is followed, and what a crash left behind is no obstacle.
+        let _ = fs::remove_file(&beside);
+        let mode = fs::metadata(path).map_or(0o600, |there| there.mode() & 0o770);
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(mode);
+        let mut file = options.open(&beside).map_err(failed)?;
+        let written = file
+            .write_all(HEAD.as_bytes())
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .and_then(|()| file.sync_all());
+        written.map_err(failed)?;
+        fs::rename(&beside, path).map_err(failed)
+    }
+}
+
+impl Entry {
+    pub(super) fn new(name: &str, hash: [u8; 32], scope: &Scope, expires: Option<u64>) -> Self {
+        let peers = scope.peers.as_ref();
+        Self {
+            name: name.to_owned(),
+            hash: Hash(hash),
+            certificate: false,
+            peers: peers.map(|peers| peers.iter().cloned().collect()),
+            tier: scope.tier,
+            may: scope.may,
+            requests_per_minute: None,
+            made: now(),
+            expires,
+        }
+    }
+
+    pub(super) fn scope(&self) -> Scope {
+        let peers = self.peers.as_ref();
+        Scope {
+            peers: peers.map(|peers| Arc::new(peers.iter().cloned().collect())),
+            tier: self.tier,
+            may: self.may,
+        }
+    }
+
+    pub(super) fn holds_at(&self, now: u64) -> bool {
+        self.expires.is_none_or(|expires| now < expires)
+    }
+}
+
+impl Stamp {
+    /// The stamp of the file at `path`; `None` where there is none.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let facts = fs::metadata(path).ok()?;
+        Some(Self {
+            inode: facts.ino(),
+            bytes: facts.len(),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        })
+    }
+}
+
+impl TryFrom<String> for Hash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or("`hash` is no SHA-256 in hexadecimal")
+    }
+}
+
+impl From<Hash> for String {
+    fn from(hash: Hash) -> Self {
+        HEXLOWER.encode(&hash.0)
+    }
+}
+
+/// Seconds since 1970. A clock that stands before that lets no token expire.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+const HEAD: &str = "# Who may call the gateway. Written by signet token, which also revokes; the tokens themselves are not here.\n\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_a_crash_before_the_rename_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.toml");
+        let scope = Scope {
+            peers: Some(Arc::new(["agent-bob".to_owned()].into())),
+            tier: 2,
+            may: May::Read,
+        };
+        let entry = Entry::new("one", [7; 32], &scope, Some(9));
+        let file = File {
+            tokens: vec![entry.clone()],
+        };
+        file.store(&path).unwrap();
+        fs::write(path.with_extension("new"), "[[token]]\nname = \"x").unwrap();
+        let read = File::load(&path).unwrap().tokens;
+        assert_eq!((&read[0], read[0].scope()), (&entry, scope));
+        assert!(!entry.holds_at(9) && entry.holds_at(8));
+        file.store(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_or_that_is_cut_short_lets_nobody_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.toml");
+        for text in ["[[token]]\nname = \"x\"\n", "[[token", "x = 1\n"] {
+            fs::write(&path, text).unwrap();
+            assert!(
+                matches!(File::load(&path), Err(FileFault::Wrong { .. })),
+                "{text}"
+            );
+        }
+        fs::write(&path, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o606);
+        fs::set_permissions(&path, mode).unwrap();
+        assert!(matches!(File::load(&path), Err(FileFault::Open(_))));
+    }
+}
