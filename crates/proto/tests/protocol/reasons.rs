@@ -14,6 +14,7 @@ mod late;
 mod newer;
 mod people;
 mod published;
+mod rules;
 mod sender;
 mod stages;
 mod two;
