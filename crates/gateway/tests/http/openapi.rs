@@ -141,20 +141,15 @@ fn paths() -> Value {
         "/rpc",
         json!({ "post": rpc("call", "calls", "A call of the agent, or a batch; A2A's methods too", "request") }),
     );
-    for (place, id) in [
-        ("/", "askDefault"),
-        ("/a2a", "askDefaultA2a"),
-        ("/a2a/", "askDefaultSlash"),
-    ] {
+    // With a slash at its end an address of A2A means the same; descriptions have none.
+    for (place, id) in [("/", "askDefault"), ("/a2a", "askDefaultA2a")] {
         path(
             place,
             json!({ "post": rpc(id, "a2a", "A2A with the default peer", "request") }),
         );
     }
-    for (place, id) in [("/a2a/{peer}", "ask"), ("/a2a/{peer}/", "askSlash")] {
-        let ask = rpc(id, "a2a", "A2A with that peer", "request");
-        path(place, json!({ "parameters": peer(), "post": ask }));
-    }
+    let ask = rpc("ask", "a2a", "A2A with that peer", "request");
+    path("/a2a/{peer}", json!({ "parameters": peer(), "post": ask }));
     for (place, id) in [
         ("/.well-known/agent-card.json", "card"),
         ("/.well-known/agent.json", "cardOf03"),
