@@ -16,6 +16,7 @@ mod daemon;
 mod discord;
 #[path = "../../src/carrying/framing.rs"]
 mod framing;
+mod households;
 mod listener;
 mod mcp;
 mod openapi;
