@@ -45,3 +45,9 @@ pub mod shown;
 mod stdio;
 mod tokens;
 mod tools;
+
+/// For `cargo fuzz`: what is read of bytes that anybody may send.
+#[doc(hidden)]
+pub mod fuzzed {
+    pub use crate::rpc::read_body as rpc_body;
+}

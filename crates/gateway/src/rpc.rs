@@ -54,6 +54,15 @@ pub(crate) fn routes(context: &Arc<Context>) -> Router {
     Router::new().route("/rpc", post(rpc)).with_state(room)
 }
 
+/// Reads a body as `/rpc` does, for the fuzzer: whether it holds anything that is called.
+pub fn read_body(body: &[u8]) -> bool {
+    match read::parse(body) {
+        Err(_) => false,
+        Ok(Incoming::One(item)) => matches!(item, Item::Call(_)),
+        Ok(Incoming::Batch(items)) => items.iter().any(|item| matches!(item, Item::Call(_))),
+    }
+}
+
 struct Room {
     context: Arc<Context>,
     leases: Leases,
