@@ -270,9 +270,9 @@ fn broken(error: io::Error) -> ClientError {
 }
 
 /// So many calls are under way at once; more wait for their turn. The daemon keeps places for others.
-const PLACES: usize = 48;
+const PLACES: usize = 32;
 /// Of those, one caller of the listener has so many.
-const PLACES_OF_ONE: usize = 24;
+const PLACES_OF_ONE: usize = 20;
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);
 /// An inbox full of the largest messages fits.
