@@ -143,7 +143,8 @@ fn parse_id(raw: &RawValue) -> Option<Id> {
     let text = raw.get();
     let is_scalar = match text.as_bytes().first()? {
         b'"' => serde_json::from_str::<String>(text).is_ok(),
-        b'-' | b'0'..=b'9' => true,
+        // One beyond every double, such as 1e999, could be read by few of those who get it back.
+        b'-' | b'0'..=b'9' => text.parse::<f64>().is_ok_and(f64::is_finite),
         first => *first == b'n',
     };
     (is_scalar && text.len() <= LONGEST_ID).then(|| Id(text.to_owned()))
