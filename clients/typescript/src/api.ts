@@ -575,7 +575,7 @@ export type Progressed = {
 };
 
 /** The stable name of a refusal: one of the daemon's own, or a reason of the protocol. */
-export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
+export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "no-card" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
 
 /** Takes the next messages that wait, each under a lease: until it ends nobody else gets them. */
 export type Receive = {
@@ -798,6 +798,12 @@ export type Sent = {
     "waits-for"?: WaitsFor | null;
 };
 
+/** The card of this agent, or of a peer that is reached through it. The daemon makes it of its own configuration: no caller says what is signed. */
+export type ShowCard = {
+    /** The peer; this agent itself when absent. */
+    peer?: string | null;
+};
+
 /** Where one message of ours is. */
 export type ShowMessage = {
     /** The message. */
@@ -817,6 +823,14 @@ export type ShowStatus = Record<string, never>;
 export type ShowTask = {
     /** The task. */
     task: string;
+};
+
+/** A card with its signature. */
+export type ShownCard = {
+    /** The agent card of A2A 1.0 with `signatures`: JWS by the card key (docs/gateway.md). */
+    card: unknown;
+    /** The public key as a set of JWK (RFC 7517), for `/.well-known/jwks.json`. */
+    keys: unknown;
 };
 
 /** An agent that is known, with what it offers. */
@@ -1155,6 +1169,7 @@ export interface Calls {
     "handoff.show": { params: ShowTask; result: ShownTask };
     "peer.list": { params: ListPeers; result: Peer[] };
     "peer.show": { params: ShowPeer; result: ShownPeer };
+    "card.show": { params: ShowCard; result: ShownCard };
     "policy.check": { params: CheckPolicy; result: Answered };
     "status": { params: ShowStatus; result: Status };
 }
@@ -1180,6 +1195,7 @@ export const REASONS = [
     "paused",
     "keys-refused",
     "config-unusable",
+    "no-card",
     "outbox-full",
     "too-many-requests",
     "not-waiting",

@@ -170,6 +170,7 @@ calls! {
     "peer.add"          AddPeer -> Bound, Person Changes, |_| vec![];
     "peer.list"         ListPeers -> Vec<Peer>, Agent Shows, |_| vec![];
     "peer.show"         ShowPeer -> ShownPeer, Agent Shows, |call| vec![Named::Peer(&call.peer)];
+    "card.show"         ShowCard -> ShownCard, Agent Shows, |call| call.peer.as_deref().map(Named::Peer).into_iter().collect();
     "policy.show"       ShowPolicy -> Policy, Person Shows, |_| vec![];
     "policy.check"      CheckPolicy -> Answered, Agent Shows, |call| vec![Named::Peer(&call.peer)];
     "keys.adopt"        AdoptKeys -> Adopted, Person Changes, |_| vec![];
@@ -334,6 +335,7 @@ mod tests {
             ),
             ("handoff.show", task.clone(), vec![Named::Task(id)]),
             ("peer.show", json!({"peer": peer}), vec![Named::Peer(peer)]),
+            ("card.show", json!({"peer": peer}), vec![Named::Peer(peer)]),
             (
                 "policy.check",
                 json!({"peer": peer, "tier": 1}),

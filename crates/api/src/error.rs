@@ -251,6 +251,8 @@ reasons! {
     KeysRefused "keys-refused";
     /// The configuration that was read anew cannot be used.
     ConfigUnusable "config-unusable";
+    /// The configuration has no [card].
+    NoCard "no-card";
     /// Too much waits for that peer.
     OutboxFull "outbox-full";
     /// Too many requests wait for answers.

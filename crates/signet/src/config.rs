@@ -4,6 +4,7 @@
 //! value may be left out. A key that is not known is refused, so that a misspelt one cannot be
 //! silently without effect.
 
+mod card;
 mod changes;
 mod error;
 mod notify;
@@ -26,6 +27,7 @@ use crate::group;
 use crate::home::Home;
 use crate::private;
 
+pub use card::{CardAuth, CardConfig};
 pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;
@@ -51,6 +53,8 @@ pub struct Config {
     pub people_sign: Sign,
     /// `[notify] command`: what tells the person that something waits for them.
     pub notify: Option<NotifyCommand>,
+    /// `[card]`: what agents that speak A2A read of this one.
+    pub card: Option<CardConfig>,
     /// `[agent-socket]`: where the daemon listens for its agent, and how far the agent reaches.
     pub agent_socket: Option<AgentSocket>,
     /// `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what this agent offers, and what it
@@ -152,6 +156,7 @@ impl Config {
             control_socket,
             control_access,
             notify: notify::command(&root)?,
+            card: card::card(&root)?,
             policy: policy::policy(&root, home)?,
             audit_access: socket::of_log(&audit)?,
             audit_dir,
@@ -332,6 +337,7 @@ const ROOT_KEYS: &[&str] = &[
     "agent-socket",
     "people",
     "notify",
+    "card",
     "tiers",
     "approve",
     "grant",
@@ -444,4 +450,13 @@ principal = "PRINCIPAL"
 # program and its arguments, which reads one JSON object on its standard input. None when absent.
 [notify]
 # command = ["/usr/local/bin/tell-me"]
+
+# The card by which agents that speak A2A learn of this agent, signed with a key of its own (keys/card.pem); served by
+# signet-gateway. There is none without `url`.
+[card]
+# url = "https://agents.example"         # where the gateway is reached
+# name = "Alice's agent"                 # the agent's id, when absent
+# description = "Asks and answers for Alice"
+# auth = "token"                         # "mtls", "none": as in gateway.toml
+# push = true
 "#;

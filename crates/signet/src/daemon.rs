@@ -8,6 +8,7 @@
 
 mod agent;
 mod answer;
+mod card;
 mod carrying;
 mod condition;
 mod connect;

@@ -8,12 +8,14 @@
 //! keys/audit.pem        X25519, the person's: reads the log's sealed copies
 //! keys/root.pem         Ed25519, the person's own
 //! keys/next-root.pem    Ed25519, its successor, committed to in the certificate
+//! keys/card.pem         Ed25519, signs the agent's card and nothing else; made when the first is asked for
 //! ```
 //!
 //! The person's four secrets are not needed to run: keep them elsewhere. Secrets that newer ones have
 //! followed are named in [`Kept`]. A change of keys goes by [`stage`] and [`adopt`].
 
 mod bundle;
+mod card;
 mod ceremony;
 mod create;
 mod disk;
@@ -44,6 +46,7 @@ use crate::lock::HomeLock;
 use crate::random;
 
 pub use bundle::{Bundle, Passphrase};
+pub use card::{CARD, card_key};
 pub use ceremony::{Answer, Request, clear_request, install, request};
 pub use create::{NewAgent, Recovered, Root, create, recover};
 pub use error::KeystoreError;

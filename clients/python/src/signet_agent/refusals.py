@@ -68,6 +68,12 @@ class ConfigUnusable(Refusal):
     reason = "config-unusable"
 
 
+class NoCard(Refusal):
+    """The configuration has no [card]."""
+
+    reason = "no-card"
+
+
 class OutboxFull(Refusal):
     """Too much waits for that peer."""
 

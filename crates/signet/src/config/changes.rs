@@ -24,6 +24,7 @@ impl Changes {
             control_access,
             people_sign,
             notify,
+            card,
             agent_socket,
             policy,
         } = new;
@@ -44,6 +45,7 @@ impl Changes {
             ("[tiers]", policy.table != before.table),
             ("[people]", *people_sign != old.people_sign),
             ("[notify]", *notify != old.notify),
+            ("[card]", *card != old.card),
         ];
         let fixed = [
             ("[agent]", *agent != old.agent),
@@ -87,6 +89,7 @@ mod tests {
             ("[tiers]", "[tiers]\nrestricted = [0, 1, 2, 3, 4]\n"),
             ("[people]", "[people]\nsign = \"none\"\n"),
             ("[notify]", "[notify]\ncommand = [\"tell-me\"]\n"),
+            ("[card]", "[card]\nurl = \"https://a.example\"\n"),
         ];
         for (name, text) in live {
             let changes = Changes::between(&old, &parsed(text));

@@ -58,6 +58,7 @@ impl Heart {
         self.take_command(new.notify, at.now);
         let (outcome, told) = self.node.change_policy(at, new.policy.clone());
         self.config.policy = new.policy;
+        self.config.card = new.card;
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         info!(changed = ?changes.live, ?told, "the configuration was read anew");
         if !changes.fixed.is_empty() {

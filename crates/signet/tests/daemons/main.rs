@@ -11,6 +11,7 @@
 mod agent_calls;
 mod agent_socket;
 mod attention;
+mod card;
 mod carriers;
 mod clients;
 mod clock;

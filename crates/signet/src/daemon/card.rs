@@ -1,0 +1,155 @@
+//! The signed card: what agents that speak A2A read of this agent, and of each peer that is reached through it.
+//!
+//! Everything in it comes from the configuration and from what peers offer. A caller names a peer and nothing else, so
+//! whoever takes over a gateway gets no signature under words of its own.
+
+use serde_json::{Value, json};
+use signet_api::{ApiError, Offer, Reason, Request, ShowCard, ShownCard};
+use signet_audit::visible;
+use signet_proto::ids::AgentId;
+use signet_proto::node::LocalError;
+use tracing::warn;
+
+use crate::config::{CardAuth, CardConfig};
+use crate::keystore;
+use crate::render;
+
+use super::answer::{Answer, Asker};
+use super::heart::Heart;
+use super::serve::{maybe_named, refused};
+
+impl Answer for ShowCard {
+    async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
+        let shown = heart.card(&self);
+        heart.show::<Self>(shown, asker.reply).await;
+    }
+}
+
+impl Heart {
+    fn card(&self, asked: &ShowCard) -> Result<<ShowCard as Request>::Answer, ApiError> {
+        let Some(config) = &self.config.card else {
+            let text = "the configuration has no [card], and so this agent has no card to sign";
+            let next = "write [card] url = \"…\" in config.toml, then signet reload";
+            return Err(ApiError::refused(Reason::NoCard, text).with_next(next));
+        };
+        let card = match maybe_named::<AgentId>("peer", asked.peer.as_deref())? {
+            Some(peer) => self.card_of_peer(config, &peer)?,
+            None => self.own_card(config),
+        };
+        let key = keystore::card_key(&self.lock).map_err(|error| {
+            // The text names a file of the home: it is the person's to read.
+            warn!(%error, next = error.next(), "no card can be signed");
+            let refusal =
+                ApiError::refused(Reason::KeysRefused, "the key of the card cannot be used");
+            refusal.with_next("the daemon's own log says why; signet doctor looks at the keys")
+        })?;
+        let keys = format!("{}/.well-known/jwks.json", config.url);
+        let signed = key.sign(&card, &keys).ok_or_else(ApiError::internal)?;
+        Ok(ShownCard {
+            card: signed,
+            keys: json!({ "keys": [key.to_jwk()] }),
+        })
+    }
+
+    fn own_card(&self, config: &CardConfig) -> Value {
+        let me = self.node.identity().certificate.agent.to_string();
+        let name = config.name.as_deref().unwrap_or(&me);
+        let about = format!(
+            "{me}: passes messages to agents that it trusts, signed, and brings their answers."
+        );
+        let about = config.description.as_deref().unwrap_or(&about);
+        card(config, (name, about), "/a2a", &[passing_on()])
+    }
+
+    fn card_of_peer(&self, config: &CardConfig, peer: &AgentId) -> Result<Value, ApiError> {
+        let known = self.node.trust().trusted(peer);
+        let known = known.ok_or_else(|| refused(LocalError::PeerUnknown(peer.clone())))?;
+        let principal = known.newest().map(|newest| newest.principal.to_string());
+        let me = &self.node.identity().certificate.agent;
+        let about = match principal {
+            Some(principal) => {
+                format!("{peer}, the agent of {principal}, by signed messages of {me}.")
+            }
+            None => format!("{peer}, by signed messages of {me}."),
+        };
+        let session = self.node.session(peer, self.at().now);
+        let offered = session.map(|session| render::offers(&session.offered));
+        let skills: Vec<Value> = offered.iter().flatten().map(skill).collect();
+        let skills = match skills.is_empty() {
+            true => vec![passing_on()],
+            false => skills,
+        };
+        Ok(card(
+            config,
+            (peer.as_str(), &about),
+            &format!("/a2a/{peer}"),
+            &skills,
+        ))
+    }
+}
+
+/// The card of A2A 1.0. No value in it is empty: readers leave such out, and the signature would not hold.
+fn card(config: &CardConfig, (name, about): (&str, &str), path: &str, skills: &[Value]) -> Value {
+    let interface = |version: &str| {
+        json!({
+            "url": format!("{}{path}", config.url),
+            "protocolBinding": "JSONRPC",
+            "protocolVersion": version,
+        })
+    };
+    let mut card = json!({
+        "name": name,
+        "description": about,
+        "version": env!("CARGO_PKG_VERSION"),
+        "supportedInterfaces": [interface("1.0"), interface("0.3")],
+        "capabilities": { "streaming": true, "pushNotifications": config.push },
+        "defaultInputModes": MODES,
+        "defaultOutputModes": MODES,
+        "skills": skills,
+    });
+    let scheme = match config.auth {
+        CardAuth::Bearer => Some((
+            "token",
+            json!({ "httpAuthSecurityScheme": { "scheme": "Bearer", "description": "A token of `signet token make`." } }),
+        )),
+        CardAuth::Mtls => Some((
+            "certificate",
+            json!({ "mtlsSecurityScheme": { "description": "A certificate that the gateway knows." } }),
+        )),
+        CardAuth::None => None,
+    };
+    if let (Some((name, scheme)), Some(members)) = (scheme, card.as_object_mut()) {
+        members.insert("securitySchemes".into(), json!({ name: scheme }));
+        // The list says what the token has to allow; an empty one would be left out.
+        let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
+        members.insert("securityRequirements".into(), required);
+    }
+    card
+}
+
+/// What a peer offers is what the peer wrote: no hidden character of it reaches a reader.
+fn skill(offer: &Offer) -> Value {
+    let name = &offer.name;
+    let about = offer
+        .description
+        .as_deref()
+        .map(visible)
+        .filter(|about| !about.is_empty());
+    let about = about.map_or_else(
+        || format!("Answers requests for {name}."),
+        |about| about.to_string(),
+    );
+    json!({ "id": name, "name": name, "description": about, "tags": TAGS })
+}
+
+fn passing_on() -> Value {
+    json!({
+        "id": "message",
+        "name": "Pass a message on",
+        "description": "Passes a message on, signed, and brings the answer.",
+        "tags": TAGS,
+    })
+}
+
+const MODES: [&str; 2] = ["text/plain", "application/json"];
+const TAGS: [&str; 1] = ["signet"];
