@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::outgoing;
+use crate::{a2a, outgoing};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +20,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) tls: Option<Tls>,
     pub(crate) outgoing: outgoing::Section,
+    pub(crate) a2a: a2a::Section,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
     pub(crate) beside: PathBuf,
@@ -189,6 +190,7 @@ impl Config {
             _ if limits.body_bytes > BODY_MAX => {
                 Some("`body-bytes` is more than 16777216, and no message is longer than 262144")
             }
+            _ if self.a2a.unfit().is_some() => self.a2a.unfit(),
             _ if limits.requests_per_minute == 0 => Some("a limit of 0 lets nothing in"),
             _ => None,
         }

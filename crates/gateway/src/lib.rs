@@ -24,6 +24,7 @@
     )
 )]
 
+mod a2a;
 pub mod cli;
 mod config;
 mod context;

@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::a2a;
 use crate::cli::{NO_ROOM, REFUSED, failed, told};
 use crate::config::{Auth, Config};
 use crate::context::Context;
@@ -76,7 +77,14 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     });
     let stopping = stop_when_asked(stop.clone());
     stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
-    let rooms = (open_rooms(&context), rooms(&context));
+    let mut rooms = (open_rooms(&context), rooms(&context));
+    if context.config.a2a.enabled {
+        let unusable =
+            |fault: a2a::StoreError| (fault.to_string(), fault.next().to_owned(), REFUSED);
+        let room = a2a::Room::open(&context).map_err(unusable)?;
+        rooms.0 = rooms.0.merge(a2a::open_routes(&room));
+        rooms.1 = rooms.1.merge(a2a::routes(&room));
+    }
     listener.serve(&context.config, rooms, door, stop).await;
     Ok(())
 }

@@ -31,9 +31,9 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) certificate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    peers: Option<Vec<String>>,
-    tier: u8,
-    may: May,
+    pub(super) peers: Option<Vec<String>>,
+    pub(super) tier: u8,
+    pub(super) may: May,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) requests_per_minute: Option<u32>,
     /// Seconds since 1970.

@@ -1,0 +1,16 @@
+//! A2A, as its clients speak it: HTTP to the gateway of Alice, beside real daemons over a real NATS server, with an agent
+//! behind the daemon of Bob.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod calls;
+mod cards;
+mod client;
+mod life;
+mod pushes;
+mod streams;
+mod tasks;
