@@ -1,6 +1,8 @@
-"""Drives `signet mcp` by the official Python library, as scripts/try-mcp starts it: `mcp` 1.x, or 2.x in one of its modes.
+"""Drives `signet mcp` or `/mcp` of `signet gateway` by the official Python library, as scripts/try-mcp starts it: `mcp` 1.x, or
+2.x in one of its modes.
 
 Usage: mcp-client.py MODE COMMAND [ARGUMENT...]    MODE is session, legacy, auto or a revision
+       mcp-client.py MODE http://HOST/mcp TOKEN
 The other side answers every request with {"seen": its body}, and has sent what gives orders and holds escapes.
 """
 
@@ -95,8 +97,21 @@ async def use(client, progressed):
     print(f"  {len(tools)} tools, {len(resources)} resources, 9 answers, 1 refusal")
 
 
+def over_http(url, token):
+    """A transport of the library, in whichever release."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    try:
+        import httpx2 as httpx
+    except ImportError:
+        import httpx
+    client = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120)
+    return streamable_http_client(url, http_client=client)
+
+
 async def main(mode, command, arguments):
-    server = StdioServerParameters(command=command, args=arguments)
+    is_http = command.startswith("http")
+    server = over_http(command, *arguments) if is_http else StdioServerParameters(command=command, args=arguments)
     heard = []
 
     async def progressed(progress, total, message):
@@ -106,7 +121,8 @@ async def main(mode, command, arguments):
         from mcp import ClientSession
         from mcp.client.stdio import stdio_client
 
-        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        transport = server if is_http else stdio_client(server)
+        async with transport as streams, ClientSession(streams[0], streams[1]) as session:
             hello = await session.initialize()
             print(f"  revision {of(hello, 'protocol_version', 'protocolVersion')}")
             await use(session, progressed)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{a2a, outgoing};
+use crate::{a2a, mcp_http, outgoing, rpc};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) tls: Option<Tls>,
     pub(crate) outgoing: outgoing::Section,
+    pub(crate) rpc: rpc::Section,
+    pub(crate) mcp: mcp_http::Section,
     pub(crate) a2a: a2a::Section,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
@@ -247,6 +249,7 @@ mod tests {
         let config = Config::parse("").unwrap();
         assert!(config.listen.address.ip().is_loopback());
         assert_eq!((config.listen.auth, config.unfit()), (Auth::Token, None));
+        assert!(config.rpc.enabled && config.mcp.enabled);
     }
 
     #[test]

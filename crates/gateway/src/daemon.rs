@@ -167,6 +167,22 @@ impl Link {
         Ok(serde_json::from_value(answer).map_err(|_| ClientError::Malformed)?)
     }
 
+    /// One call as the daemon answers it, which may wait `wait` for others besides.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or that there is no answer.
+    pub(crate) async fn raw(
+        &mut self,
+        method: &str,
+        params: &impl serde::Serialize,
+        wait: Duration,
+    ) -> Result<Value, Fault> {
+        let patience = PROMPT + wait;
+        let answer = timeout(patience, self.ask(method, params));
+        let answer = answer.await;
+        Ok(answer.map_err(|_| ClientError::TimedOut(patience))??)
+    }
+
     /// What the daemon tells next, however long that takes. Nothing is lost where the wait is given up.
     ///
     /// # Errors

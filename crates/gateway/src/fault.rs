@@ -132,6 +132,16 @@ impl Fault {
         json!({ "error": error })
     }
 
+    /// As an error of JSON-RPC: the daemon's own where it is one.
+    pub(crate) fn api_error(&self) -> ApiError {
+        match self {
+            Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                error.clone()
+            }
+            other => ApiError::refused(other.name(), other.message()).with_next(other.next()),
+        }
+    }
+
     /// Whether nobody can say if it was done.
     fn is_in_doubt(&self) -> bool {
         match self {

@@ -18,6 +18,7 @@ use crate::daemon::Daemon;
 use crate::listener::{Door, Listener};
 use crate::outgoing::Outgoing;
 use crate::tokens::{Anybody, Tokens};
+use crate::{mcp_http, rpc};
 
 /// What `signet gateway` hands over.
 #[derive(Debug, Args)]
@@ -90,8 +91,10 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
 }
 
 /// The rooms behind authentication.
-fn rooms(_context: &Arc<Context>) -> Router {
+fn rooms(context: &Arc<Context>) -> Router {
     Router::new()
+        .merge(rpc::routes(context))
+        .merge(mcp_http::routes(context))
 }
 
 /// The rooms for everybody.

@@ -5,19 +5,23 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hyper::http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData,
     Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
+    ReadResourceResult, RequestId, ResourceContents, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError, ServiceExt as _};
 use serde_json::Value;
+use signet_api::Name;
 use tokio::time::timeout;
 
+use crate::context::Caller;
 use crate::daemon::Daemon;
 use crate::fault::Fault;
+use crate::mcp_http::HandedOver;
 use crate::progress::Progress;
 use crate::receipts::{Receipts, acknowledge};
 use crate::resources;
@@ -36,7 +40,7 @@ pub(crate) async fn serve(socket: &Path, tier: u8) -> Result<(), ServerInitializ
     let gateway = Gateway {
         daemon,
         tier,
-        receipts: receipts.clone(),
+        clients: Clients::One(receipts.clone()),
     };
     let ended = converse(
         gateway,
@@ -64,15 +68,75 @@ async fn converse(gateway: Gateway, stdio: Stdio) -> Result<(), ServerInitialize
     }
 }
 
-/// One client's server. Clones serve the same client.
+/// The server of one client, or of one session. Clones serve the same.
 #[derive(Clone)]
-struct Gateway {
+pub(crate) struct Gateway {
     daemon: Arc<Daemon>,
     tier: u8,
-    receipts: Receipts,
+    clients: Clients,
+}
+
+/// Who is at the other end.
+#[derive(Clone)]
+enum Clients {
+    /// One client by two streams, as far as the socket reaches.
+    One(Receipts),
+    /// Callers of the listener: each request says whose it is.
+    Callers,
+}
+
+/// As whom a request is done.
+struct As {
+    daemon: Arc<Daemon>,
+    tier: u8,
+    may_send: bool,
+    /// Where what the answer shows is noted.
+    handed_over: Option<HandedOver>,
 }
 
 impl Gateway {
+    /// The server of callers of the listener.
+    pub(crate) const fn of_callers(daemon: Arc<Daemon>, tier: u8) -> Self {
+        Self {
+            daemon,
+            tier,
+            clients: Clients::Callers,
+        }
+    }
+
+    /// As whom that request is done; nobody, where it should say so and does not.
+    fn whose(&self, context: &RequestContext<RoleServer>) -> Result<As, ErrorData> {
+        if let Clients::One(_) = self.clients {
+            return Ok(As {
+                daemon: Arc::clone(&self.daemon),
+                tier: self.tier,
+                may_send: true,
+                handed_over: None,
+            });
+        }
+        let head = context.extensions.get::<Parts>();
+        let caller = head.and_then(|head| head.extensions.get::<Caller>());
+        let caller =
+            caller.ok_or_else(|| ErrorData::internal_error("a request of nobody", None))?;
+        Ok(As {
+            daemon: Arc::new(self.daemon.narrowed(caller)),
+            tier: self.tier.min(caller.scope.tier),
+            may_send: caller.scope.may_send(),
+            handed_over: head.and_then(|head| head.extensions.get().cloned()),
+        })
+    }
+
+    /// Notes what the result for `id` shows.
+    fn expect(&self, whose: &As, id: RequestId, names: Vec<Name>) {
+        match (&self.clients, &whose.handed_over) {
+            (Clients::One(receipts), _) => receipts.expect(id, names),
+            (Clients::Callers, Some(handed_over)) => handed_over.add(names),
+            (Clients::Callers, None) => {}
+        }
+    }
+}
+
+impl As {
     fn turn(&self, context: &RequestContext<RoleServer>) -> Turn<'_> {
         let token = context.meta.get_progress_token();
         Turn {
@@ -108,9 +172,12 @@ impl ServerHandler for Gateway {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        let may_send = self.whose(&context)?.may_send;
+        let mut tools = tools::all();
+        tools.retain(|tool| may_send || tools::only_looks(&tool.name));
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -118,16 +185,21 @@ impl ServerHandler for Gateway {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let turn = self.turn(&context);
+        let whose = self.whose(&context)?;
+        let turn = whose.turn(&context);
         let arguments = request.arguments.unwrap_or_default();
         let key = arguments
             .get("key")
             .and_then(Value::as_str)
             .map(str::to_owned);
         // What is under way ends with its connection; the daemon goes on with what it has taken.
-        let answered = tokio::select! {
-            () = context.ct.cancelled() => return Err(cancelled()),
-            answered = tools::run(&request.name, arguments, &turn) => answered,
+        let answered = match whose.may_send || tools::only_looks(&request.name) {
+            true => tokio::select! {
+                () = context.ct.cancelled() => return Err(cancelled()),
+                answered = tools::run(&request.name, arguments, &turn) => answered,
+            },
+            // It is not listed to a token that may only look.
+            false => None,
         };
         let Some(answered) = answered else {
             let name = visible(&request.name).into_owned();
@@ -138,7 +210,7 @@ impl ServerHandler for Gateway {
         };
         let handed_over = turn.handed_over.into_inner();
         let handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
-        self.receipts.expect(context.id, handed_over);
+        self.expect(&whose, context.id, handed_over);
         Ok(match answered {
             Ok(shown) => done(shown),
             Err(fault) => failed(&fault, key.as_deref())?,
@@ -169,7 +241,8 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let turn = self.turn(&context);
+        let whose = self.whose(&context)?;
+        let turn = whose.turn(&context);
         let read = tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
             read = resources::read(&request.uri, &turn) => read,

@@ -88,6 +88,14 @@ macro_rules! tools {
             vec![$( tool::<$asked>() ),*]
         }
 
+        /// Whether the tool of that name is there and changes nothing.
+        pub(crate) fn only_looks(name: &str) -> bool {
+            match name {
+                $( <$asked>::NAME => <$asked>::DOES == Does::Looks, )*
+                _ => false,
+            }
+        }
+
         /// Runs the tool of that name; `None` where there is none.
         pub(crate) async fn run(
             name: &str,

@@ -36,6 +36,7 @@ mod reply;
 mod run;
 mod schema;
 mod send;
+mod serve;
 mod state;
 mod status;
 mod trust;
@@ -107,6 +108,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Mcp(args) => mcp::run(&args, home),
+        Command::Gateway(args) => serve::gateway(&args, home),
+        Command::Token(args) => serve::token(&args, home),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args, home),
         Command::Watch(args) => watch::run(&args, home),
@@ -195,6 +198,10 @@ enum Command {
     Handler(handler::HandlerArgs),
     /// Serve a client of MCP (Claude, Cursor, VS Code), without the agent's keys
     Mcp(mcp::McpArgs),
+    /// Let programs with a token speak for the agent over HTTP, without its keys
+    Gateway(serve::GatewayArgs),
+    /// Who may do so: make tokens, list them, revoke them
+    Token(serve::TokenArgs),
     /// Answer a request that waits in the inbox
     Reply(reply::ReplyArgs),
     /// Messages of this agent that have neither a receipt nor an end yet, and where each is

@@ -65,7 +65,7 @@ pub(super) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 }
 
 /// The person's own socket is never a model's.
-fn agent_socket(home: &Home) -> Result<PathBuf, Failure> {
+pub(super) fn agent_socket(home: &Home) -> Result<PathBuf, Failure> {
     let config = Config::load(home)?;
     let socket = config.agent_socket.map(|socket| socket.path);
     socket.ok_or_else(|| {

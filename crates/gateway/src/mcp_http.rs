@@ -1,0 +1,125 @@
+//! MCP over streamable HTTP at `/mcp`: the tools of `signet mcp`, for many clients, each within the scope of its token.
+//!
+//! The official library speaks both revisions. What it leaves to its user stands here: a session belongs to the token that
+//! began it, a token has so many sessions, and an answer of a peer leaves the inbox when the client's connection took it.
+
+mod sessions;
+mod taken;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Router};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::context::{Caller, Context};
+use crate::listener::refused;
+use crate::server::Gateway;
+use sessions::Sessions;
+pub(crate) use taken::HandedOver;
+
+/// `[mcp]` of gateway.toml.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Section {
+    pub(crate) enabled: bool,
+    /// The highest data tier that is sent and shown, whatever a token allows: what a client reads, its model's provider
+    /// may read.
+    pub(crate) tier: u8,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            tier: 2,
+        }
+    }
+}
+
+/// Behind authentication.
+pub(crate) fn routes(context: &Arc<Context>) -> Router {
+    let section = context.config.mcp;
+    if !section.enabled {
+        return Router::new();
+    }
+    let manager = Arc::new(LocalSessionManager::default());
+    let room = Arc::new(Room {
+        context: Arc::clone(context),
+        sessions: Sessions::new(Arc::clone(&manager)),
+    });
+    // The listener has held Host and Origin against gateway.toml already, for every room alike.
+    let mut config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    config.cancellation_token = context.stop.child_token();
+    config.max_request_body_bytes = context.config.limits.body_bytes;
+    let daemon = Arc::clone(&context.daemon);
+    let server = move || Ok(Gateway::of_callers(Arc::clone(&daemon), section.tier));
+    let service = StreamableHttpService::new(server, manager, config);
+    Router::new()
+        .route_service("/mcp", service)
+        .route_layer(from_fn_with_state(room, pass))
+}
+
+struct Room {
+    context: Arc<Context>,
+    sessions: Sessions,
+}
+
+async fn pass(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    // The listener has read it whole.
+    let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else {
+        return unreadable();
+    };
+    if head.method == Method::POST && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
+        return unreadable();
+    }
+    if session(&head.headers).is_some_and(|session| !room.sessions.is_of(session, &caller.name)) {
+        return refused(
+            StatusCode::NOT_FOUND,
+            "session-unknown",
+            "there is no such session",
+            "begin a new one, with initialize",
+        );
+    }
+    let handed_over = HandedOver::default();
+    let mut request = Request::from_parts(head, Body::from(body));
+    request.extensions_mut().insert(handed_over.clone());
+    let response = next.run(request).await;
+    if let Some(session) = session(response.headers()) {
+        room.sessions.note(session, &caller.name).await;
+    }
+    let daemon = room.context.daemon_of(&caller);
+    taken::acknowledged(response, handed_over, daemon)
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION)?.to_str().ok()
+}
+
+/// JSON-RPC's own answer, which the library gives in plain text.
+fn unreadable() -> Response {
+    let kind = (
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    let error = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
+    (StatusCode::BAD_REQUEST, [kind], error).into_response()
+}
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -1,0 +1,95 @@
+//! Answers leave the inbox when the client's connection has taken them, and no sooner: what was cut off is in the inbox
+//! still.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use signet_api::{Acknowledge, Name};
+
+use crate::daemon::Daemon;
+
+/// What the answer to one request shows, and the inbox need not keep: in the extensions of the request.
+#[derive(Clone, Default)]
+pub(crate) struct HandedOver(Arc<Mutex<Vec<Name>>>);
+
+impl HandedOver {
+    /// The answer shows these.
+    pub(crate) fn add(&self, names: Vec<Name>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(names);
+    }
+
+    fn take(&self) -> Vec<Name> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The same answer, at whose end what it shows is acknowledged.
+pub(super) fn acknowledged(
+    response: Response,
+    handed_over: HandedOver,
+    daemon: Arc<Daemon>,
+) -> Response {
+    response.map(|body| {
+        Body::new(Told {
+            body,
+            handed_over,
+            daemon,
+        })
+    })
+}
+
+struct Told {
+    body: Body,
+    handed_over: HandedOver,
+    daemon: Arc<Daemon>,
+}
+
+impl Told {
+    fn end(&self) {
+        let messages = self.handed_over.take();
+        if messages.is_empty() {
+            return;
+        }
+        let daemon = Arc::clone(&self.daemon);
+        tokio::spawn(async move {
+            // Somebody else may have taken it before; a daemon that is away shows it again.
+            let _ = daemon.call(&Acknowledge { messages }, Duration::ZERO).await;
+        });
+    }
+}
+
+impl HttpBody for Told {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        let is_last = match &frame {
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
+            _ => false,
+        };
+        if is_last {
+            self.end();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,119 @@
+//! One call, for one caller.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use signet_api::{ApiError, Call, Reason, Role, with_request};
+
+use super::Leases;
+use crate::context::{Caller, Context};
+use crate::daemon::{Daemon, Link};
+
+/// The calls of one request.
+pub(super) struct Calls<'a> {
+    pub(super) context: &'a Context,
+    pub(super) caller: Caller,
+    daemon: Daemon,
+    leases: &'a Leases,
+}
+
+/// Whether what the call asks for lasts as long as a connection.
+pub(super) fn is_streamed(method: &str) -> bool {
+    matches!(method, "subscribe" | "inbox.follow" | "offer")
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn of(context: &'a Context, leases: &'a Leases, caller: Caller) -> Self {
+        Self {
+            daemon: context.daemon.narrowed(&caller),
+            context,
+            caller,
+            leases,
+        }
+    }
+
+    /// Does it, and gives its answer.
+    ///
+    /// # Errors
+    /// As the daemon says it, or that the token does not reach so far.
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, ApiError> {
+        let call = self.admitted(method, params)?;
+        if is_streamed(method) {
+            return Err(needs_stream());
+        }
+        if matches!(call, Call::Receive(_)) {
+            self.leases.admit(&self.caller.name)?;
+        }
+        let mut link = self.link().await?;
+        let answer = ask(&mut link, &call).await?;
+        self.leases.follow(&self.caller, &call, &answer, link);
+        Ok(answer)
+    }
+
+    /// The same for what lasts: its answer, and the connection that tells more.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) async fn begin(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<(Value, Link), ApiError> {
+        let call = self.admitted(method, params)?;
+        let mut link = self.link().await?;
+        let answer = ask(&mut link, &call).await?;
+        Ok((answer, link))
+    }
+
+    fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
+        let line = Call::named(method).ok_or_else(ApiError::method_not_found)?;
+        // A token has its scope, which nothing widens or narrows.
+        if line.name == "narrow" {
+            return Err(ApiError::method_not_found());
+        }
+        if line.whose != Role::Agent {
+            let text = format!(
+                "{method} is the {}'s call, and tokens have the agent's",
+                line.whose.as_str()
+            );
+            return Err(ApiError::refused(Reason::NotForThisSocket, text));
+        }
+        let call = Call::parse(method, params)?;
+        match self.caller.scope.refusal(&call) {
+            None => Ok(call),
+            Some(what) => {
+                let refusal = ApiError::refused(Reason::BeyondCeiling, what);
+                Err(refusal.with_next("use a token that reaches further: signet token make"))
+            }
+        }
+    }
+
+    async fn link(&self) -> Result<Link, ApiError> {
+        self.daemon.link().await.map_err(|fault| fault.api_error())
+    }
+}
+
+async fn ask(link: &mut Link, call: &Call) -> Result<Value, ApiError> {
+    let patience = wait_of(call);
+    let asked = with_request!(call, request => link.raw(call.method(), request, patience).await);
+    asked.map_err(|fault| fault.api_error())
+}
+
+/// How long the daemon may wait for others, as the call itself says.
+fn wait_of(call: &Call) -> Duration {
+    let seconds = match call {
+        Call::Send(send) => send.wait,
+        Call::Receive(receive) => receive.wait,
+        Call::SendHandoff(send) => send.wait,
+        _ => 0.0,
+    };
+    Duration::try_from_secs_f64(seconds).map_or(Duration::ZERO, |wait| wait.min(LONGEST_WAIT))
+}
+
+fn needs_stream() -> ApiError {
+    let text = "what this asks for lasts as long as a connection, and an answer is all there is";
+    ApiError::refused("needs-a-stream", text)
+        .with_next("send it by itself, with an id and Accept: text/event-stream")
+}
+
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -1,0 +1,16 @@
+//! `signet gateway`, as programs call it: bytes on a socket, beside real daemons over a real NATS server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    dead_code,
+    missing_docs
+)]
+
+mod client;
+mod listener;
+mod mcp;
+mod rpc;
+mod tokens;
