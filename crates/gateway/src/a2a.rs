@@ -31,4 +31,3 @@ mod version;
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes};
 pub(crate) use room::Room;
 pub(crate) use section::Section;
-pub(crate) use store::StoreError;

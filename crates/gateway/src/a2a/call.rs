@@ -77,15 +77,7 @@ impl Asking<'_> {
     }
 
     async fn send(self) -> Result<Value, Fault> {
-        let configuration = Fields::root(&self.params).object("configuration")?;
-        let (mut blocks, mut history) = (true, None);
-        if let Some(fields) = &configuration {
-            history = fields.count("historyLength")?;
-            blocks = match self.version {
-                Version::V1 => !fields.flag("returnImmediately")?.unwrap_or(false),
-                Version::V03 => fields.flag("blocking")?.unwrap_or(true),
-            };
-        }
+        let (blocks, history) = self.configuration()?;
         let begun = self.begin().await?;
         if blocks {
             self.room.wait(&begun.task).await?;
@@ -99,6 +91,7 @@ impl Asking<'_> {
     }
 
     async fn stream(self) -> Result<Events, Fault> {
+        let (_, history) = self.configuration()?;
         let begun = self.begin().await?;
         let (record, seq) = self.room.task(self.owner(), begun.task.clone()).await?;
         // A client that comes again with the same message has seen the task already.
@@ -106,9 +99,21 @@ impl Asking<'_> {
         Ok(Events {
             task: begun.task,
             after: seen.unwrap_or(seq),
-            first: seen.is_none().then_some(record.task),
+            first: seen.is_none().then(|| record.task.with_history(history)),
             ends_at_interrupts: true,
         })
+    }
+
+    /// Whether the call waits for the end of its task, and how much of the history it wants.
+    fn configuration(&self) -> Result<(bool, Option<usize>), Fault> {
+        let Some(fields) = Fields::root(&self.params).object("configuration")? else {
+            return Ok((true, None));
+        };
+        let blocks = match self.version {
+            Version::V1 => !fields.flag("returnImmediately")?.unwrap_or(false),
+            Version::V03 => fields.flag("blocking")?.unwrap_or(true),
+        };
+        Ok((blocks, fields.count("historyLength")?))
     }
 
     async fn subscribe(self) -> Result<Events, Fault> {

@@ -9,6 +9,7 @@
     missing_docs
 )]
 
+mod a2a;
 mod client;
 mod listener;
 mod mcp;

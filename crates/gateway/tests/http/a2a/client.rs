@@ -210,7 +210,13 @@ impl Agent {
                     return;
                 };
                 for came in received["messages"].as_array().unwrap() {
-                    handle(&mut client, came);
+                    match came["type"] == "request" {
+                        true => handle(&mut client, came),
+                        false => {
+                            let done = json!({"lease": came["lease"]});
+                            client.raw("acknowledge", &done).unwrap();
+                        }
+                    }
                 }
             }
         };

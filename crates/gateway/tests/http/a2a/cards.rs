@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{BOB, Scene, call};
+use super::client::{BOB, Scene, call};
 
 fn no_empty_value(value: &Value, path: &str) {
     match value {

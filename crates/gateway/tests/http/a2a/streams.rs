@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::{BOB, Scene, begins, call, id_of, says};
+use super::client::{BOB, Scene, begins, call, id_of, says};
 
 fn states(told: &[Value]) -> Vec<&str> {
     let states = told.iter().filter_map(|result| {
@@ -80,7 +80,7 @@ fn several_readers_see_the_same_order_and_a_dropped_one_goes_on_where_it_was() {
     scene.gateway.v1("SendMessage", &more);
     let told: Vec<Vec<Value>> = readers
         .into_iter()
-        .map(crate::client::Events::all)
+        .map(super::client::Events::all)
         .collect();
     assert_eq!(told[0], told[1]);
     assert_eq!(states(&told[0]).last(), Some(&"TASK_STATE_COMPLETED"));
@@ -95,7 +95,7 @@ fn several_readers_see_the_same_order_and_a_dropped_one_goes_on_where_it_was() {
 
 #[test]
 fn two_hundred_streams_with_readers_that_do_not_read_hold_no_message_back() {
-    let scene = Scene::new("");
+    let scene = Scene::new("[limits]\nrequests-per-minute = 100000\nrequests-at-once = 1000\n");
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
     let body = call("SubscribeToTask", &json!({"id": task}));
     let request = format!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Scene, begins, code, id_of, says};
+use super::client::{Scene, begins, code, id_of, says};
 
 /// A receiver: the heads and bodies that came.
 fn receiver() -> (String, Receiver<(String, Value)>) {

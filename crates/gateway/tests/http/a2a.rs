@@ -1,11 +1,5 @@
 //! A2A, as its clients speak it: HTTP to the gateway of Alice, beside real daemons over a real NATS server, with an agent
 //! behind the daemon of Bob.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
 
 mod calls;
 mod cards;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Scene, begins, code, id_of, says};
+use super::client::{Scene, begins, code, id_of, says};
 
 #[test]
 fn an_agent_that_needs_more_gets_it_by_the_tasks_id_alone() {
@@ -80,7 +80,7 @@ fn an_agent_that_is_away_gives_a_task_that_waits_and_is_done_when_it_is_back() {
         "{told}"
     );
     scene.bob.start();
-    let _agent = crate::client::Agent::of(&scene.bob);
+    let _agent = super::client::Agent::of(&scene.bob);
     scene.until(&task, "COMPLETED");
 }
 

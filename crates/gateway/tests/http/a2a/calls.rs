@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{BOB, Scene, begins, call, code, id_of, says};
+use super::client::{BOB, Scene, begins, call, code, id_of, says};
 
 #[test]
 fn a_message_of_1_0_comes_back_as_a_task_that_is_complete() {

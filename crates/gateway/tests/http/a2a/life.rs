@@ -3,7 +3,7 @@
 use serde_json::json;
 use signet_testkit::eventually;
 
-use crate::client::{Agent, Gateway, Scene, begins, code, id_of, says};
+use super::client::{Agent, Gateway, Scene, begins, code, id_of, says};
 
 #[test]
 fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice() {
