@@ -427,6 +427,22 @@ export type Name = {
     "message-id": string;
 };
 
+/** Narrows this connection: from now on it reaches what both this and its ceiling so far allow. Nothing widens it again. */
+export type Narrow = {
+    /** The agents that it has to do with; those of the ceiling so far when absent. */
+    peers?: string[] | null;
+    /** Whether it may only look. */
+    read?: boolean;
+    /** The highest data tier. */
+    tier: number;
+};
+
+/** It is narrowed. */
+export type Narrowed = {
+    /** The highest data tier that it reaches now. */
+    tier: number;
+};
+
 /** How the command of `[notify]` does. */
 export type NotifyState = {
     /** How the last try failed; absent where it told what it was given. */
@@ -1152,6 +1168,7 @@ export interface Calls {
     "progress": { params: Progress; result: Progressed };
     "offer": { params: OfferCapability; result: Offered };
     "subscribe": { params: Subscribe; result: Subscribed };
+    "narrow": { params: Narrow; result: Narrowed };
     "history": { params: ListHistory; result: History };
     "inbox.list": { params: ListInbox; result: Inbox };
     "inbox.follow": { params: FollowInbox; result: Inbox | null };

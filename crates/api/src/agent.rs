@@ -284,7 +284,7 @@ pub struct Said {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Narrow {
     /// The agents that it has to do with; those of the ceiling so far when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub peers: Option<Vec<String>>,
     /// The highest data tier.
     pub tier: u8,

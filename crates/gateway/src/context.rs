@@ -15,6 +15,7 @@ pub(crate) struct Context {
     /// The daemon, without any scope: a room asks it for a caller by [`Context::daemon_of`].
     pub(crate) daemon: Arc<Daemon>,
     /// The one way out.
+    #[allow(dead_code, reason = "for the rooms that call others")]
     pub(crate) outgoing: Outgoing,
     pub(crate) config: Config,
     /// Cancelled when the gateway is to end.

@@ -34,6 +34,7 @@ mod handle;
 mod listener;
 mod mcp_http;
 mod message;
+#[allow(dead_code, reason = "for the rooms that call others")]
 mod outgoing;
 mod progress;
 mod receipts;

@@ -33,6 +33,7 @@ use gate::Gate;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remote {
     /// Its address.
+    #[allow(dead_code, reason = "for the rooms that are open to everybody")]
     pub(crate) address: IpAddr,
     /// The SHA-256 of the certificate whose key it has proved to have.
     pub(crate) certificate: Option<[u8; 32]>,

@@ -109,7 +109,7 @@ fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::Room>>, Ended> {
 
 fn door(config: &Config, stop: &CancellationToken) -> Door {
     match config.listen.auth {
-        Auth::None => Door::Open(Anybody::new(config.limits)),
+        Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
         Auth::Token => {
             let path = config.path(&config.listen.tokens);
             let tokens = Arc::new(Tokens::of(path, config.limits));

@@ -8,7 +8,7 @@ mod file;
 mod rate;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,11 +71,6 @@ impl Tokens {
         };
         tokens.refresh();
         tokens
-    }
-
-    /// Where the file is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// How many there are.
@@ -216,6 +211,8 @@ const BEAT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn limits(at_once: usize, per_minute: u32) -> Limits {

@@ -18,7 +18,7 @@ pub(crate) enum Door {
     /// By a token or a certificate.
     Tokens(Arc<Tokens>),
     /// Not at all.
-    Open(Anybody),
+    Open(Box<Anybody>),
 }
 
 /// Puts the [`Caller`](crate::context::Caller) into a request, or refuses it.

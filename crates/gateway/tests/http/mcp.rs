@@ -59,8 +59,8 @@ impl<'a> Session<'a> {
 /// The response in an answer, which is JSON or the last event of a stream.
 fn event(answer: &Answer) -> Value {
     let text = answer.text();
-    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    let last = data.filter(|data| !data.trim().is_empty()).next_back();
+    let mut data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    let last = data.rfind(|data| !data.trim().is_empty());
     serde_json::from_str(last.map_or(&text, |last| last))
         .unwrap_or_else(|_| panic!("{}: {text}", answer.status))
 }
