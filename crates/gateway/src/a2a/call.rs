@@ -38,7 +38,13 @@ pub(crate) struct Asking<'a> {
 pub(crate) enum Outcome {
     Result(Value),
     /// Events of the task, from that one on.
-    Events(Events),
+    Events(Box<Events>),
+}
+
+impl Outcome {
+    fn events(events: Events) -> Self {
+        Self::Events(Box::new(events))
+    }
 }
 
 /// Which events a stream has.
@@ -60,8 +66,8 @@ impl Asking<'_> {
     pub(crate) async fn answer(self, method: Method) -> Result<Outcome, Fault> {
         let result = match method {
             Method::Send => self.send().await?,
-            Method::Stream => return self.stream().await.map(Outcome::Events),
-            Method::Subscribe => return self.subscribe().await.map(Outcome::Events),
+            Method::Stream => return self.stream().await.map(Outcome::events),
+            Method::Subscribe => return self.subscribe().await.map(Outcome::events),
             Method::Get => self.get().await?,
             Method::List => self.list().await?,
             Method::Cancel => self.cancel().await?,

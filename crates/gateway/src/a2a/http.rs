@@ -156,7 +156,7 @@ pub(crate) async fn answer(
     let answered = match done.await {
         Ok(Outcome::Result(result)) => Ok(json_response(id.result(&result))),
         Ok(Outcome::Events(events)) => {
-            stream::respond(Arc::clone(room), events, id.clone(), version)
+            stream::respond(Arc::clone(room), *events, id.clone(), version)
         }
         Err(fault) => Err(fault),
     };
@@ -183,10 +183,10 @@ async fn behind(
     base: &str,
 ) -> Result<String, Fault> {
     let named = peer.or_else(|| room.section().default.clone());
-    if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
-        if room.knows(&peer).await? {
-            return Ok(peer);
-        }
+    if let Some(peer) = named.filter(|peer| caller.scope.knows(peer))
+        && room.knows(&peer).await?
+    {
+        return Ok(peer);
     }
     let peers = room.peers(caller).await?;
     let base = public(room, base);

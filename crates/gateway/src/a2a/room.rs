@@ -46,7 +46,7 @@ impl Room {
             open: section.tasks.min(OPEN_MAX),
             bytes: BYTES_MAX,
         };
-        let store = Store::open(&context.config.path(&section.state), limits)?;
+        let store = Store::open(&section.state(&context.config.beside), limits)?;
         let (wants, more) = mpsc::unbounded_channel();
         let room = Arc::new(Self {
             context: Arc::clone(context),

@@ -1,7 +1,7 @@
 //! `[a2a]` of gateway.toml.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub(crate) struct Section {
     /// By which address others reach the listener; that of each request when absent.
     pub(crate) url: Option<String>,
     /// The file of the tasks.
-    pub(crate) state: PathBuf,
+    pub(crate) state: Option<PathBuf>,
     /// Seconds that a call waits for the end of its task, before it answers with the task as it is.
     pub(crate) wait_seconds: u64,
     /// Whether tasks are pushed to addresses that clients name.
@@ -55,6 +55,16 @@ pub(crate) enum CardForm {
 }
 
 impl Section {
+    /// Where the tasks are: where the file says, else where a unit of systemd lets its process write, else beside the file.
+    pub(crate) fn state(&self, beside: &Path) -> PathBuf {
+        match &self.state {
+            Some(path) => beside.join(path),
+            None => std::env::var_os("STATE_DIRECTORY")
+                .map_or_else(|| beside.to_owned(), PathBuf::from)
+                .join(UNNAMED),
+        }
+    }
+
     pub(crate) const fn patience(&self) -> Duration {
         Duration::from_secs(self.wait_seconds)
     }
@@ -79,6 +89,8 @@ impl Section {
     }
 }
 
+const UNNAMED: &str = "gateway-a2a.db";
+
 impl Default for Section {
     fn default() -> Self {
         Self {
@@ -89,7 +101,7 @@ impl Default for Section {
             name: None,
             description: None,
             url: None,
-            state: PathBuf::from("gateway-a2a.db"),
+            state: None,
             wait_seconds: 20,
             push: true,
             require_extension: false,

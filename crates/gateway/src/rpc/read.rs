@@ -279,7 +279,7 @@ mod tests {
             let needs_methods = case["needs_demo_methods"] == true;
             let answer = answer(&bytes(case["input"].as_str().unwrap()));
             let mut got = answer.clone().unwrap_or_else(|| json!("__NOTHING__"));
-            let mut expected = vec![case["expect"].clone(), case["also_acceptable"].clone()];
+            let mut expected = [case["expect"].clone(), case["also_acceptable"].clone()];
             // The methods of the examples are none of ours: what is held is the id and the frame.
             if needs_methods {
                 for value in expected.iter_mut().chain([&mut got]) {
