@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{a2a, mcp_http, outgoing, rpc};
+use crate::{a2a, carrying, discord, mcp_http, outgoing, rpc};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +20,10 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) tls: Option<Tls>,
     pub(crate) outgoing: outgoing::Section,
+    /// HTTP as a carrier; off when absent.
+    pub(crate) inbox: Option<carrying::Section>,
+    /// A channel of Discord's; off when absent.
+    pub(crate) discord: Option<discord::Section>,
     pub(crate) rpc: rpc::Section,
     pub(crate) mcp: mcp_http::Section,
     pub(crate) a2a: a2a::Section,

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::a2a;
+use crate::carriers;
 use crate::cli::{NO_ROOM, REFUSED, failed, told};
 use crate::config::{Auth, Config};
 use crate::context::Context;
@@ -29,6 +30,9 @@ pub(crate) struct ServeArgs {
     /// The agent's socket (agent.sock), as `signet gateway` finds it
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
+    /// The socket of foreign carriers (carrier.sock), where [inbox] or [discord] is in the configuration
+    #[arg(long, value_name = "PATH")]
+    carrier_socket: Option<PathBuf>,
 }
 
 /// Serves until somebody asks it to end.
@@ -79,7 +83,11 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let stopping = stop_when_asked(stop.clone());
     stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
     let a2a = open_a2a(&context)?;
-    let rooms = (open_rooms(a2a.as_ref()), rooms(&context, a2a.as_ref()));
+    let inbox = carriers::begin(&context, args.carrier_socket.as_deref()).map_err(unusable)?;
+    let rooms = (
+        open_rooms(a2a.as_ref()).merge(inbox),
+        rooms(&context, a2a.as_ref()),
+    );
     listener.serve(&context.config, rooms, door, stop).await;
     Ok(())
 }

@@ -10,8 +10,17 @@
 )]
 
 mod a2a;
+mod carriers;
+mod carrying;
 mod client;
+mod daemon;
+mod discord;
+#[path = "../../src/carrying/framing.rs"]
+mod framing;
 mod listener;
 mod mcp;
+mod openapi;
+mod peer;
 mod rpc;
 mod tokens;
+mod wire;
