@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import enum
+import functools
 import json
 import tempfile
 import typing
@@ -98,8 +99,9 @@ class Schemas(unittest.TestCase):
         async def both(request: Request[Dinner], week: str): ...
         async def knotted(request: Request[Knot]): ...
         async def lost(request, week: "Nowhere"): ...  # noqa: F821
+        async def for_a_request(dinner: Dinner): ...
 
-        for function in (with_bytes, with_set, untyped, starred, nothing, both, knotted, lost):
+        for function in (with_bytes, with_set, untyped, starred, nothing, both, knotted, lost, for_a_request):
             with self.assertRaises(Unsuited) as refused:
                 agent.handles(f"test.{function.__name__}")(function)
             self.assertIn(function.__name__, str(refused.exception))
@@ -113,6 +115,28 @@ class Schemas(unittest.TestCase):
 
         offer = agent._handlers.by_capability["test.given"].offer()
         self.assertEqual(offer, {"capability": "test.given", "schema": schema, "description": "mine"})
+
+    def test_whatever_can_be_called_is_a_handler_and_its_types_are_read(self):
+        class Calendar:
+            async def method(self, request, week: str): ...
+            async def __call__(self, request, week: str): ...
+
+        def curried(days, request: Request[Any], week: str): ...
+
+        agent, calendar = Agent(socket="/nowhere"), Calendar()
+        for name, function in {
+            "test.method": calendar.method,
+            "test.object": calendar,
+            "test.partial": functools.partial(curried, 7),
+        }.items():
+            agent.handles(name)(function)
+            handler = agent._handlers.by_capability[name]
+            self.assertEqual(handler.schema["required"], ["week"], name)
+            self.assertEqual(handler.is_async, name != "test.partial", name)
+
+    def test_a_decorator_without_a_name_is_refused(self):
+        with self.assertRaises(SignetError):
+            Agent(socket="/nowhere").handles(lambda request: 1)
 
     def test_a_capability_has_one_handler(self):
         agent = Agent(socket="/nowhere")

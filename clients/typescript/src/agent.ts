@@ -22,7 +22,7 @@ import type {
     Task,
     Waiting,
 } from "./api.js";
-import { ask, type Keyed } from "./asking.js";
+import { ask, hear, type Keyed } from "./asking.js";
 import { Client } from "./client.js";
 import { connect } from "./connection.js";
 import { SignetError } from "./errors.js";
@@ -112,9 +112,8 @@ export class Agent {
         if (!onProgress) return ask(this.#opened, params, timeout, keep);
         const sent = await this.#opened.call("send", params);
         const stop = new AbortController();
-        const telling = this.#tell(sent["message-id"], stop.signal, onProgress).catch((error: unknown) => {
-            this.#log("progress was not heard", error);
-        });
+        const subscribed = () => this.subscribe({ message: sent["message-id"] }, stop.signal);
+        const telling = hear(subscribed, stop.signal, onProgress, this.#log);
         try {
             return await ask(this.#opened, params, timeout, keep);
         } finally {
@@ -243,12 +242,6 @@ export class Agent {
 
     get #opened(): Client {
         return (this.#client ??= new Client(this.socket, this.#patience));
-    }
-
-    async #tell(id: string, signal: AbortSignal, onProgress: NonNullable<Asking["onProgress"]>): Promise<void> {
-        for await (const update of this.subscribe({ message: id }, signal)) {
-            if (update.kind === "message.progress") onProgress(update.params.body as never);
-        }
     }
 
     async *#told<M extends "inbox.follow" | "subscribe">(

@@ -1,5 +1,7 @@
 // One request of ours, from its first call to its answer: sent once, whatever breaks meanwhile.
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import type { Message, Send, Sent } from "./api.js";
 import { type Client, now, Pauses } from "./client.js";
 import {
@@ -11,6 +13,8 @@ import {
     RequestTimedOut,
     type SignetError,
 } from "./errors.js";
+import type { Asking, Update } from "./options.js";
+import type { Log } from "./run.js";
 
 /** A request with the key under which it is asked again. */
 export type Keyed = Send & { key: string };
@@ -44,6 +48,34 @@ export async function ask(client: Client, params: Keyed, timeout: number, keep: 
             );
         }
         if (now() - began < 1_000) await pauses.pass(left);
+    }
+}
+
+/** What the peer tells while it works, until `stop` aborts, and again where the connection broke. */
+export async function hear(
+    subscribed: () => AsyncIterable<Update>,
+    stop: AbortSignal,
+    onProgress: NonNullable<Asking["onProgress"]>,
+    log: Log,
+): Promise<void> {
+    for (let pause = 100; !stop.aborted; pause = Math.min(2 * pause, 5_000)) {
+        try {
+            for await (const update of subscribed()) {
+                if (update.kind === "message.progress") handOn(update.params.body as never, onProgress, log);
+            }
+        } catch (error) {
+            log("progress is not heard", error);
+        }
+        await sleep(pause, undefined, { signal: stop }).catch(() => {});
+    }
+}
+
+function handOn(progress: never, onProgress: NonNullable<Asking["onProgress"]>, log: Log): void {
+    try {
+        onProgress(progress);
+    } catch (error) {
+        // The answer is waited for all the same.
+        log("onProgress failed", error);
     }
 }
 

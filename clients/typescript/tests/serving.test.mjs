@@ -119,6 +119,25 @@ daemon("progress reaches whoever asked and settles nothing", async () => {
     assert(heard.length > 0 && heard.at(-1).note === "step 4" && heard.at(-1).part.last, inspect(heard));
 });
 
+daemon("a fault of onProgress costs neither the answer nor what follows", async () => {
+    const heard = [];
+    const agent = bob().handles("test.tells", async (request) => {
+        for (let number = 0; number < 3; number += 1) {
+            await request.progress({ note: `${number}` });
+            await sleep(200);
+        }
+        return "well";
+    });
+    const onProgress = (told) => {
+        heard.push(told.note);
+        throw new Error(told.note);
+    };
+    await serving(agent, ["test.tells"], async (asker) => {
+        assert.equal((await asker.request(BOB, {}, { capability: "test.tells", onProgress })).body, "well");
+    });
+    assert.equal(heard.at(-1), "2");
+});
+
 daemon("handlers run side by side up to the limit", async () => {
     let [running, most] = [0, 0];
     const agent = bob({ parallel: 3 }).handles("test.parallel", async (request) => {
@@ -166,6 +185,20 @@ daemon("a handler goes on when its daemon is killed and answers once", async () 
         assert.equal(sent.filter((line) => JSON.parse(line).id === answer["message-id"]).length, 1);
     });
     assert.deepEqual(runs, [1], "the message that came again belonged to the run that went on");
+});
+
+daemon("a fallback accepts, does and reports a task", async () => {
+    const agent = bob();
+    agent.fallback(async (request) => {
+        if (request.type !== "handoff") return null;
+        await agent.accept(request.body.task);
+        return agent.report(request.body.task, "completed", { result: request.body.input });
+    });
+    await serving(agent, [], async (giver) => {
+        const given = await giver.handoff(BOB, "Plan the dinner", { input: "pasta", wait: 10 });
+        for (let looks = 0; looks < 100 && (await giver.task(given.task)).state !== "completed"; looks += 1) await sleep(100);
+        assert.equal((await giver.task(given.task)).state, "completed");
+    });
 });
 
 daemon("a fallback takes notifications and leaves answers alone", async () => {

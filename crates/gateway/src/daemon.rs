@@ -104,6 +104,7 @@ impl Daemon {
         })?;
         let mut link = Link {
             stream: BufReader::new(stream),
+            begun: Vec::new(),
             last_id: 0,
             told: VecDeque::new(),
             _places: places,
@@ -141,6 +142,8 @@ fn narrow(scope: &Scope) -> Option<Narrow> {
 /// A connection to the daemon.
 pub(crate) struct Link {
     stream: BufReader<UnixStream>,
+    /// What of a line is read: waiting for the rest of it may be given up and begun again.
+    begun: Vec<u8>,
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
@@ -180,7 +183,7 @@ impl Link {
         Ok(answer.map_err(|_| ClientError::TimedOut(patience))??)
     }
 
-    /// What the daemon tells next, however long that takes.
+    /// What the daemon tells next, however long that takes. Nothing is lost where the wait is given up.
     ///
     /// # Errors
     /// That the connection ended.
@@ -231,12 +234,14 @@ impl Link {
     }
 
     async fn read(&mut self) -> Result<Map<String, Value>, ClientError> {
-        let mut line = Vec::new();
+        let room = ANSWER_MAX.saturating_sub(self.begun.len() as u64);
         let read = (&mut self.stream)
-            .take(ANSWER_MAX)
-            .read_until(b'\n', &mut line)
+            .take(room)
+            .read_until(b'\n', &mut self.begun)
             .await;
-        match read.map_err(broken)? {
+        read.map_err(broken)?;
+        let line = std::mem::take(&mut self.begun);
+        match line.len() {
             0 => Err(ClientError::Closed),
             _ if line.last() != Some(&b'\n') => match line.len() as u64 >= ANSWER_MAX {
                 true => Err(ClientError::Malformed),

@@ -6,10 +6,12 @@
 //!
 //! callers ── HTTP ──▶ listener: connections, gate, tokens ──▶ rooms, a module each ──▶ daemon::Daemon, narrowed ──▶ agent.sock
 //!                                                                 └──▶ outgoing: guard, one request
+//! peers' gateways ── HTTP ──▶ carrying ──▶ carrier.sock          discord ──▶ carrier.sock
 //! ```
 //!
 //! A gateway is a process of its own: whoever takes it over can do what the agent's socket allows, and reads no
-//! key out of its memory. It knows [`signet_api`] and neither the log nor the network.
+//! key out of its memory. It knows [`signet_api`], and of the protocol how a message
+//! is verified; neither the log nor NATS.
 //!
 //! What other agents wrote stands in members called `untrusted` and nowhere else. Whatever leaves passes
 //! [`shown::Shown`], which lets no character out that a terminal would obey or a reader would not see.
@@ -24,21 +26,25 @@
     )
 )]
 
+mod a2a;
+mod carriers;
+mod carrying;
 pub mod cli;
 mod config;
 mod context;
 mod daemon;
+mod discord;
 mod fault;
 mod handle;
 mod listener;
 mod mcp_http;
 mod message;
-#[allow(dead_code, reason = "for the rooms that call others")]
 mod outgoing;
 mod progress;
 mod receipts;
 mod resources;
 mod rpc;
+mod say;
 mod serve;
 mod server;
 pub mod shown;

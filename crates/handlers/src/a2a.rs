@@ -42,10 +42,12 @@ impl Handler for A2a {
                 Err(error) => return Ok(Done::Declined(error.to_string())),
             };
             loop {
+                let word = result::word(&result);
                 let id = match result::read(result)? {
                     Progress::Done(done) => return Ok(done),
                     Progress::Working(id) => id,
                 };
+                task.tell(word);
                 // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
                 tokio::time::sleep(LOOK_AGAIN).await;
                 let params = json!({ "id": id });

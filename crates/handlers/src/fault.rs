@@ -59,8 +59,10 @@ pub enum Fault {
     /// The other side sends us elsewhere.
     #[error("redirected: it names another place, and only the configuration may do that")]
     Redirected,
-    /// The answer is declared as something else than JSON.
-    #[error("wrong-content-type: its answer is not declared as application/json")]
+    /// The answer is declared as something else than JSON, or as compressed.
+    #[error(
+        "wrong-content-type: its answer is not declared as application/json without an encoding"
+    )]
     ContentType,
     /// The answer has not the form of one.
     #[error("wrong-shape: {0}")]

@@ -46,6 +46,9 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
         return Err(too_large(limits));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| NOT_UTF8)?;
+    if has_wide_integer(bytes) {
+        return Err(NUMBER);
+    }
     let found = Cell::new(None);
     let values = Cell::new(limits.values);
     let strict = Strict {
@@ -72,6 +75,31 @@ fn too_large(limits: Limits) -> Fault {
     }
 }
 
+/// Whether an integer has more digits than any that every reader holds: the parser rounds one beyond 64 bits to the
+/// nearest double, and says nothing of it.
+fn has_wide_integer(text: &[u8]) -> bool {
+    let (mut in_string, mut escaped, mut in_number) = (false, false, false);
+    let (mut digits, mut is_whole) = (0, true);
+    for byte in text.iter().chain(b" ") {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'0'..=b'9' => (in_number, digits) = (true, digits + 1),
+            b'.' | b'e' | b'E' | b'+' | b'-' if in_number => is_whole = false,
+            _ if in_number => {
+                if is_whole && digits > WIDEST_INTEGER {
+                    return true;
+                }
+                (in_number, digits, is_whole) = (false, 0, true);
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 fn follows_another(rest: &mut serde_json::Deserializer<StrRead<'_>>) -> bool {
     IgnoredAny::deserialize(rest).is_ok()
 }
@@ -83,6 +111,10 @@ const TOO_DEEP: Fault = Fault::Json("too-deep: its answer nests too many arrays 
 const TOO_MANY: Fault = Fault::Json("too-many-values: its answer has too many values");
 /// Integers up to here are the same for every reader (RFC 7493, section 2.2).
 const LARGEST_INTEGER: u64 = (1 << 53) - 1;
+/// Its digits.
+const WIDEST_INTEGER: usize = 16;
+/// What a canonical form writes as an integer that is too large: no message holds it (docs/protocol.md, section 2).
+const REWRITTEN: std::ops::Range<f64> = 9_007_199_254_740_992.0..1e21;
 
 /// Reads one value; the fault that it finds is kept beside the parser's own error, which would print text.
 #[derive(Clone, Copy)]
@@ -149,6 +181,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        if REWRITTEN.contains(&value.abs()) {
+            return Err(self.refuse(NUMBER));
+        }
         Number::from_f64(value).map_or_else(|| Err(self.refuse(NUMBER)), |n| Ok(Value::Number(n)))
     }
 
@@ -203,6 +238,16 @@ mod tests {
             read("9007199254740991"),
             Ok(json!(9_007_199_254_740_991_u64))
         );
+        let long = "[\"12345678901234567890\",0.12345678901234567890,1.5e21,-0.5]";
+        assert_eq!(
+            read(long),
+            Ok(json!([
+                "12345678901234567890",
+                0.123_456_789_012_345_68,
+                1.5e21,
+                -0.5
+            ]))
+        );
     }
 
     #[test]
@@ -212,6 +257,10 @@ mod tests {
             ("{\"a\":1,\"\\u0061\":2}", TWICE),
             ("9007199254740992", NUMBER),
             ("-9007199254740992", NUMBER),
+            ("[123456789012345678901234567890]", NUMBER),
+            ("{\"a\\\"\": -99999999999999999999999}", NUMBER),
+            ("1e20", NUMBER),
+            ("-9007199254740992.0", NUMBER),
             ("1e400", Fault::NotJson),
             ("1 2", Fault::AnsweredTwice),
             ("{}\n{}", Fault::AnsweredTwice),

@@ -23,10 +23,12 @@
     )
 )]
 
+mod absence;
 mod exec;
 mod fault;
 pub mod json;
 mod task;
+mod teller;
 mod worker;
 
 #[cfg(feature = "foreign")]
@@ -51,6 +53,7 @@ mod trace;
 pub use exec::{Command, LARGEST, run_to_end};
 pub use fault::Fault;
 pub use task::{Done, Handler, Task, Trying};
+pub use teller::Teller;
 pub use worker::{Stopped, Worker, work_all};
 
 #[cfg(feature = "foreign")]

@@ -40,7 +40,8 @@ impl Handler for Mcp {
                 ));
             };
             let params = json!({
-                "name": self.tool, "arguments": arguments, "_meta": { "signet": about(task) },
+                "name": self.tool, "arguments": arguments,
+                "_meta": { "signet": about(task), "progressToken": task.key },
             });
             let called = match &mut self.server {
                 Server::Stdio(stdio) => stdio.call(task, &self.trace, params).await?,
@@ -75,6 +76,22 @@ fn greeted(answer: Called) -> Result<&'static str, Fault> {
     known.copied().ok_or(Fault::Mcp(
         "the server speaks no version of MCP that is known here",
     ))
+}
+
+/// What a server says of its progress on this very call.
+fn pass_on(task: &Task<'_>, said: &Value) {
+    let params = said.get("params").filter(|params| {
+        said.get("method") == Some(&json!("notifications/progress"))
+            && params.get("progressToken") == Some(&json!(task.key))
+    });
+    let number = |name| params.and_then(|params| params.get(name)?.as_f64());
+    let text = params.and_then(|params| params.get("message")?.as_str());
+    match (text, number("progress"), number("total")) {
+        (Some(text), _, _) => task.tell(tamed(text)),
+        (None, Some(done), Some(total)) => task.tell(format!("{done} of {total}")),
+        (None, Some(done), None) => task.tell(format!("{done}")),
+        (None, None, _) => {}
+    }
 }
 
 fn outcome(result: Value) -> Result<Done, Fault> {

@@ -42,6 +42,7 @@ pub fn test(section: &Section, body: Value) -> io::Result<Ended> {
         key: &key,
         tries: 1,
         message: &message,
+        teller: None,
     };
     let mut handler = section.handler(&Trace::print());
     let ended = runtime.block_on(async {

@@ -4,7 +4,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 use signet_api::{Leased, Message};
 
-use crate::Fault;
+use crate::{Fault, Teller};
 
 /// What a worker handles messages with. Each worker has one of its own, which may keep a process or a session between
 /// messages.
@@ -27,6 +27,8 @@ pub struct Task<'a> {
     pub tries: u8,
     /// The message.
     pub message: &'a Message,
+    /// Who passes on how it goes; nobody where nobody asked.
+    pub teller: Option<&'a Teller>,
 }
 
 /// How a try ended that did not fail.
@@ -42,11 +44,20 @@ pub enum Done {
 
 impl<'a> Task<'a> {
     /// The try that a lease is for.
-    pub fn of(leased: &'a Leased) -> Self {
+    pub fn of(leased: &'a Leased, teller: &'a Teller) -> Self {
         Self {
             key: &leased.key,
             tries: leased.tries,
             message: &leased.message,
+            teller: leased.message.is_request().then_some(teller),
+        }
+    }
+
+    /// Says how it goes, in one line of the other side's words.
+    #[cfg(feature = "foreign")]
+    pub(crate) fn tell(&self, note: String) {
+        if let Some(teller) = self.teller {
+            teller.tell(note);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -13,8 +14,11 @@ use signet_api::{
 };
 use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex;
 
-use crate::{Done, Fault, Handler, Task};
+use crate::absence::Absence;
+use crate::teller::pass_on;
+use crate::{Done, Fault, Handler, Task, Teller};
 
 /// Receives with a connection of its own.
 pub struct Worker {
@@ -131,8 +135,21 @@ impl Worker {
         client: Client,
         leased: Leased,
     ) -> Result<(Client, Option<Fault>), Stopped> {
-        let task = Task::of(&leased);
-        let tried = tokio::time::timeout(self.timeout, self.handler.handle(&task)).await;
+        let (teller, words) = Teller::new();
+        let task = Task::of(&leased, &teller);
+        let line = Mutex::new(Some(client));
+        let trying = tokio::time::timeout(self.timeout, self.handler.handle(&task));
+        let mut telling = pin!(pass_on(&line, &leased, words));
+        let tried = tokio::select! {
+            tried = trying => tried,
+            Err(stopped) = &mut telling => return Err(stopped),
+        };
+        // A word that is on its way first comes to its end: the connection takes one call at a time.
+        let client = tokio::select! {
+            mut free = line.lock() => free.take(),
+            Err(stopped) = &mut telling => return Err(stopped),
+        };
+        let client = client.ok_or(ClientError::Closed)?;
         let fault = match tried.unwrap_or(Err(Fault::TimedOut)) {
             Ok(done) => return Ok((conclude(client, &leased, done).await?, None)),
             Err(fault @ Fault::CannotStart(_)) if self.stops => {
@@ -224,22 +241,6 @@ async fn offer_again(client: Client, offer: OfferCapability) -> Result<Client, S
     Ok(client)
 }
 
-/// While the other side is away, messages had better wait in the inbox than use up their tries.
-#[derive(Default)]
-struct Absence(Option<Duration>);
-
-impl Absence {
-    async fn wait_after(&mut self, fault: Option<&Fault>) {
-        if !fault.is_some_and(Fault::is_of_absence) {
-            self.0 = None;
-            return;
-        }
-        let pause = self.0.map_or(PAUSES.0, |last| last.saturating_mul(2));
-        self.0 = Some(pause.min(LONGEST_ABSENCE));
-        tokio::time::sleep(pause.min(LONGEST_ABSENCE)).await;
-    }
-}
-
 async fn call<R>(client: Client, request: R) -> Result<(Client, R::Answer), Stopped>
 where
     R: Request + Send + 'static,
@@ -252,7 +253,7 @@ where
 }
 
 /// What the daemon refuses is an answer too; every other error ends the connection.
-async fn try_call<R>(
+pub(crate) async fn try_call<R>(
     mut client: Client,
     request: R,
 ) -> Result<(Client, Result<R::Answer, ClientError>), Stopped>
@@ -297,5 +298,3 @@ const MARGIN: Duration = Duration::from_secs(30);
 const PROMPT: Duration = Duration::from_secs(30);
 /// How long a daemon that is not there is left alone, the first time and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
-/// How long nothing is received at most for a program that is not there.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(30);

@@ -2,6 +2,7 @@
 //! taken back.
 
 mod error;
+mod snapshot;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::keys::VerifyKey;
 use crate::statement::Revocation;
 
 pub use error::BindError;
+pub use snapshot::SnapshotError;
 use view::Standing;
 pub use view::TrustView;
 

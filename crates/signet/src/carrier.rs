@@ -6,8 +6,9 @@
 //!
 //! Heart, intake and effects know carriers by their [`CarrierId`] alone. A carrier is trusted with nothing:
 //! what it brings is judged from its first byte, and what it says of messages is a hint. NATS is one
-//! (`carrier/nats.rs`); CONTRIBUTING.md names the files that another one touches.
+//! (`carrier/nats.rs`), the programs at `carrier.sock` are others (`carrier/foreign.rs`); CONTRIBUTING.md names the files that another one touches.
 
+mod foreign;
 mod nats;
 
 use std::any::Any;
@@ -19,8 +20,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use signet_proto::carrier::{CarrierId, Parcel};
-use signet_proto::node::Ruled;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Polled, Ruled};
 
+pub use foreign::{Foreign, NotTaken, Taken, foreign};
 pub use nats::nats;
 
 /// Why a carrier did not do what it was asked: in its own words, for the daemon's own log. What was to be
@@ -34,14 +37,16 @@ pub trait Carrier: Send + Sync {
     /// Hands bytes to it: it queues them or says no, and does not wait for the other side. Success promises
     /// nothing; the second future says whether the carrier holds them for the recipient, which only a receipt
     /// makes good.
-    fn publish(
-        &self,
-        address: String,
-        bytes: Bytes,
-    ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>>;
+    fn publish<'p>(
+        &'p self,
+        parcel: &'p Parcel,
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>>;
 
     /// Tells it what became of a message that it brought: the line is durable, or there is none.
-    fn settle(&self, ticket: Ticket, ruled: Ruled) -> BoxFuture<'_, Result<(), Failed>>;
+    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>>;
+
+    /// A message of ours came to its end, or the peer has it: whatever keeps it need not.
+    fn forget(&self, _peer: &AgentId, _message_id: MessageId) {}
 
     /// Whether it is up, as far as this side knows.
     fn is_connected(&self) -> bool;
@@ -60,6 +65,15 @@ pub trait Carrier: Send + Sync {
 
     /// The second half: what was published has left, then the connection ends.
     fn drain(&self) -> BoxFuture<'_, Result<(), Failed>>;
+}
+
+/// What became of a message that a carrier brought.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// What was decided.
+    pub ruled: Ruled,
+    /// Who asks by it for what is kept, where it was a poll.
+    pub polled: Option<Polled>,
 }
 
 /// Where what a carrier brings comes out.
@@ -168,18 +182,29 @@ impl Carriers {
     /// # Errors
     /// When the carrier says no, keeps the others waiting, or is none of this daemon's.
     pub async fn publish(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
-        let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         let carrier = self.find(parcel.carrier())?;
-        self.within_turn(carrier.publish(parcel.address().to_owned(), bytes))
-            .await
+        self.within_turn(carrier.publish(parcel)).await
     }
 
     /// Tells a carrier what became of a message that it brought.
     ///
     /// # Errors
     /// As above.
-    pub async fn settle(&self, by: &CarrierId, ticket: Ticket, ruled: Ruled) -> Result<(), Failed> {
-        self.within_turn(self.find(by)?.settle(ticket, ruled)).await
+    pub async fn settle(
+        &self,
+        by: &CarrierId,
+        ticket: Ticket,
+        settled: Settled,
+    ) -> Result<(), Failed> {
+        self.within_turn(self.find(by)?.settle(ticket, settled))
+            .await
+    }
+
+    /// A message of ours came to its end, or the peer has it.
+    pub fn forget(&self, peer: &AgentId, message_id: MessageId) {
+        for carrier in self.0.values() {
+            carrier.forget(peer, message_id);
+        }
     }
 
     /// Whether any is up.

@@ -9,6 +9,7 @@ mod changes;
 mod error;
 mod notify;
 mod policy;
+mod routes;
 mod section;
 mod socket;
 #[cfg(test)]
@@ -31,8 +32,9 @@ pub use card::{CardAuth, CardConfig};
 pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;
+pub use routes::PeerCarriers;
 use section::{Document, Section};
-pub use socket::{Access, AgentSocket};
+pub use socket::{Access, AgentSocket, CarrierSocket};
 
 /// Everything that can be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,10 @@ pub struct Config {
     pub card: Option<CardConfig>,
     /// `[agent-socket]`: where the daemon listens for its agent, and how far the agent reaches.
     pub agent_socket: Option<AgentSocket>,
+    /// `[carrier-socket]`: where programs that carry bytes find the daemon, if they may at all.
+    pub carrier_socket: Option<CarrierSocket>,
+    /// `carriers` of `[[peer]]`, and what invitations said: where peers are found.
+    pub carriers: PeerCarriers,
     /// `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what this agent offers, and what it
     /// accepts from whom.
     pub policy: Policy,
@@ -131,7 +137,8 @@ impl Config {
         for secret in config.nats.secret_files() {
             private::open(secret)?;
         }
-        Ok(config)
+        let carriers = PeerCarriers::kept(home)?.with(config.carriers);
+        Ok(Self { carriers, ..config })
     }
 
     /// Reads the text of a configuration; `nats_url` is the value of the environment variable.
@@ -149,10 +156,22 @@ impl Config {
             .join(agent.agent.as_str());
         let (control_socket, control_access) = socket::control(&root, home)?;
         let agent_socket = socket::agent(&root, home, &control_socket)?;
+        let agent_path = agent_socket.as_ref().map(|socket| socket.path.as_path());
+        let others: Vec<&Path> = agent_path
+            .into_iter()
+            .chain([control_socket.as_path()])
+            .collect();
+        let carrier_socket = socket::carrier(&root, home, &others)?;
+        if nats.servers.is_empty() && carrier_socket.is_none() {
+            let section = root.section("nats", NATS_KEYS)?;
+            return Err(section.bad("servers", NO_WAY));
+        }
         let people = root.section("people", &["sign"])?;
         Ok(Self {
             people_sign: people_sign(&people, home, &control_access, agent_socket.as_ref())?,
             agent_socket,
+            carrier_socket,
+            carriers: PeerCarriers::written(&root)?,
             control_socket,
             control_access,
             notify: notify::command(&root)?,
@@ -289,7 +308,7 @@ fn servers(section: &Section<'_>, url: Option<&str>) -> Result<Vec<String>, Conf
         return Ok(vec![DEFAULT_SERVER.to_owned()]);
     };
     let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
-    if servers.is_empty() || !servers.iter().all(known) {
+    if !servers.iter().all(known) {
         return Err(section.bad(
             "servers",
             "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
@@ -335,6 +354,7 @@ const ROOT_KEYS: &[&str] = &[
     "audit",
     "control",
     "agent-socket",
+    "carrier-socket",
     "people",
     "notify",
     "card",
@@ -359,6 +379,7 @@ const NATS_KEYS: &[&str] = &[
 /// The nkey seed, as the service manager may hand it over.
 const NATS_SEED: &str = "nats.nk";
 const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
+const NO_WAY: &str = "without a NATS server another carrier has to be there: set `socket` in [carrier-socket], or name a server";
 const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password_file`";
 
 const TEMPLATE: &str = r#"# The configuration of one signet agent. What stands as a comment is the default.
@@ -370,7 +391,7 @@ principal = "PRINCIPAL"
 # layers = [0, 1, 2, 3]
 
 [nats]
-# servers = ["nats://127.0.0.1:4222"]    # the environment variable NATS_URL comes first
+# servers = ["nats://127.0.0.1:4222"]    # the environment variable NATS_URL comes first; []: no NATS at all
 # mailbox = "jetstream"                  # what `signet nats setup` made; "core": never ask for one
 # One login, or none; the files must be readable by you alone:
 # creds = "nats.creds"
@@ -418,6 +439,7 @@ principal = "PRINCIPAL"
 # tier = 2
 # capabilities = ["calendar.free-busy"]
 # messages-per-minute = 30
+# carriers = ["nats", "https://house.example/agent/agent-bob-001/inbox"]   # the first that is up; "poll": it polls us
 
 # What programs of this agent may offer while they are connected: names, or beginnings with a star.
 [offer]
@@ -439,6 +461,18 @@ principal = "PRINCIPAL"
 # peers = ["agent-bob-001"]              # everybody, when absent
 # tier = 4                               # the highest that it sees and sends
 # may = "send"                           # "read": it only looks
+
+# The socket of programs that carry messages by HTTP and the like (signet-gateway): none when `socket` is absent.
+# They hand bytes over, and decide nothing.
+[carrier-socket]
+# socket = "carrier.sock"
+# mode = 0o660
+# group = "signet-gateway"               # the daemon's own, when absent
+# carriers = ["http"]                    # and "discord"
+# addresses = ["https://house.example/agent/AGENT/inbox"]   # for invitations; ["poll"]: it can only dial out
+# peers = ["agent-bob-001"]              # for whom anything leaves by it; everybody, when absent
+# tier = 4                               # the highest that leaves by it
+# may = "send"                           # "read": it takes the trust store, and what may be shown
 
 # Which decisions about trust need the person's control key: "all", so that nobody else decides them on the
 # person's socket (keep keys/control.pem elsewhere), or "none". When absent: "none" where the agent's socket

@@ -40,6 +40,7 @@ pub use decision::{Sign, verify as verify_decision};
 pub use reach::{May, Reach};
 pub use serve::{Done, Serve};
 
+use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +65,8 @@ use crate::memory::{self, Memory, MemoryError};
 use crate::private::PrivateError;
 use crate::state::{Keeper, StateError};
 
-use connect::{connect, servers_of, warn_without_a_server};
+use carrying::Carrying;
+use connect::{Connected, connect, servers_of, warn_without_a_server};
 use heart::{Asked, Heart};
 use journal::Journal;
 use months::Months;
@@ -199,17 +201,31 @@ pub async fn run_over(
     }
     let agent = config.agent.agent.clone();
     let (view, views) = watch::channel(memory.node.trust().clone());
-    let (carriers, readings, ways) = match carried {
+    let (connected, routes, ways) = match carried {
         Carried::By(carriers, readings, routes) => {
-            memory.node.set_routes(routes);
             let ways = format!("carrier of {carriers:?}");
-            (carriers, readings, ways)
+            let foreign = BTreeMap::new();
+            let connected = Connected {
+                carriers,
+                readings,
+                foreign,
+            };
+            (connected, routes, ways)
         }
         Carried::AsConfigured => {
-            let (carriers, readings) = connect(&config).await?;
-            (carriers, readings, servers_of(&config))
+            let connected = connect(&config).await?;
+            (connected, config.carriers.routes(), servers_of(&config))
         }
     };
+    memory.node.set_routes(routes.clone());
+    let Connected {
+        carriers,
+        readings,
+        foreign,
+    } = connected;
+    let own = config.carrier_socket.as_ref();
+    let dials_out = own.is_some_and(|own| carrying::dials_out(&own.addresses));
+    let carrying = Carrying::new(foreign, (routes, dials_out), views.clone());
     let (deeds, allowed) = mpsc::channel(DEEDS);
     let keeper = Keeper::start(memory.store)?;
     let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
@@ -235,7 +251,7 @@ pub async fn run_over(
     let mut heart = Heart::new(
         memory.node,
         &journal,
-        (carriers.clone(), told),
+        (carriers.clone(), told, carrying),
         Arc::clone(&lock),
         (memory.told, keeper.rows()),
         faults,
@@ -301,7 +317,15 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> 
     if agent.is_none() {
         warn!("the path of this home is too long for agent.sock; set `socket` in [agent-socket]");
     }
-    let addresses = std::iter::once(person).chain(agent);
+    let carrier = config.carrier_socket.as_ref().map(|socket| Address {
+        path: socket.path.clone(),
+        access: socket.access.clone(),
+        caller: Caller {
+            role: Role::Carrier,
+            reach: Arc::new(socket.reach.clone()),
+        },
+    });
+    let addresses = std::iter::once(person).chain(agent).chain(carrier);
     addresses
         .map(|address| Server::bind(address, lock))
         .collect()

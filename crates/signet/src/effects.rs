@@ -15,13 +15,13 @@ use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::envelope::Message;
 use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Accepted, Effect, Notice, Ruled, State};
+use signet_proto::node::{Accepted, Effect, Notice, State};
 use signet_proto::trust::TrustView;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
 use crate::attention::{Audience, note};
-use crate::carrier::{Carriers, Ticket};
+use crate::carrier::{Carriers, Settled, Ticket};
 use crate::control::{Notifier, Reply};
 use crate::daemon::Reach;
 use crate::render;
@@ -43,7 +43,7 @@ pub enum Deed {
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, Waiter),
     /// A carrier hears what became of messages: their lines are durable, or they get none.
-    Settle(CarrierId, Vec<(Ticket, Ruled)>),
+    Settle(CarrierId, Vec<(Ticket, Settled)>),
     /// A connection wants every message that arrives, from the next on.
     Follow(Follower),
     /// A connection wants to hear what moves of that.
@@ -312,9 +312,9 @@ impl Effects {
     }
 
     /// What a carrier does not hear comes again, and is recognised.
-    async fn settle_mail(&mut self, carrier: &CarrierId, settled: Vec<(Ticket, Ruled)>) {
-        for (ticket, ruled) in settled {
-            if let Err(error) = self.carriers.settle(carrier, ticket, ruled).await {
+    async fn settle_mail(&mut self, carrier: &CarrierId, settled: Vec<(Ticket, Settled)>) {
+        for (ticket, settled) in settled {
+            if let Err(error) = self.carriers.settle(carrier, ticket, settled).await {
                 return debug!(%carrier, %error, "it was not told; the messages come again");
             }
         }
@@ -384,6 +384,7 @@ impl Effects {
     }
 
     fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+        self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());

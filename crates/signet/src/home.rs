@@ -65,6 +65,11 @@ impl Home {
         self.join("nats.nk")
     }
 
+    /// Where peers are found, as their invitations said.
+    pub fn peer_carriers(&self) -> PathBuf {
+        self.join("carriers.json")
+    }
+
     /// The state: a projection of the log.
     pub fn state_file(&self) -> PathBuf {
         self.join("state.db")

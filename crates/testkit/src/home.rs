@@ -131,6 +131,11 @@ impl Home {
         self.signet.set_server(format!("nats://127.0.0.1:{port}"));
     }
 
+    /// No server at all, but what its configuration names.
+    pub fn unserved(&mut self) {
+        self.signet.set_server("");
+    }
+
     pub fn client(&self) -> Result<Client, ClientError> {
         self.signet.client(PATIENCE)
     }

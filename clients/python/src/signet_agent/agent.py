@@ -61,6 +61,11 @@ class Agent(Calls):
         of documentation. `tier` is the highest data tier that it takes, 1 or 2. `timeout` ends a try.
         """
 
+        if not isinstance(capability, str):
+            raise SignetError(
+                "a handler serves a capability by its name", next='write @agent.handles("…"), with the name in brackets'
+            )
+
         def decorate(function: F) -> F:
             self._handlers.add(
                 declare(

@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from . import agent as asynchronous
+from .errors import SignetError
 from .messages import Message, Update
 
 P = ParamSpec("P")
@@ -115,6 +116,12 @@ class Agent:
         self.close()
 
     def _wait(self, call: Coroutine[Any, Any, R]) -> R:
+        if threading.current_thread() is self._thread:
+            call.close()
+            raise SignetError(
+                "this call would wait for itself: async handlers and on_progress run in the agent's own thread",
+                next="make the handler an ordinary function, or await the calls of signet_agent.Agent",
+            )
         future = asyncio.run_coroutine_threadsafe(call, self._running())
         try:
             return future.result()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from .asking import ask
-from .client import Client
+from .client import Client, Pauses
 from .connection import connect
 from .errors import SignetError
 from .messages import Message, Outgoing, Peer, Said, Sent, Status, Task, Update, Waiting, value_of
 from .places import find_socket
 
 C = TypeVar("C", bound="Calls")
+logger = logging.getLogger("signet_agent")
 
 
 class Calls:
@@ -65,9 +67,16 @@ class Calls:
             telling.cancel()
 
     async def _tell(self, message_id: str, on_progress: Callable[[dict[str, Any]], None]) -> None:
-        async for update in self.subscribe(message=message_id):
-            if update.progress is not None:
-                on_progress(update.progress)
+        """Until it is cancelled, and again where the connection broke."""
+        pauses = Pauses()
+        while True:
+            try:
+                async for update in self.subscribe(message=message_id):
+                    if update.progress is not None:
+                        _hand_on(update.progress, on_progress)
+            except SignetError as error:
+                logger.debug("progress of %s is not heard: %s", message_id, error)
+            await pauses.pass_by()
 
     async def notify(
         self,
@@ -230,6 +239,14 @@ class Calls:
                 yield update
         finally:
             connection.close()
+
+
+def _hand_on(progress: dict[str, Any], on_progress: Callable[[dict[str, Any]], None]) -> None:
+    try:
+        on_progress(progress)
+    except Exception:
+        # The answer is waited for all the same.
+        logger.exception("on_progress failed")
 
 
 def _message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable
@@ -36,7 +37,12 @@ class Handler:
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        return inspect.iscoroutinefunction(_annotated(self.function))
+
+    @property
+    def place(self) -> str:
+        """What errors and this process's log call it."""
+        return _place(self.function)
 
     def offer(self) -> dict[str, Any]:
         """What the daemon is told."""
@@ -66,7 +72,7 @@ class Handlers:
         taken = self.fallback if handler.capability is None else self.by_capability.get(handler.capability)
         if taken is not None:
             what = handler.capability or "what no other handler takes"
-            raise SignetError(f"{what} has a handler already: {taken.function.__qualname__}")
+            raise SignetError(f"{what} has a handler already: {taken.place}")
         if handler.capability is None:
             self.fallback = handler
         else:
@@ -95,12 +101,12 @@ def declare(
     """Reads the function's types. Raises `Unsuited` for what a schema cannot say."""
     kind, members = _taken(function)
     if schema is None and members is not None:
-        schema = object_schema(members, function.__qualname__)
+        schema = object_schema(members, _place(function))
     elif schema is None and kind is not Any:
-        schema = schema_of(kind, function.__qualname__)
+        schema = schema_of(kind, _place(function))
     elif members is not None:
         # A schema that is given holds for peers; the types are read all the same, and have to be known.
-        object_schema(members, function.__qualname__)
+        object_schema(members, _place(function))
     return Handler(
         function=function,
         capability=capability,
@@ -116,13 +122,13 @@ def declare(
 
 def _taken(function: Function) -> tuple[Any, list[Member] | None]:
     """The type of the body by the first parameter, or its members by all the others."""
-    place = function.__qualname__
+    place = _place(function)
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         raise Unsuited(f"{place}: a handler takes the request as its first parameter")
-    hints = hints_of(function, place)
+    hints = hints_of(_annotated(function), place)
     first = hints.get(parameters[0].name)
-    kind = _body_of(first)
+    kind = _body_of(first, place)
     if len(parameters) == 1:
         return kind, None
     if kind is not Any:
@@ -130,11 +136,27 @@ def _taken(function: Function) -> tuple[Any, list[Member] | None]:
     return Any, [_member(one, hints, place) for one in parameters[1:]]
 
 
-def _body_of(annotation: Any) -> Any:
+def _body_of(annotation: Any, place: str) -> Any:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if isinstance(origin, type) and issubclass(origin, (Request, BlockingRequest)):
+    if isinstance(origin, type) and issubclass(origin, Request):
         return Any if isinstance(args[0], typing.TypeVar) else args[0]
-    return Any
+    if annotation in (None, Any, object) or (isinstance(annotation, type) and issubclass(annotation, Request)):
+        return Any
+    kind = getattr(annotation, "__name__", None) or str(annotation)
+    raise Unsuited(f"{place}: its first parameter is the request; for a body of the type {kind} write Request[{kind}]")
+
+
+def _annotated(function: Function) -> Function:
+    """What has the annotations: a partial function and an object that can be called have none of their own."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    is_plain = inspect.isroutine(function) or isinstance(function, type)
+    return function if is_plain else type(function).__call__
+
+
+def _place(function: Function) -> str:
+    name = getattr(_annotated(function), "__qualname__", None)
+    return name or type(function).__qualname__
 
 
 def _member(parameter: inspect.Parameter, hints: dict[str, Any], place: str) -> Member:
@@ -148,7 +170,7 @@ def _member(parameter: inspect.Parameter, hints: dict[str, Any], place: str) -> 
 
 
 def _first_line(function: Function) -> str | None:
-    text = inspect.getdoc(function)
+    text = inspect.getdoc(_annotated(function))
     return text.strip().split("\n", 1)[0][:DESCRIPTION] if text and text.strip() else None
 
 

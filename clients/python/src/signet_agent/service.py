@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from .refusals import LeaseEnded, OfferConfigured, OfferRefused
 from .request import BlockingRequest, Request
 from .run import Outcome, Run, settle
 from .schema import json_of
+from .threads import Threads
 
 logger = logging.getLogger("signet_agent")
 
@@ -42,7 +42,7 @@ class Service:
         self._freed = asyncio.Event()
         #: What was answered a moment ago: it may have been handed out once more just before.
         self._recent: dict[str, float] = {}
-        self._threads = ThreadPoolExecutor(parallel, "signet-handler")
+        self._threads = Threads(parallel)
 
     async def serve(self) -> None:
         """Goes on until it is cancelled. What cannot be offered at the first start ends it: nobody would ask."""
@@ -59,7 +59,6 @@ class Service:
         for task in set(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._threads.shutdown(wait=False, cancel_futures=True)
         if self._connection is not None:
             self._connection.close()
 
@@ -185,19 +184,25 @@ class Service:
         except Decline as decline:
             return Outcome.declined(decline.text)
         except _Over:
-            logger.error("%s: %s took over %s s", run.key, handler.function.__qualname__, handler.timeout)
+            logger.error("%s: %s took over %s s", run.key, handler.place, handler.timeout)
             return Outcome.failed("timed out")
-        except Exception as error:
-            logger.exception("%s: %s failed", run.key, handler.function.__qualname__)
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            # The handler gave something up, and not we the handler.
+            logger.error("%s: %s failed", run.key, handler.place, exc_info=error)
+            return Outcome.failed("raised CancelledError")
+        except (Exception, SystemExit) as error:
+            # A message whose handler wants the process to end would end every process that it comes to.
+            logger.error("%s: %s failed", run.key, handler.place, exc_info=error)
             return Outcome.failed(f"raised {type(error).__name__}")
         return Outcome.answered(answer)
 
     async def _handle(self, handler: Handler, request: Request[Any], arguments: dict[str, Any]) -> Any:
         if handler.is_async:
             return await handler.function(request, **arguments)
-        loop = asyncio.get_running_loop()
-        blocking = BlockingRequest(request, loop)
-        answer = await loop.run_in_executor(self._threads, lambda: handler.function(blocking, **arguments))
+        blocking = BlockingRequest(request, asyncio.get_running_loop())
+        answer = await self._threads.run(lambda: handler.function(blocking, **arguments))
         return await answer if asyncio.iscoroutine(answer) else answer
 
     async def _extend(self) -> None:
@@ -213,6 +218,12 @@ class Service:
                         run.lease = None
                 except SignetError as error:
                     logger.debug("%s: its lease was not extended: %s", run.key, error)
+
+
+def _is_cancelled() -> bool:
+    """Whether this very task is to end. Before Python 3.11 nothing tells it from an exception of the same name."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0
 
 
 class _Over(Exception):

@@ -14,6 +14,7 @@ mod agent;
 mod commands;
 mod faults;
 mod life;
+mod progress;
 
 use std::process::{Child, Stdio};
 

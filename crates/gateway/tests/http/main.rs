@@ -9,8 +9,18 @@
     missing_docs
 )]
 
+mod a2a;
+mod carriers;
+mod carrying;
 mod client;
+mod daemon;
+mod discord;
+#[path = "../../src/carrying/framing.rs"]
+mod framing;
 mod listener;
 mod mcp;
+mod openapi;
+mod peer;
 mod rpc;
 mod tokens;
+mod wire;

@@ -308,6 +308,21 @@ fn resources_are_documents_of_the_same_kind() {
     let said = read("signet://conversations/dinner");
     assert_eq!(said["messages"][0]["untrusted"]["body"], "hello");
     assert_eq!(read("signet://inbox")["waiting"], 1);
+    let unknown = bobs.request(
+        "resources/read",
+        json!({"uri": "signet://agents/agent-nobody"}),
+    );
+    assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
+    let odd = bobs.request(
+        "tools/call",
+        json!({"name": "agent_status", "arguments": []}),
+    );
+    assert_eq!(odd["error"]["code"], -32602, "{odd}");
+    let other = bobs.request("prompts/\u{1b}[2Jlist", json!({}));
+    assert_eq!(
+        (&other["error"]["code"], &other["error"]["message"]),
+        (&json!(-32601), &json!("prompts/\\u{1b}[2Jlist"))
+    );
     let missing = bobs.request("resources/read", json!({"uri": "file:///etc/passwd"}));
     assert_eq!(missing["error"]["code"], -32002);
     let templates = bobs.request("resources/templates/list", json!({}));

@@ -118,6 +118,26 @@ fn what_others_have_in_the_file_stays_and_its_mode_and_a_link_as_well() {
 }
 
 #[test]
+fn a_file_that_its_owner_made_read_only_stays_as_it_is() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(".mcp.json");
+    fs::write(&file, "{}").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    let done = in_dir(&alice, dir.path(), &["claude"]);
+    assert!(!done.status.success());
+    let said = says(&done);
+    assert!(
+        said.contains("read-only") && said.contains("--print"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 1, "nothing else is left");
+}
+
+#[test]
 fn a_broken_file_and_a_name_that_is_taken_are_refused_by_name_and_left_alone() {
     let house = House::new();
     let alice = house.home("alice");

@@ -66,6 +66,17 @@ fn said(message: &Map<String, Value>) -> Result<Progress, Fault> {
     Ok(Progress::Done(Done::Answer(body)))
 }
 
+/// What the agent says in the status of a task that it works on, in one line; empty where it says nothing.
+pub(super) fn word(result: &Value) -> String {
+    let task = result.get("task").unwrap_or(result);
+    let parts = task.pointer("/status/message/parts");
+    let parts = parts.and_then(Value::as_array).into_iter().flatten();
+    let texts: Vec<&str> = parts
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    tamed(&texts.join(" "))
+}
+
 enum State {
     Completed,
     Under,

@@ -18,7 +18,7 @@ use crate::mcp::{Mcp, Server, Stdio, Streamable};
 use crate::simple_a2a::SimpleA2a;
 use crate::trace::Trace;
 use crate::worker::Worker;
-use crate::{Done, Handler, Task, Trying};
+use crate::{Done, Fault, Handler, Task, Trying};
 
 /// A handler as it may be run.
 #[derive(Debug)]
@@ -348,9 +348,17 @@ impl Handler for Within {
         };
         match ruled {
             Some(done) => async { Ok(done) }.boxed_local(),
-            None => self.inner.handle(task),
+            None => async { sendable(self.inner.handle(task).await?) }.boxed_local(),
         }
     }
+}
+
+/// What the daemon would refuse to send has failed here, by the same name with a daemon and without one.
+fn sendable(done: Done) -> Result<Done, Fault> {
+    if let Done::Answer(body) = &done {
+        json::parse(body.to_string().as_bytes(), Limits::BODY)?;
+    }
+    Ok(done)
 }
 
 /// As long as a lease can be.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use super::{Called, greeted, greeting};
+use super::{Called, greeted, greeting, pass_on};
 use crate::exec::Group;
 use crate::json::{self, Limits};
 use crate::trace::Trace;
@@ -106,6 +106,7 @@ impl Session {
             trace.heard(task, &line);
             let value = json::parse(&line, Limits::ANSWER)?;
             if let Some(method) = value.get("method") {
+                pass_on(task, &value);
                 self.refuse(task, trace, method, value.get("id")).await?;
                 continue;
             }

@@ -5,7 +5,7 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::events::Events;
-use super::{Called, greeted, greeting};
+use super::{Called, greeted, greeting, pass_on};
 use crate::endpoint::Endpoint;
 use crate::http::{self, EVENTS, Post, Reply, content_type, who_asks};
 use crate::json::{self, Limits};
@@ -100,7 +100,7 @@ impl Streamable {
         let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
             true => events.push(piece, |data| {
                 trace.heard(task, data);
-                found = answer_in(data, &id)?;
+                found = answer_in(task, data, &id)?;
                 Ok(found.is_some())
             }),
             false => Ok(false),
@@ -144,7 +144,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
 }
 
 /// The answer, where the event is one; what else a stream says needs none.
-fn answer_in(data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
+fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
     if data.is_empty() {
         return Ok(None);
     }
@@ -152,7 +152,10 @@ fn answer_in(data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
     match (value.get("method"), value.get("id") == Some(id)) {
         (None, true) => Ok(Some(value)),
         (None, false) => Err(Fault::WrongId),
-        (Some(_), _) => Ok(None),
+        (Some(_), _) => {
+            pass_on(task, &value);
+            Ok(None)
+        }
     }
 }
 

@@ -257,6 +257,39 @@ fn one(kind: Kind, name: &str, reason: &str, misdeed: Misdeed) -> Option<String>
         .then(|| format!("{kind:?} {name}: {came:?} after {took:?}, then {next:?}"))
 }
 
+/// `signet handler test`, which asks no daemon, has to end as a peer's request would.
+#[test]
+fn what_no_message_can_hold_has_failed_before_a_daemon_is_asked() {
+    let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+    for (result, reason) in [
+        (
+            format!("\"{}\"", "x".repeat(240 * 1024)),
+            "its answer is over 240 KiB",
+        ),
+        (deep, "too-deep"),
+        (format!("[{}1]", "1,".repeat(10_000)), "too-many-values"),
+        ("1e20".to_owned(), "number-out-of-range"),
+        (
+            "{\"balance\": 123456789012345678901234567890}".to_owned(),
+            "number-out-of-range",
+        ),
+    ] {
+        let agent = Agent::raw(move |request, stream| {
+            let id = &request.json()["id"];
+            send(
+                stream,
+                &ok(&format!(
+                    "{{\"jsonrpc\": \"2.0\", \"id\": {id}, \"result\": {result}}}"
+                )),
+            );
+        });
+        let fault = Trial::new(&Kind::Http.section(&agent.url()))
+            .ask(json!({}))
+            .fault();
+        assert!(fault.starts_with(reason), "{fault} instead of {reason}");
+    }
+}
+
 #[test]
 fn an_agent_that_is_not_there_is_named() {
     let free = TcpListener::bind(("127.0.0.1", 0))

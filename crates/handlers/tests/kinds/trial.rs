@@ -83,6 +83,7 @@ impl Trial {
             key: &key,
             tries: 1,
             message,
+            teller: None,
         };
         let (handler, timeout) = (&mut self.handler, self.timeout);
         let tried = self.runtime.block_on(async {

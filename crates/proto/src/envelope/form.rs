@@ -21,6 +21,8 @@ pub enum Method {
     Offer,
     /// `agent.receipt`
     Receipt,
+    /// `agent.poll`: asks for what is kept, outside sessions and without a line of the log
+    Poll,
     /// `agent.revoke`
     Revoke,
     /// `agent.pause`
@@ -39,7 +41,7 @@ pub enum Method {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Request,
         Self::Notification,
         Self::Handoff,
@@ -53,6 +55,7 @@ impl Method {
         Self::Verify,
         Self::Capability,
         Self::Trust,
+        Self::Poll,
     ];
 
     /// The name on the wire.
@@ -64,6 +67,7 @@ impl Method {
             Self::Progress => "agent.progress",
             Self::Offer => "agent.offer",
             Self::Receipt => "agent.receipt",
+            Self::Poll => "agent.poll",
             Self::Revoke => "agent.revoke",
             Self::Pause => "agent.pause",
             Self::Resume => "agent.resume",
@@ -112,6 +116,7 @@ impl Method {
             }
             Self::Offer
             | Self::Receipt
+            | Self::Poll
             | Self::Revoke
             | Self::Pause
             | Self::Resume
@@ -143,7 +148,7 @@ impl FromStr for Method {
 pub enum Class {
     /// Agents say it to each other: requests, answers, progress, notifications, handoffs and reports of tasks.
     Application,
-    /// The protocol needs it: flights of the handshake, offers, receipts, and people's signed orders.
+    /// The protocol needs it: flights of the handshake, offers, receipts, polls, and people's signed orders.
     Control,
 }
 

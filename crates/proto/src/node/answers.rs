@@ -33,7 +33,9 @@ impl Node {
                 self.follow_flight(at, *method, message, outcome)
             }
             Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
-            Form::Call(Method::Offer | Method::Revoke | Method::Pause | Method::Resume) => {}
+            Form::Call(
+                Method::Offer | Method::Poll | Method::Revoke | Method::Pause | Method::Resume,
+            ) => {}
             Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if is_about_clocks(&message.form) {

@@ -46,6 +46,9 @@ impl Node {
             Err(refusal) => Err(refusal),
         };
         let ruled = match verified {
+            Ok(verified) if verified.message().form.method() == Some(Method::Poll) => {
+                self.take_poll(at, judged.bytes, verified.message())
+            }
             Ok(verified) => {
                 let message = Arc::new(verified.into_message());
                 self.judge(at, judged.bytes, message, None)
@@ -61,6 +64,7 @@ impl Node {
         outcome.entries.extend(ruled.entries);
         outcome.effects.extend(ruled.effects);
         outcome.ruled = ruled.ruled;
+        outcome.polled = ruled.polled;
         outcome.carrier = Some(&self.arrived_by)
             .filter(|carrier| **carrier != CarrierId::NATS)
             .cloned();

@@ -68,6 +68,9 @@ pub(super) struct Link {
     pub(super) flown_by: Option<CarrierId>,
     /// Whether a copy of the peer's shows that our last receipt did not arrive.
     pub(super) unheard: bool,
+    /// The timestamps of the last polls: ours, and the peer's with when it came by the clock that nobody sets.
+    pub(super) asked: Option<Timestamp>,
+    pub(super) polled: Option<(Timestamp, Duration)>,
     pub(super) budgets: Budgets,
     pub(super) trail: Trail,
 }

@@ -33,6 +33,7 @@ mod outbox;
 mod pace;
 mod permission;
 mod policy_change;
+mod polls;
 mod progress;
 mod proof;
 mod quarantine;
@@ -89,6 +90,8 @@ use offers::Offers;
 pub use offers::{OfferFault, Program};
 pub use outbox::Outgoing;
 pub use permission::Way;
+pub use polls::Polled;
+use polls::Polls;
 pub use progress::Progressed;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Handing, LocalError, Sending};
@@ -231,6 +234,8 @@ pub struct Outcome {
     pub ruled: Option<Ruled>,
     /// What brought the message that came in, where it is not NATS: its line says so.
     pub carrier: Option<CarrierId>,
+    /// Who asks for what is kept, where the message that came in was a poll and is taken.
+    pub polled: Option<Polled>,
 }
 
 /// What was decided about a message that came in. Whatever it is, its carrier may forget the message once the
@@ -272,6 +277,7 @@ pub struct Node {
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     tasks: Tasks,
     strangers: Budget,
+    polls: Polls,
     attempts: Attempts,
     waiting_room: Strangers,
     pausing: Pausing,
@@ -323,6 +329,7 @@ impl Node {
             pings: BTreeMap::new(),
             tasks: Tasks::default(),
             strangers: Budget::default(),
+            polls: Polls::default(),
             attempts: Attempts::default(),
             waiting_room: Strangers::default(),
             pausing: Pausing::default(),

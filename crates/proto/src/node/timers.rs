@@ -25,7 +25,8 @@ impl Node {
     pub fn handle_timeout(&mut self, at: At) -> Outcome {
         let mut outcome = Outcome::default();
         self.read_clock(at, &mut outcome);
-        if let Some(flood) = self.strangers.overdue(at.now) {
+        let counted = [self.strangers.overdue(at.now), self.polls.overdue(at)];
+        for flood in counted.into_iter().flatten() {
             self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
         }
         self.write_attempts(at, &mut outcome);
@@ -54,6 +55,7 @@ impl Node {
         let links = links.filter_map(|link| link.due(at, &self.identity)).min();
         let others = [
             self.strangers.due(),
+            self.polls.due(at),
             self.leases_due(at),
             self.attempts.due(),
             self.decrees_due(at.now),
@@ -117,10 +119,11 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
-        let flood = self.strangers.flush().map(Entry::Flood);
+        let counted = [self.strangers.flush(), self.polls.flush()];
+        let flood = counted.into_iter().flatten().map(Entry::Flood);
         let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
         Outcome {
-            entries: flood.into_iter().chain(attempts).collect(),
+            entries: flood.chain(attempts).collect(),
             ..Outcome::default()
         }
     }

@@ -214,6 +214,10 @@ fn about(method: Method) -> (&'static str, Option<&'static str>) {
         Method::Verify => ("Flight 2 of a handshake.", Some("verify")),
         Method::Capability => ("Flight 3 of a handshake.", Some("capability")),
         Method::Trust => ("Flight 4 of a handshake.", Some("trust")),
+        Method::Poll => (
+            "Asks for what is kept for an agent that can only dial out.",
+            Some("poll"),
+        ),
     }
 }
 

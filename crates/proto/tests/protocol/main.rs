@@ -55,6 +55,7 @@ mod mutants_trust;
 mod overtaken;
 mod policy;
 mod policy_change;
+mod polls;
 mod progress_and_offers;
 mod properties;
 mod pynacl;

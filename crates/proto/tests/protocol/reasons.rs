@@ -14,6 +14,7 @@ mod late;
 mod newer;
 mod people;
 mod published;
+mod rules;
 mod sender;
 mod stages;
 mod two;
@@ -23,9 +24,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use signet_proto::entry::{Direction, Entry, Evidence};
-use signet_proto::envelope::Method;
+use signet_proto::envelope::{Method, Unverified};
 use signet_proto::node::{Content, Effect, Sending};
 use signet_proto::reject::Reason;
+use signet_proto::trust::TrustView;
 use vector::Vector;
 
 use crate::forge::{self, reason};
@@ -203,4 +205,52 @@ fn the_inbox_takes_ten_thousand_and_says_so_to_the_next() {
         }
     }
     assert_eq!(bob.node.inbox().len(), 10_000);
+}
+
+/// Whoever verifies in another process, by a snapshot of the trust store, comes to the same verdict.
+#[test]
+fn a_snapshot_of_the_trust_store_judges_every_vector_as_the_store_itself() {
+    let mut proven = 0;
+    for vector in vector::all() {
+        let bob = stages::bob(&vector.log);
+        let view = bob.node.trust();
+        let text = view.to_snapshot().to_string();
+        let again = TrustView::from_snapshot(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(again.to_snapshot(), view.to_snapshot(), "{}", vector.name);
+        let Ok(unverified) = Unverified::parse(&vector.input) else {
+            continue;
+        };
+        let verdict = |view: &TrustView| match unverified.clone().verify(view) {
+            Ok(verified) => Ok((verified.epoch(), verified.credentials().cloned())),
+            Err(unproven) => Err((unproven.reason, unproven.is_signed)),
+        };
+        assert_eq!(verdict(&again), verdict(view), "{}", vector.name);
+        proven += usize::from(verdict(view).is_ok());
+    }
+    assert!(proven >= 20, "{proven} vectors are proven");
+}
+
+/// Whoever hands the snapshot on may not put somebody else's key into it unnoticed.
+#[test]
+fn a_snapshot_with_a_forged_certificate_is_none() {
+    let (_, bob) = household::alice_and_bob();
+    let snapshot = bob.node.trust().to_snapshot();
+    let place = "/peers/agent-alice/certificates/0/signing-key";
+    let mut forged = snapshot.clone();
+    *forged
+        .pointer_mut(place)
+        .expect("alice's certificate is in it") =
+        household::key("mallory").public().to_string().into();
+    assert!(TrustView::from_snapshot(&forged).is_err());
+    for wrong in [
+        json!(null),
+        json!({}),
+        json!({"agent": "agent-bob"}),
+        json!([snapshot.clone()]),
+    ] {
+        assert!(TrustView::from_snapshot(&wrong).is_err(), "{wrong}");
+    }
+    let mut more = snapshot;
+    more["secret"] = json!("x");
+    assert!(TrustView::from_snapshot(&more).is_err());
 }

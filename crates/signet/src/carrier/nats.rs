@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use signet_proto::carrier::Parcel;
 use signet_proto::node::Ruled;
 use signet_transport::{Arrival, Config, Error, Handle, Inbox, Nats, Settlement, Storage};
+use std::sync::Arc;
 use std::time::Duration;
 use tracing::debug;
 
-use super::{Carrier, Failed, News, Source, Ticket};
+use super::{Carrier, Failed, News, Settled, Source, Ticket};
 
 /// Starts connecting, and returns at once.
 ///
@@ -20,11 +22,12 @@ pub async fn nats(config: Config) -> Result<(Box<dyn Carrier>, Box<dyn Source>),
 }
 
 impl Carrier for Nats {
-    fn publish(
-        &self,
-        address: String,
-        bytes: Bytes,
-    ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>> {
+    fn publish<'p>(
+        &'p self,
+        parcel: &'p Parcel,
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+        let address = parcel.address().to_owned();
+        let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         let published = async move {
             let confirmation = Self::publish(self, address, bytes).await?;
             let held = confirmation.wait().map(|storage| {
@@ -40,8 +43,8 @@ impl Carrier for Nats {
     }
 
     /// A mailbox makes a difference between what is taken and what can never be.
-    fn settle(&self, ticket: Ticket, ruled: Ruled) -> BoxFuture<'_, Result<(), Failed>> {
-        let settlement = match ruled {
+    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
+        let settlement = match settled.ruled {
             Ruled::Accepted => Settlement::Ack,
             Ruled::Refused | Ruled::Counted => Settlement::Term,
         };

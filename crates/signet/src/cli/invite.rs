@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use signet_api::AddPeer;
+use signet_api::{AddPeer, Reload};
+use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::statement::{Invitation, InvitationError, Reached};
 
-use super::ask::{decide_signed, print_json};
+use super::ask::{ask, decide_signed, print_json};
 use super::input::Input;
 use super::person::ControlKey;
 use super::up::broker::Login;
@@ -20,7 +21,7 @@ use super::up::lock::UpLock;
 use super::up::server::{Admitted, OwnServer};
 use super::{Exit, Failure, print};
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, PeerCarriers};
 use crate::home::Home;
 use crate::keystore::Keys;
 
@@ -83,6 +84,8 @@ struct Accepted<'a> {
     fingerprint: &'a str,
     /// Whether both use a NATS server of the same address.
     same_server: bool,
+    /// By which carriers the peer is reached from now on, where its invitation names others than NATS.
+    carriers: Option<&'a [String]>,
     /// The line that goes back.
     invitation: &'a str,
 }
@@ -94,7 +97,9 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
         true => addresses_of(&home, &config)?,
         false => args.address.clone(),
     };
-    check(&addresses)?;
+    if !addresses.is_empty() {
+        check(&addresses)?;
+    }
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
@@ -102,7 +107,9 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let login = login.map(|agent| login_for(&home, &config, agent, addresses.clone()));
     let (login, admitted) = login.transpose()?.unzip();
     let login = login.map(|login| login.to_line());
-    let loopback = addresses.iter().all(|address| is_loopback(address));
+    let reached = invitation.reached.iter();
+    let mut all = reached.flat_map(|reached| reached.addresses.iter());
+    let loopback = all.all(|address| is_loopback(address));
     if args.json {
         return print_json(&Invited {
             invitation: &line,
@@ -140,6 +147,11 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
             addresses.join(", ")
         );
     }
+    if addresses.is_empty() {
+        anstream::eprintln!(
+            "This agent uses no NATS server: the other one has to carry HTTP as well, [carrier-socket] in its config.toml."
+        );
+    }
     Ok(())
 }
 
@@ -166,12 +178,17 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
     };
     decide_signed(Some(home.path().to_owned()), adding, &args.control)?;
     let met = meets(&invitation, &own);
+    let carriers = carriers_of(&invitation, &config, met);
+    if let Some(carriers) = &carriers {
+        keep(&home, &peer.agent, carriers)?;
+    }
     if args.json {
         return print_json(&Accepted {
             peer: peer.agent.as_str(),
             principal: peer.principal.as_str(),
             fingerprint: &words,
             same_server: met,
+            carriers: carriers.as_deref(),
             invitation: &back,
         });
     }
@@ -182,6 +199,10 @@ pub(super) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
         peer.principal,
         peer.principal
     );
+    if let Some(carriers) = &carriers {
+        anstream::eprintln!("{} is reached by: {}", peer.agent, carriers.join(", "));
+        return Ok(());
+    }
     if !met {
         anstream::eprintln!(
             "{} is reached at {}, and this agent uses {}: unless these are one NATS network, no message passes. \
@@ -236,14 +257,28 @@ fn made(
     life: Duration,
 ) -> Result<Invitation, Failure> {
     let keys = Keys::open(home, &config.agent)?;
-    let reached = Reached {
-        carrier: "nats".to_owned(),
-        addresses: addresses.to_vec(),
-    };
+    let by_http = config.carrier_socket.as_ref();
+    let by_http = by_http.map_or(&[][..], |socket| &socket.addresses);
+    let both = [(CarrierId::NATS, addresses), (CarrierId::HTTP, by_http)];
+    let both = both
+        .into_iter()
+        .filter(|(_, addresses)| !addresses.is_empty());
+    let reached: Vec<Reached> = both
+        .map(|(carrier, addresses)| Reached {
+            carrier: carrier.to_string(),
+            addresses: addresses.to_vec(),
+        })
+        .collect();
+    if reached.is_empty() {
+        let what =
+            "nobody could reach this agent: it uses no NATS server, and has no address of its own";
+        let next = "write `addresses` into [carrier-socket] of config.toml; [\"poll\"] for one that can only dial out";
+        return Err(Failure::new(Exit::Usage, what, next));
+    }
     let made = Invitation::sign(
         &keys.certificate,
         &keys.signing,
-        &[reached],
+        &reached,
         clock::now(),
         life,
     );
@@ -334,6 +369,53 @@ fn unusable(error: &InvitationError) -> Failure {
         _ => "ask for a new one: signet invite, on the other side",
     };
     Failure::new(Exit::Refused, error, next)
+}
+
+/// By which carriers the peer is reached, as a configuration writes them, where these are not NATS alone. Its own
+/// order counts, but a NATS server that this agent does not use comes last.
+fn carriers_of(invitation: &Invitation, config: &Config, met: bool) -> Option<Vec<String>> {
+    let uses_nats = !config.nats.servers.is_empty();
+    let peer = &invitation.certificate.agent;
+    let mut routes: Vec<String> = Vec::new();
+    for reached in &invitation.reached {
+        let text = match reached.carrier.as_str() {
+            "nats" if uses_nats => "nats",
+            "http" => reached.addresses.first().map_or("", String::as_str),
+            _ => continue,
+        };
+        if Route::parse(text, peer).is_ok() {
+            routes.push(text.to_owned());
+        }
+    }
+    if !met {
+        routes.sort_by_key(|text| text == "nats");
+    }
+    routes.dedup();
+    let is_default = routes.iter().all(|text| text == "nats");
+    (!is_default && Route::parse_all(routes.iter().map(String::as_str), peer).is_ok())
+        .then_some(routes)
+}
+
+/// Keeps where the peer is reached, and tells the daemon where one runs.
+fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(), Failure> {
+    let config = Config::load(home)?;
+    let dials_out = |addresses: &[String]| addresses == [KEPT_FOR_POLLS];
+    let own = config.carrier_socket.as_ref();
+    if own.is_none() {
+        anstream::eprintln!(
+            "Nothing carries HTTP here yet: set `socket` in [carrier-socket] of config.toml, and start signet gateway."
+        );
+    }
+    if own.is_some_and(|own| dials_out(&own.addresses)) && dials_out(carriers) {
+        anstream::eprintln!(
+            "Both agents can only dial out, and nobody is there to be dialled: one of them needs an address."
+        );
+    }
+    PeerCarriers::keep(home, peer, carriers.to_vec())?;
+    match ask(Some(home.path().to_owned()), &Reload {}) {
+        Err(error) if !error.is_not_reachable() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn nats_of(invitation: &Invitation) -> Vec<&str> {

@@ -46,8 +46,8 @@ fn in_words(reloaded: &Reloaded) -> String {
 
 const EXAMPLE: &str = "\
 The daemon reads config.toml anew, as on SIGHUP. Policy, capabilities, offers, budgets and [people] are in force at
-once, and peers are told; [agent], [nats], [audit], [control] and [agent-socket] wait for a start, and are named. A
-configuration that cannot be used changes nothing.
+once, and peers are told; [agent], [nats], [audit], [control], [agent-socket] and [carrier-socket] wait for a start, and are
+named. A configuration that cannot be used changes nothing.
 
 EXAMPLE:
   signet reload";

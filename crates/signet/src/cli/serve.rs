@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::mcp::agent_socket;
 use super::{Exit, Failure, gateway};
+use crate::config::Config;
 use crate::home::Home;
 
 /// See `signet gateway --help`.
@@ -21,6 +22,9 @@ pub(super) struct GatewayArgs {
     /// What it does; gateway.toml in the home when absent
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The socket of foreign carriers, for [inbox] and [discord]; that of the home's configuration when absent
+    #[arg(long, value_name = "PATH")]
+    carrier_socket: Option<PathBuf>,
 }
 
 /// See `signet token --help`.
@@ -81,8 +85,8 @@ struct MakeArgs {
 
 pub(super) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let program = gateway::program()?;
-    let (socket, config) = match (&args.socket, &args.config) {
-        (Some(socket), Some(config)) => (socket.clone(), config.clone()),
+    let (socket, config, carriers) = match (&args.socket, &args.config) {
+        (Some(socket), Some(config)) => (socket.clone(), config.clone(), None),
         (socket, config) => {
             let home = Home::find(home)?;
             let beside = || home.path().join(CONFIG);
@@ -90,13 +94,18 @@ pub(super) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), F
                 Some(socket) => socket.clone(),
                 None => agent_socket(&home)?,
             };
-            (socket, config.clone().unwrap_or_else(beside))
+            let carriers = Config::load(&home)?.carrier_socket;
+            let carriers = carriers.map(|socket| socket.path);
+            (socket, config.clone().unwrap_or_else(beside), carriers)
         }
     };
     // Its environment says which proxies it uses.
     let mut command = Command::new(program);
     command.arg("serve").arg("--socket").arg(socket);
     command.arg("--config").arg(whole(&config)?);
+    if let Some(carriers) = args.carrier_socket.clone().or(carriers) {
+        command.arg("--carrier-socket").arg(carriers);
+    }
     Err(gateway::take_over(command))
 }
 

@@ -26,6 +26,8 @@ impl Changes {
             notify,
             card,
             agent_socket,
+            carrier_socket,
+            carriers,
             policy,
         } = new;
         let before = &old.policy;
@@ -39,7 +41,10 @@ impl Changes {
         let live = [
             ("[[capability]]", policy.capabilities != before.capabilities),
             ("[grant]", budgets),
-            ("[[peer]]", policy.peers != before.peers),
+            (
+                "[[peer]]",
+                policy.peers != before.peers || *carriers != old.carriers,
+            ),
             ("[offer]", policy.offerable != before.offerable),
             ("[approve]", policy.approve != before.approve),
             ("[tiers]", policy.table != before.table),
@@ -53,6 +58,7 @@ impl Changes {
             ("[audit]", audit),
             ("[control]", control),
             ("[agent-socket]", *agent_socket != old.agent_socket),
+            ("[carrier-socket]", *carrier_socket != old.carrier_socket),
         ];
         Self {
             live: named(&live),
@@ -84,6 +90,10 @@ mod tests {
             ("[grant]", "[grant]\nmessages-per-minute = 7\n"),
             ("[grant]", "[grant]\nconversation-messages-per-minute = 7\n"),
             ("[[peer]]", "[[peer]]\nid = \"agent-b\"\ntier = 1\n"),
+            (
+                "[[peer]]",
+                "[[peer]]\nid = \"agent-b\"\ncarriers = [\"poll\"]\n",
+            ),
             ("[offer]", "[offer]\nallow = [\"a.*\"]\n"),
             ("[approve]", "[approve]\ntiers = [3, 4]\n"),
             ("[tiers]", "[tiers]\nrestricted = [0, 1, 2, 3, 4]\n"),
@@ -105,6 +115,10 @@ mod tests {
             ("[audit]", "[audit]\nmode = 0o640\n"),
             ("[control]", "[control]\nmode = 0o600\n"),
             ("[agent-socket]", "[agent-socket]\ntier = 2\n"),
+            (
+                "[carrier-socket]",
+                "[carrier-socket]\nsocket = \"carrier.sock\"\n",
+            ),
         ];
         for (name, text) in fixed {
             let changes = Changes::between(&old, &parsed(text));

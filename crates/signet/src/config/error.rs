@@ -67,6 +67,14 @@ pub enum ConfigError {
         /// Its permission bits.
         mode: u32,
     },
+    /// What was kept of invitations cannot be used.
+    #[error("{}: {fault}", path.display())]
+    Carriers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: String,
+    },
     /// A secret file that the configuration names.
     #[error(transparent)]
     Secret(#[from] PrivateError),
@@ -97,8 +105,12 @@ impl ConfigError {
             ),
             Self::Missing { key, place } => format!("add `{key} = …` under {place}"),
             Self::SocketPath { .. } => {
-                "use a shorter --home, or set `socket` in [control] or [agent-socket] to a shorter path".to_owned()
+                "use a shorter --home, or set `socket` in [control], [agent-socket] or [carrier-socket] to a shorter path".to_owned()
             }
+            Self::Carriers { path, .. } => format!(
+                "correct it, or remove {} and accept the invitations anew",
+                path.display()
+            ),
             Self::Writable { path, .. } => format!("chmod 600 {}", path.display()),
             Self::Secret(PrivateError::Io { source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>

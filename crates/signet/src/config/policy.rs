@@ -158,5 +158,5 @@ const OF_CONVERSATION: &str = "conversation-messages-per-minute";
 const DESCRIPTION_CHARS: usize = 200;
 const TIER_KEYS: &[&str] = &["public", "household", "sensitive", "restricted"];
 const GRANT_KEYS: &[&str] = &["tier", "capabilities", PER_MINUTE, OF_CONVERSATION];
-const PEER_KEYS: &[&str] = &["id", "tier", "capabilities", PER_MINUTE];
+pub(super) const PEER_KEYS: &[&str] = &["id", "tier", "capabilities", PER_MINUTE, "carriers"];
 const CAPABILITY_KEYS: &[&str] = &["name", "tier", "description", "schema"];

@@ -1,12 +1,14 @@
-//! `[control]` and `[agent-socket]`: where the daemon listens, who may connect, and how far they reach.
+//! `[control]`, `[agent-socket]` and `[carrier-socket]`: where the daemon listens, who may connect, and how far they reach.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use signet_proto::carrier::CarrierId;
 use signet_proto::ids::AgentId;
 use signet_proto::policy::HIGHEST_TIER;
 
 use super::ConfigError;
+use super::routes::own_addresses;
 use super::section::Section;
 use crate::daemon::{May, Reach};
 use crate::home::Home;
@@ -29,6 +31,21 @@ pub struct AgentSocket {
     pub access: Access,
     /// How far its callers reach.
     pub reach: Reach,
+}
+
+/// The socket of programs that carry bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarrierSocket {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Who may open it.
+    pub access: Access,
+    /// How far its callers reach.
+    pub reach: Reach,
+    /// The carriers that they may attach to.
+    pub carriers: Vec<CarrierId>,
+    /// Where others reach this agent by HTTP, for its invitations.
+    pub addresses: Vec<String>,
 }
 
 /// `[control]`: the person's socket, which has no ceiling.
@@ -61,6 +78,44 @@ pub(super) fn agent(
         access: access(&section)?,
         reach: reach(&section)?,
     }))
+}
+
+/// `[carrier-socket]`; none where nobody set its path.
+pub(super) fn carrier(
+    root: &Section<'_>,
+    home: &Home,
+    others: &[&Path],
+) -> Result<Option<CarrierSocket>, ConfigError> {
+    let section = root.section("carrier-socket", CARRIER_KEYS)?;
+    let (names, addresses) = (carriers(&section)?, own_addresses(&section)?);
+    let (access, reach) = (access(&section)?, reach(&section)?);
+    let Some(path) = section.text("socket")? else {
+        return Ok(None);
+    };
+    let path = fitting(home.join(path))?;
+    if others.contains(&path.as_path()) {
+        let fault = "it is another socket of this agent; whoever opens that one may do more";
+        return Err(section.bad("socket", fault));
+    }
+    Ok(Some(CarrierSocket {
+        path,
+        access,
+        reach,
+        carriers: names,
+        addresses,
+    }))
+}
+
+fn carriers(section: &Section<'_>) -> Result<Vec<CarrierId>, ConfigError> {
+    let known = [CarrierId::HTTP, CarrierId::DISCORD];
+    let Some(texts) = section.texts("carriers")? else {
+        return Ok(vec![CarrierId::HTTP]);
+    };
+    let of = |text: &String| known.iter().find(|known| known.as_str() == text).cloned();
+    let names: Option<BTreeSet<CarrierId>> = texts.iter().map(of).collect();
+    let names = names.filter(|names| !names.is_empty() && names.len() == texts.len());
+    let bad = || section.bad("carriers", "a list of \"http\" and \"discord\" is expected");
+    Ok(names.ok_or_else(bad)?.into_iter().collect())
 }
 
 /// `[audit]`: who may read the log. A group that is named is meant to.
@@ -122,3 +177,13 @@ const DEFAULT_MODE: u32 = 0o660;
 /// Whoever is neither the daemon's user nor in the group is refused in any case.
 const MODES: [u32; 2] = [0o600, 0o660];
 const AGENT_KEYS: &[&str] = &["socket", "mode", "group", "peers", "tier", "may"];
+const CARRIER_KEYS: &[&str] = &[
+    "socket",
+    "mode",
+    "group",
+    "peers",
+    "tier",
+    "may",
+    "carriers",
+    "addresses",
+];

@@ -115,6 +115,11 @@ impl Notifier {
         self.program
     }
 
+    /// Whether the client is gone.
+    pub fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
     /// Resolves when the client is gone.
     pub async fn closed(&self) {
         self.queue.closed().await;

@@ -1,31 +1,62 @@
 //! What the configuration says of the way to others: which carriers, and how to reach them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_proto::carrier::CarrierId;
 use signet_transport::{Config as NatsConfig, Login, Mailbox, Secret, Tls};
 use tracing::warn;
 
-use crate::carrier::{self, Carriers, Reading};
+use crate::carrier::{self, Carrier, Carriers, Foreign, Reading};
 use crate::config::{Config, MailboxMode, NatsLogin};
 use crate::private::{self, PrivateError};
 use crate::render;
 
 use super::DaemonError;
 
-/// The carriers that the configuration names.
-pub(super) async fn connect(config: &Config) -> Result<(Carriers, Vec<Reading>), DaemonError> {
-    let (nats, source) = carrier::nats(transport(config)?).await?;
-    let reading = Reading {
-        id: CarrierId::NATS,
-        address: render::inbox_subject(&config.agent.agent),
-        source,
-    };
-    Ok((Carriers::of([(CarrierId::NATS, nats)]), vec![reading]))
+/// The carriers of a daemon.
+pub(super) struct Connected {
+    pub(super) carriers: Carriers,
+    pub(super) readings: Vec<Reading>,
+    /// Those of them that programs attach to.
+    pub(super) foreign: BTreeMap<CarrierId, Foreign>,
 }
 
-/// The servers that the configuration names, in words, and without a login that does not belong there.
+/// The carriers that the configuration names.
+pub(super) async fn connect(config: &Config) -> Result<Connected, DaemonError> {
+    let (mut all, mut readings): (Vec<(CarrierId, Box<dyn Carrier>)>, _) = (Vec::new(), Vec::new());
+    if !config.nats.servers.is_empty() {
+        let (nats, source) = carrier::nats(transport(config)?).await?;
+        readings.push(Reading {
+            id: CarrierId::NATS,
+            address: render::inbox_subject(&config.agent.agent),
+            source,
+        });
+        all.push((CarrierId::NATS, nats));
+    }
+    let mut foreign = BTreeMap::new();
+    if let Some(socket) = &config.carrier_socket {
+        let reach = Arc::new(socket.reach.clone());
+        for id in &socket.carriers {
+            let (carrier, reading) = carrier::foreign(id.clone(), &config.agent.agent, &reach);
+            readings.push(reading);
+            all.push((id.clone(), Box::new(carrier.clone())));
+            foreign.insert(id.clone(), carrier);
+        }
+    }
+    Ok(Connected {
+        carriers: Carriers::of(all),
+        readings,
+        foreign,
+    })
+}
+
+/// What the configuration connects with, in words, and without a login that does not belong there.
 pub(super) fn servers_of(config: &Config) -> String {
+    if config.nats.servers.is_empty() {
+        return "program at carrier.sock".to_owned();
+    }
     let bare = |url: &String| match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         _ => url.clone(),
@@ -37,7 +68,7 @@ pub(super) fn servers_of(config: &Config) -> String {
 /// Tells the terminal after a while that no server answers: an agent starts without it.
 pub(super) async fn warn_without_a_server(carriers: Carriers) {
     if let Err(error) = carriers.ready(FIRST_CONNECTION).await {
-        warn!(%error, "no NATS server yet; trying again");
+        warn!(%error, "no carrier is up yet; trying again");
     }
 }
 

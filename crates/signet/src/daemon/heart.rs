@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use crate::attention::NotifyHook;
-use crate::carrier::{Carriers, News};
+use crate::carrier::{Carriers, News, Settled};
 use crate::clock;
 use crate::config::Config;
 use crate::control::{RawCall, Reply};
@@ -26,6 +26,7 @@ use crate::lock::HomeLock;
 use crate::manager::Manager;
 
 use super::agent::Agents;
+use super::carrying::Carrying;
 use super::condition::Condition;
 use super::decision::Decisions;
 use super::intake::Taken;
@@ -71,6 +72,8 @@ pub(super) struct Heart {
     pub(super) told: Option<Condition>,
     /// The agent's programs.
     pub(super) agents: Agents,
+    /// The foreign carriers.
+    pub(super) carrying: Carrying,
     /// What the person has to sign.
     pub(super) decisions: Decisions,
     /// What the person was told.
@@ -93,7 +96,7 @@ impl Heart {
     pub(super) fn new(
         node: Node,
         journal: &Journal,
-        (carriers, handed): (Carriers, mpsc::Receiver<Vec<Handed>>),
+        (carriers, handed, carrying): (Carriers, mpsc::Receiver<Vec<Handed>>, Carrying),
         lock: Arc<HomeLock>,
         (since, rows): (u64, Arc<AtomicU64>),
         faults: mpsc::Receiver<String>,
@@ -120,6 +123,7 @@ impl Heart {
             manager,
             told: None,
             agents: Agents::new(),
+            carrying,
             person: Person::new(hook),
             stopped: false,
         }
@@ -281,8 +285,10 @@ impl Heart {
                 let at = self.at();
                 let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
                 for (judged, ticket) in judged {
-                    let outcome = self.node.handle_inbound(at, judged);
-                    settled.extend(ticket.zip(outcome.ruled));
+                    let mut outcome = self.node.handle_inbound(at, judged);
+                    let polled = outcome.polled.take();
+                    let ruled = outcome.ruled.map(|ruled| Settled { ruled, polled });
+                    settled.extend(ticket.zip(ruled));
                     outcomes.push(outcome);
                 }
                 let mut group = self.group_of(at.now, outcomes, Vec::new());

@@ -58,6 +58,11 @@ impl Heart {
         self.take_command(new.notify, at.now);
         let (outcome, told) = self.node.change_policy(at, new.policy.clone());
         self.config.policy = new.policy;
+        if new.carriers != self.config.carriers {
+            self.carrying.routes = new.carriers.routes();
+            self.node.set_routes(self.carrying.routes.clone());
+            self.config.carriers = new.carriers;
+        }
         self.config.card = new.card;
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         info!(changed = ?changes.live, ?told, "the configuration was read anew");

@@ -11,11 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
-use signet::carrier::{Carrier, Carriers, Failed, News, Reading, Source, Ticket};
+use signet::carrier::{Carrier, Carriers, Failed, News, Reading, Settled, Source, Ticket};
 use signet::daemon::{Carried, DaemonError, run_over};
 use signet::home::Home;
 use signet::manager::Manager;
-use signet_proto::carrier::{CarrierId, Route, Routes};
+use signet_proto::carrier::{CarrierId, Parcel, Route, Routes};
 use signet_proto::node::Ruled;
 use tokio::sync::{mpsc, oneshot};
 
@@ -81,11 +81,12 @@ impl Hub {
 }
 
 impl Carrier for InMemory {
-    fn publish(
-        &self,
-        address: String,
-        bytes: Bytes,
-    ) -> BoxFuture<'_, Result<BoxFuture<'static, bool>, Failed>> {
+    fn publish<'p>(
+        &'p self,
+        parcel: &'p Parcel,
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+        let address = parcel.address().to_owned();
+        let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         if self.hub.hangs {
             return std::future::pending().boxed();
         }
@@ -101,9 +102,9 @@ impl Carrier for InMemory {
         ready(Ok(ready(true).boxed())).boxed()
     }
 
-    fn settle(&self, ticket: Ticket, ruled: Ruled) -> BoxFuture<'_, Result<(), Failed>> {
+    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
         assert!(ticket.meaning::<String>().is_some());
-        self.hub.ruled.lock().unwrap().push(ruled);
+        self.hub.ruled.lock().unwrap().push(settled.ruled);
         ready(Ok(())).boxed()
     }
 

@@ -21,6 +21,7 @@ mod demo;
 mod doctor;
 mod downgrade;
 mod faults;
+mod foreign;
 mod forgeries;
 mod handlers_user;
 mod handoff;

@@ -51,6 +51,7 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_handoff();
     faults.in_newer_version();
     faults.in_decrees();
+    faults.of_single_rules();
     faults.of_two_checks();
     faults.all
 }

@@ -319,20 +319,24 @@ fn statements() -> BTreeMap<&'static str, Value> {
         true,
     );
     keys["signing-key"] = alice.signing.public().to_string().into();
+    let keys_of = |about: &str, value: Value| {
+        let mut bad = of(about, "keys", value, false);
+        bad["signing-key"] = alice.signing.public().to_string().into();
+        bad
+    };
     let torsion = |name: &str| {
-        let mut value = resigned(
+        let change = |keys: &mut Value| keys["sealing-key"] = name.into();
+        let value = resigned(
             alice.keys.to_value(),
             &alice.signing,
             Purpose::Keys,
-            &|keys| {
-                keys["sealing-key"] = name.into();
-            },
+            &change,
         );
-        value = of("X25519: of order 8, or with torsion", "keys", value, false);
-        value["signing-key"] = alice.signing.public().to_string().into();
-        value
+        keys_of("X25519: of order 8, or with torsion", value)
     };
     let lost = people::revocation("alice", "agent-alice", 1);
+    let mut rewritten = lost.to_value().clone();
+    rewritten["serial"] = 2.into();
     let second = identity_with("agent-alice", "alice", 2, |request| {
         request.layers = Layers::of(&[0, 1]);
     });
@@ -416,6 +420,30 @@ fn statements() -> BTreeMap<&'static str, Value> {
         (
             "keys-of-order-eight",
             torsion("x25519:4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA"),
+        ),
+        ("keys-with-a-seventh-member", {
+            let change = |keys: &mut Value| keys["note"] = "hello".into();
+            let more = resigned(
+                alice.keys.to_value(),
+                &alice.signing,
+                Purpose::Keys,
+                &change,
+            );
+            keys_of("no member besides the six", more)
+        }),
+        ("keys-signed-by-another", {
+            let eve = identity("agent-eve", "eve").signing;
+            let foreign = resigned(alice.keys.to_value(), &eve, Purpose::Keys, &|_| {});
+            keys_of("the signature is not of the agent's signing key", foreign)
+        }),
+        (
+            "revocation-of-higher-serials-written-in",
+            of(
+                "the signature does not hold",
+                "revocation",
+                rewritten,
+                false,
+            ),
         ),
         (
             "revocation",

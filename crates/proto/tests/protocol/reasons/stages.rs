@@ -7,7 +7,7 @@ use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{MessageId, SessionId, Version};
 use signet_proto::node::{Content, Outcome, Sending};
-use signet_proto::policy::Policy;
+use signet_proto::policy::{Capability, Policy};
 use signet_proto::time::Timestamp;
 
 use signet_proto::envelope::Method;
@@ -24,6 +24,8 @@ pub struct World {
     pub public_session: SessionId,
     /// Where Bob takes every tier.
     pub private_session: SessionId,
+    /// Where Bob offers a lamp of tier 1 and a door, and grants the lamp alone.
+    pub lamp_session: SessionId,
     /// The session of version 1.1.0, and Bob's open request of tier 2 in it.
     pub newer_session: SessionId,
     pub newer_asked: MessageId,
@@ -47,6 +49,13 @@ pub fn build() -> World {
     };
     let (public, public_session, _) = in_conversation(up_to(1));
     let (private, private_session, _) = in_conversation(up_to(4));
+    let (lamp, lamp_session, _) = in_conversation(Policy {
+        capabilities: ["lamp", "door"]
+            .map(|name| Capability::new(name.parse().unwrap(), 1))
+            .to_vec(),
+        granted: Some(vec!["lamp".parse().unwrap()]),
+        ..Policy::default()
+    });
     let heard = first_request(&bob.log);
     let (announce, half_open) = half_open();
     let (announced, verify) = announced();
@@ -98,6 +107,7 @@ pub fn build() -> World {
         ("far-ahead", far),
         ("public-only", public.log),
         ("private", private.log),
+        ("lamp", lamp.log),
         ("newer", newer.log),
         ("half-open", half_open),
         ("announced", announced),
@@ -111,6 +121,7 @@ pub fn build() -> World {
         session,
         public_session,
         private_session,
+        lamp_session,
         newer_session,
         newer_asked,
         heard,

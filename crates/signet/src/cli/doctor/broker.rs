@@ -10,6 +10,9 @@ use crate::render::inbox_subject;
 
 /// The server, then what it allows and keeps.
 pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
+    if scene.config.nats.servers.is_empty() {
+        return vec![without(scene)];
+    }
     let servers = scene.config.nats.servers.join(" ");
     let check = Check::of("broker", format!("the NATS server at {servers}"));
     match look(scene) {
@@ -30,6 +33,26 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
             findings.extend(mailbox(scene, &seen));
             findings.push(store(&seen));
             findings
+        }
+    }
+}
+
+/// An agent that uses no NATS server is carried by whatever program attaches to its carrier socket.
+fn without(scene: &Scene) -> Finding {
+    let check = Check::of(
+        "broker",
+        "what carries messages, without a NATS server".to_owned(),
+    );
+    match scene.status.as_ref().map(|status| status.connected) {
+        Ok(false) => check.warning(
+            "nothing is attached to carrier.sock",
+            (
+                "no message arrives or leaves",
+                "start the program that carries them: signet gateway",
+            ),
+        ),
+        _ => {
+            check.well("config.toml names no NATS server; programs at carrier.sock carry messages")
         }
     }
 }

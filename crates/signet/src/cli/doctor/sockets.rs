@@ -10,14 +10,16 @@ use crate::config::Access;
 use crate::daemon::Sign;
 use crate::group;
 
-/// Both sockets: the first thing that is wrong.
+/// All of them: the first thing that is wrong.
 pub(super) fn all(scene: &Scene) -> Finding {
     let config = &scene.config;
     let check = Check::of("sockets", "modes and groups of control.sock and agent.sock");
+    let carrier = config.carrier_socket.as_ref();
     let agent = config.agent_socket.as_ref();
     let sockets = [
         Some(("control", &config.control_socket, &config.control_access)),
         agent.map(|agent| ("agent-socket", &agent.path, &agent.access)),
+        carrier.map(|carrier| ("carrier-socket", &carrier.path, &carrier.access)),
     ];
     let runs = scene.status.is_ok();
     for (section, path, access) in sockets.into_iter().flatten() {

@@ -85,6 +85,11 @@ pub(super) fn install(client: Client, args: &McpArgs, started: Started) -> Resul
         &entry,
     ) {
         Ok(Added::Text(text)) => {
+            if fs::metadata(&file).is_ok_and(|there| there.permissions().readonly()) {
+                // A new file in its place would not ask for its mode.
+                let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
+                return Err(unwritten(&file, &read_only));
+            }
             write(&file, &text).map_err(|error| unwritten(&file, &error))?;
             print(&format!(
                 "{} starts this agent as \"{}\"; restart the client\n",

@@ -1,0 +1,202 @@
+//! The daemon's side of the HTTP carrier, for as long as the daemon is there: attached by one connection, which brings what
+//! is to leave and takes what came. When it ends everything begins anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::select_all;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use signet_api::{
+    AttachCarrier, CARRIER_PARCEL, CarriedParcel, ClientError, DELIVERED_AT_ONCE, DeliverMessages,
+    ReportParcel, TakeTrust,
+};
+use signet_proto::trust::TrustView;
+use tokio::time::{interval, sleep};
+
+use super::counts::Event;
+use super::link::{Link, Told};
+use super::queue::Fate;
+use super::room::{PROMPT, Room, decode, encode};
+use super::{outbound, polls};
+use crate::say::say;
+
+/// Carries until the gateway is to end.
+pub(crate) async fn run(room: Arc<Room>) {
+    let stop = room.context.stop.clone();
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = again_and_again(&room) => {}
+        () = count(&room) => {}
+    }
+    room.lose();
+    count_once(&room);
+}
+
+async fn again_and_again(room: &Arc<Room>) {
+    let mut told_why = String::new();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let began = tokio::time::Instant::now();
+        let ended = session(room).await;
+        room.lose();
+        let why = ended.to_string();
+        // Once for each reason: a daemon that is away for a night says it once.
+        if why != told_why {
+            say(&format!(
+                "the daemon takes nothing by HTTP: {why}; trying again"
+            ));
+            told_why = why;
+        }
+        pause = if began.elapsed() > LONGEST_PAUSE {
+            FIRST_PAUSE
+        } else {
+            (pause * 2).min(LONGEST_PAUSE)
+        };
+        sleep(pause).await;
+    }
+}
+
+/// One connection to the daemon, to its end.
+async fn session(room: &Arc<Room>) -> ClientError {
+    let begun = async {
+        let (link, told) = Link::open(&room.socket).await?;
+        let carrier = room.section.carrier.clone();
+        link.call(&AttachCarrier { carrier }, PROMPT).await?;
+        let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
+        Ok((link, told, epoch))
+    };
+    let (link, told, epoch) = match begun.await {
+        Ok(begun) => begun,
+        Err(error) => return error,
+    };
+    say("the daemon takes what comes by HTTP");
+    let delivers = (0..DELIVERIES).map(|_| Box::pin(deliver(room, &link)));
+    tokio::select! {
+        (ended, ..) = select_all(delivers) => ended,
+        ended = follow_trust(room, &link, epoch) => ended,
+        ended = dispatch(room, &link, told) => ended,
+        ended = polls::run(room, &link) => ended,
+    }
+}
+
+/// Hands in what came, batch by batch.
+async fn deliver(room: &Room, link: &Link) -> ClientError {
+    loop {
+        let items = room.queue.take(DELIVERED_AT_ONCE, BATCH).await;
+        let request = DeliverMessages {
+            carrier: room.section.carrier.clone(),
+            to: None,
+            messages: items.iter().map(|item| encode(&item.bytes)).collect(),
+            wait: 0.0,
+        };
+        let ruled = link.call(&request, PROMPT).await;
+        for item in items {
+            let fate = if ruled.is_ok() {
+                Fate::Ruled
+            } else {
+                Fate::Away
+            };
+            // Whoever sent it may not have waited.
+            let _ = item.done.send(fate);
+        }
+        match ruled {
+            // A daemon that has no room for this batch may have for the next.
+            Ok(_) | Err(ClientError::Refused(_)) => {}
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Keeps the snapshot of the trust store fresh.
+async fn follow_trust(room: &Room, link: &Link, mut epoch: String) -> ClientError {
+    loop {
+        match snapshot(room, link, Some(epoch), TRUST_WAIT).await {
+            Ok(newest) => epoch = newest,
+            Err(error) => return error,
+        }
+    }
+}
+
+async fn snapshot(
+    room: &Room,
+    link: &Link,
+    epoch: Option<String>,
+    wait: Duration,
+) -> Result<String, ClientError> {
+    let request = TakeTrust {
+        epoch,
+        wait: wait.as_secs_f64(),
+    };
+    let taken = link.call(&request, PROMPT + wait).await?;
+    if let Some(snapshot) = taken.snapshot {
+        let view = TrustView::from_snapshot(&snapshot);
+        room.see(view.map_err(|_| ClientError::Malformed)?);
+    }
+    Ok(taken.epoch)
+}
+
+/// Sends what is to leave, and tells what became of each parcel.
+async fn dispatch(room: &Arc<Room>, link: &Link, mut told: Told) -> ClientError {
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            told = told.recv() => match told {
+                Some(told) if told.method == CARRIER_PARCEL => {
+                    let Ok(parcel) = serde_json::from_value(told.params) else {
+                        return ClientError::Malformed;
+                    };
+                    under_way.push(carry(room, link, parcel));
+                }
+                Some(_) => {}
+                None => return ClientError::Closed,
+            },
+            Some(reported) = under_way.next() => {
+                if let Err(error) = reported {
+                    return error;
+                }
+            }
+        }
+    }
+}
+
+async fn carry(room: &Room, link: &Link, parcel: CarriedParcel) -> Result<(), ClientError> {
+    let held = match decode(&parcel.bytes) {
+        Some(bytes) => outbound::post(room, &parcel, bytes).await,
+        None => return Err(ClientError::Malformed),
+    };
+    room.counts
+        .note(if held { Event::Held } else { Event::NotHeld });
+    let report = ReportParcel {
+        carrier: room.section.carrier.clone(),
+        id: parcel.id,
+        held,
+    };
+    match link.call(&report, PROMPT).await {
+        Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// One line a minute, where there was anything.
+async fn count(room: &Room) {
+    let mut minutes = interval(COUNTED);
+    loop {
+        minutes.tick().await;
+        count_once(room);
+    }
+}
+
+fn count_once(room: &Room) {
+    if let Some(line) = room.counts.line() {
+        say(&line.to_string());
+    }
+}
+
+/// Batches under way at once.
+const DELIVERIES: usize = 4;
+/// Bytes of a batch: a line of the socket has 1 MiB, of which base64 takes a quarter.
+const BATCH: usize = 600 * 1024;
+const TRUST_WAIT: Duration = Duration::from_secs(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const COUNTED: Duration = Duration::from_secs(60);

@@ -1,0 +1,238 @@
+//! `POST /agent/<id>/inbox`: where others' gateways hand in what is for this agent. Nobody proves anything here but by what
+//! is in the envelopes, and nothing in an answer says what they were found to be.
+
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use signet_api::{ClientError, DeliverMessages};
+use signet_proto::trust::TrustView;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::counts::Event;
+use super::framing::{LONGEST_BODY, envelopes};
+use super::link::Link;
+use super::queue::{Fate, Item, NoPlace};
+use super::room::{PROMPT, Room, decode, encode};
+use super::verdict::{Judged, Verdict};
+use crate::listener::Remote;
+
+/// The one route that is open to everybody.
+pub(crate) fn open_routes(room: &Arc<Room>) -> Router {
+    Router::new()
+        .route("/agent/{id}/inbox", post(take))
+        .with_state(Arc::clone(room))
+}
+
+async fn take(
+    State(room): State<Arc<Room>>,
+    Path(id): Path<String>,
+    Extension(remote): Extension<Remote>,
+    request: Request,
+) -> Response {
+    match taken(&room, &id, remote.address, request).await {
+        Ok(answer) => answer,
+        Err(refusal) => {
+            room.counts.note(Event::Refused);
+            refusal.into_response()
+        }
+    }
+}
+
+async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<Response, Refusal> {
+    let view = room.view().ok_or(Refusal::Away)?;
+    if id != view.me().as_str() {
+        return Err(Refusal::Nobody);
+    }
+    admit_type(request.headers())?;
+    pass(room, from, 1)?;
+    let body = read(request.into_body()).await?;
+    let pieces = envelopes(&body).map_err(|_| Refusal::Size)?;
+    if pieces.len() > 1 {
+        pass(room, from, pieces.len() - 1)?;
+    }
+    let place = room.queue.reserve(from, body.len().max(1));
+    let mut place = place.map_err(|no_place| match no_place {
+        NoPlace::Full => Refusal::Full,
+        NoPlace::Share => Refusal::Rate(SOON),
+    })?;
+    let judged = judge(room, pieces, view).await?;
+    if let [
+        Judged {
+            verdict: Verdict::Verified,
+            is_poll: true,
+            bytes,
+        },
+    ] = &judged[..]
+    {
+        drop(place);
+        return poll(room, bytes).await;
+    }
+    let mut fates = Vec::new();
+    for Judged { bytes, verdict, .. } in judged {
+        let (done, fate) = oneshot::channel();
+        place.put(Item {
+            bytes,
+            from,
+            verdict,
+            done,
+        });
+        fates.push(fate);
+    }
+    drop(place);
+    for fate in fates {
+        match timeout(RULED, fate).await {
+            Ok(Ok(Fate::Ruled)) => {}
+            Ok(Ok(Fate::Shed)) => room.counts.note(Event::Shed),
+            Ok(Ok(Fate::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
+        }
+    }
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// JSON, and as it is: a body that has to be unpacked could be a thousand times as large.
+fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (types.next(), types.next()) else {
+        return Err(Refusal::Type);
+    };
+    let kind = kind.to_str().map_err(|_| Refusal::Type)?;
+    let media = kind.split(';').next().unwrap_or_default().trim();
+    let is_json = media.eq_ignore_ascii_case("application/json");
+    match is_json && !headers.contains_key(header::CONTENT_ENCODING) {
+        true => Ok(()),
+        false => Err(Refusal::Type),
+    }
+}
+
+fn pass(room: &Room, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
+    let mut pace = room.pace.lock().unwrap_or_else(PoisonError::into_inner);
+    pace.take(from, envelopes, Instant::now())
+        .map_err(Refusal::Rate)
+}
+
+async fn read(body: Body) -> Result<Bytes, Refusal> {
+    let read = timeout(SLOWEST, Limited::new(body, LONGEST_BODY).collect()).await;
+    match read.map_err(|_| Refusal::Slow)? {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::Size),
+        Err(_) => Err(Refusal::Slow),
+    }
+}
+
+/// The verdicts, on a thread that may compute: a signature takes as long as a thousand small requests' routing.
+async fn judge(
+    room: &Room,
+    pieces: Vec<Bytes>,
+    view: Arc<TrustView>,
+) -> Result<Vec<Judged>, Refusal> {
+    // Nobody closes it.
+    let _turn = room.judges.acquire().await.map_err(|_| Refusal::Away)?;
+    let judged = tokio::task::spawn_blocking(move || {
+        let judged = pieces.into_iter().map(|bytes| Judged::of(bytes, &view));
+        judged.collect::<Vec<_>>()
+    });
+    let judged = judged.await.map_err(|_| Refusal::Away)?;
+    for one in &judged {
+        room.counts.judged(one.verdict);
+    }
+    Ok(judged)
+}
+
+/// What the daemon keeps for whoever has proved by this poll to be the peer, as soon as there is something.
+async fn poll(room: &Room, bytes: &Bytes) -> Result<Response, Refusal> {
+    let _place = room.polls.try_acquire().map_err(|_| Refusal::Full)?;
+    let of_daemon = |_: ClientError| Refusal::Away;
+    // A connection of its own: a poll that waits takes no place of the messages that come.
+    let (link, _told) = Link::open(&room.socket).await.map_err(of_daemon)?;
+    let request = DeliverMessages {
+        carrier: room.section.carrier.clone(),
+        to: None,
+        messages: vec![encode(bytes)],
+        wait: LONG_POLL.as_secs_f64(),
+    };
+    let delivered = link
+        .call(&request, PROMPT + LONG_POLL)
+        .await
+        .map_err(of_daemon)?;
+    room.counts.note(Event::Poll);
+    let kept = delivered.kept.unwrap_or_default();
+    let kept: Vec<Vec<u8>> = kept.iter().filter_map(|text| decode(text)).collect();
+    match kept.is_empty() {
+        true => Ok(StatusCode::ACCEPTED.into_response()),
+        false => Ok(array(&kept)),
+    }
+}
+
+/// An array of envelopes, each as it is.
+fn array(envelopes: &[Vec<u8>]) -> Response {
+    let mut body = vec![b'['];
+    for (at, envelope) in envelopes.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(envelope);
+    }
+    body.push(b']');
+    let kind = HeaderValue::from_static("application/json");
+    (StatusCode::OK, [(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// Why a request is not taken. It says nothing of what was in it.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    /// No agent of that name is here.
+    Nobody,
+    /// It is no JSON, or is packed.
+    Type,
+    /// It is too large, or too many.
+    Size,
+    /// It comes too slowly.
+    Slow,
+    /// Too much of it in a time.
+    Rate(Duration),
+    /// There is no room for anybody.
+    Full,
+    /// The daemon does not answer.
+    Away,
+}
+
+impl Refusal {
+    fn into_response(self) -> Response {
+        let (status, after) = match self {
+            Self::Nobody => (StatusCode::NOT_FOUND, None),
+            Self::Type => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
+            Self::Size => (StatusCode::PAYLOAD_TOO_LARGE, None),
+            Self::Slow => (StatusCode::REQUEST_TIMEOUT, None),
+            Self::Rate(wait) => (StatusCode::TOO_MANY_REQUESTS, Some(wait)),
+            Self::Full => (StatusCode::SERVICE_UNAVAILABLE, Some(SOON)),
+            Self::Away => (StatusCode::SERVICE_UNAVAILABLE, Some(LATER)),
+        };
+        let mut response = status.into_response();
+        if let Some(wait) = after {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        response
+    }
+}
+
+/// How long a body may take.
+const SLOWEST: Duration = Duration::from_secs(30);
+/// How long an envelope may wait for its turn and for the daemon.
+const RULED: Duration = Duration::from_secs(40);
+/// How long a poll waits for something to give.
+const LONG_POLL: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(1);
+const LATER: Duration = Duration::from_secs(5);

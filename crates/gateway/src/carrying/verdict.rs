@@ -1,0 +1,61 @@
+//! What the gateway thinks of bytes that came: checks V01 to V07 against a snapshot of the trust store.
+//!
+//! A verdict sheds load under pressure and is counted. It answers nobody and takes the daemon's place in nothing: the
+//! daemon judges the same bytes from the first one on.
+
+use bytes::Bytes;
+use signet_proto::envelope::{Method, Unverified};
+use signet_proto::reject::Reason;
+use signet_proto::trust::TrustView;
+
+/// How bytes stand to what is known. The order is that in which they are shed: the last keeps its place longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// No message, not for us, or not signed by whom it names.
+    Forged,
+    /// A message of somebody whom the trust store does not have, or not any more.
+    Unknown,
+    /// A flight of a handshake that is not a peer's: a stranger has to be able to become `pending`.
+    Flight,
+    /// Signed by a peer, for us.
+    Verified,
+}
+
+/// An envelope and the verdict over it.
+pub(crate) struct Judged {
+    pub(crate) bytes: Bytes,
+    pub(crate) verdict: Verdict,
+    /// Whether it asks for what is kept, as far as it is verified.
+    pub(crate) is_poll: bool,
+}
+
+impl Judged {
+    /// The verdict over these bytes.
+    pub(crate) fn of(bytes: Bytes, view: &TrustView) -> Self {
+        let (verdict, is_poll) = match Unverified::parse(&bytes) {
+            Ok(message) => judge(message, view),
+            Err(_) => (Verdict::Forged, false),
+        };
+        Self {
+            bytes,
+            verdict,
+            is_poll,
+        }
+    }
+}
+
+fn judge(message: Unverified, view: &TrustView) -> (Verdict, bool) {
+    let method = message.claims().form.method();
+    let verdict = match message.verify(view) {
+        Ok(_) => Verdict::Verified,
+        Err(unproven) => match unproven.reason {
+            Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => {
+                Verdict::Forged
+            }
+            _ if method.is_some_and(Method::is_handshake) => Verdict::Flight,
+            // Among them whoever has a key that is newer than the snapshot.
+            _ => Verdict::Unknown,
+        },
+    };
+    (verdict, method == Some(Method::Poll))
+}

@@ -1,0 +1,116 @@
+//! What others posted in the channel, read as what any carrier brings.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use signet_api::{ClientError, DeliverMessages};
+use signet_proto::envelope::{MAX_MESSAGE, Unverified};
+use tokio::time::sleep;
+
+use super::found::Post;
+use super::rest::RestFault;
+use super::room::{PROMPT, Room};
+use crate::carrying::encode;
+use crate::carrying::link::Link;
+use crate::say::say;
+
+/// Looks at the channel again and again, from where the last session ended.
+pub(crate) async fn session(room: &Room, link: &Link, carrier: &str, agent: &str) -> ClientError {
+    let mut told = None;
+    loop {
+        match once(room, link, carrier, agent).await {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(Ended::Daemon(error)) => return error,
+            Err(Ended::Discord(fault)) => {
+                if told != Some(fault) && fault != RestFault::Later {
+                    say(&format!("Discord is not read for now: {fault}"));
+                }
+                told = Some(fault);
+            }
+        }
+        sleep(Duration::from_secs(room.section.poll_seconds.max(1))).await;
+    }
+}
+
+/// Why the channel was not read.
+enum Ended {
+    Daemon(ClientError),
+    Discord(RestFault),
+}
+
+/// One look: whether there was anything.
+async fn once(room: &Room, link: &Link, carrier: &str, agent: &str) -> Result<bool, Ended> {
+    let after = room.state.places().read;
+    let posts = room
+        .channel
+        .read(after.map(super::found::Snowflake))
+        .await
+        .map_err(Ended::Discord)?;
+    if after.is_none() {
+        // What was posted before this gateway was there is not for it; but from here on nothing is missed.
+        let newest = posts.last().map_or(0, |post| post.id.0);
+        keep(room, newest)?;
+        return Ok(false);
+    }
+    for post in &posts {
+        if !room.is_own(post.id) {
+            take(room, link, carrier, agent, post).await?;
+        }
+        keep(room, post.id.0)?;
+    }
+    Ok(!posts.is_empty())
+}
+
+fn keep(room: &Room, read: u64) -> Result<(), Ended> {
+    let kept = room.state.change(|places| places.read = Some(read));
+    kept.map_err(|error| Ended::Daemon(ClientError::Io(error)))
+}
+
+/// Hands in the envelope of a post, where there is one for this agent. The place behind the post is kept only once the
+/// daemon has ruled on it.
+async fn take(
+    room: &Room,
+    link: &Link,
+    carrier: &str,
+    agent: &str,
+    post: &Post,
+) -> Result<(), Ended> {
+    let Some(bytes) = envelope(room, post).await? else {
+        return Ok(());
+    };
+    if !is_for(&bytes, agent) {
+        return Ok(());
+    }
+    let request = DeliverMessages {
+        carrier: carrier.to_owned(),
+        to: None,
+        messages: vec![encode(&bytes)],
+        wait: 0.0,
+    };
+    link.call(&request, PROMPT).await.map_err(Ended::Daemon)?;
+    Ok(())
+}
+
+async fn envelope(room: &Room, post: &Post) -> Result<Option<Bytes>, Ended> {
+    if let Some(block) = post.block() {
+        return Ok(Some(Bytes::copy_from_slice(block.as_bytes())));
+    }
+    match post.file(MAX_MESSAGE) {
+        None => Ok(None),
+        Some(file) => match room.channel.file(file).await {
+            Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
+            // Whoever posted it may have named any address.
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+/// Whether it is meant for this agent, and not by it: a channel shows everybody's messages. Everything else about it is the
+/// daemon's to judge.
+fn is_for(bytes: &[u8], agent: &str) -> bool {
+    Unverified::parse(bytes).is_ok_and(|message| {
+        let headers = &message.claims().headers;
+        headers.recipient_id.as_str() == agent && headers.agent_id.as_str() != agent
+    })
+}

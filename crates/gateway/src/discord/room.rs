@@ -1,0 +1,229 @@
+//! `[discord]` of the configuration, and the tasks that it starts.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use signet_api::{AttachCarrier, ClientError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::found::Snowflake;
+use super::rest::Channel;
+use super::state::State;
+use super::{carry, read, show};
+use crate::carrying::link::{Link, Told};
+use crate::context::Context;
+use crate::say::say;
+
+/// `[discord]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Section {
+    /// The id of the channel.
+    pub(crate) channel: String,
+    /// The file with the bot's token; the credential `discord-token` of the service when absent.
+    #[serde(default)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Which messages are shown.
+    #[serde(default)]
+    pub(crate) shows: Shows,
+    /// The name of the carrier, as the daemon's configuration has it; without one the channel is only written.
+    #[serde(default)]
+    pub(crate) carrier: Option<String>,
+    /// Seconds between two looks at the channel.
+    #[serde(default = "five")]
+    pub(crate) poll_seconds: u64,
+    /// Where Discord is.
+    #[serde(default = "discord")]
+    pub(crate) base_url: String,
+    /// Where the places are kept, beside the configuration.
+    #[serde(default = "state")]
+    pub(crate) state_file: PathBuf,
+}
+
+/// Which messages a channel shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Shows {
+    /// Of tiers 1 and 2.
+    #[default]
+    Open,
+    /// Of every tier: what is sealed stays sealed.
+    All,
+    /// None.
+    Nothing,
+}
+
+impl Shows {
+    pub(crate) const fn has(self, tier: u8) -> bool {
+        match self {
+            Self::Open => tier <= 2,
+            Self::All => true,
+            Self::Nothing => false,
+        }
+    }
+}
+
+/// What the tasks share.
+pub(crate) struct Room {
+    pub(crate) section: Section,
+    pub(crate) channel: Channel,
+    pub(crate) state: State,
+    pub(crate) socket: PathBuf,
+    stop: CancellationToken,
+    own: Mutex<Own>,
+}
+
+/// What this gateway posted itself.
+#[derive(Default)]
+struct Own {
+    posts: BTreeSet<Snowflake>,
+    /// The messages that went out by the channel: they are shown already.
+    carried: BTreeSet<String>,
+}
+
+impl Room {
+    /// The channel of the configuration.
+    ///
+    /// # Errors
+    /// What the configuration lacks.
+    pub(crate) fn of(context: &Context, section: &Section, socket: &Path) -> Result<Self, String> {
+        let token = token(context, section)?;
+        let id = section.channel.parse().map(Snowflake);
+        let id = id.map_err(|_| {
+            "`channel` under [discord] is the id of a channel: digits alone".to_owned()
+        })?;
+        let base = Url::parse(&section.base_url);
+        let base = base.map_err(|_| "`base-url` under [discord] is no address".to_owned())?;
+        let channel = Channel::of(&context.outgoing, &base, id, &token);
+        let path = context.config.path(&section.state_file);
+        let state =
+            State::load(path).map_err(|error| format!("`state-file` under [discord]: {error}"));
+        Ok(Self {
+            section: section.clone(),
+            channel: channel.ok_or("the token of [discord] holds what no token does")?,
+            state: state?,
+            socket: socket.to_owned(),
+            stop: context.stop.clone(),
+            own: Mutex::default(),
+        })
+    }
+
+    /// Shows, carries and reads until the gateway is to end.
+    pub(crate) async fn run(self) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = again("what is shown on Discord", || show::session(&self)) => {}
+            () = again("Discord as a carrier", || carrier(&self)) => {}
+        }
+    }
+
+    pub(crate) fn note_post(&self, post: Snowflake) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.posts.insert(post);
+        if own.posts.len() > REMEMBERED {
+            own.posts.pop_first();
+        }
+    }
+
+    pub(crate) fn is_own(&self, post: Snowflake) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.posts.contains(&post)
+    }
+
+    /// Message-ids rise with time, so the oldest is forgotten first.
+    pub(crate) fn note_carried(&self, message_id: &str) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.carried.insert(message_id.to_owned());
+        if own.carried.len() > REMEMBERED {
+            own.carried.pop_first();
+        }
+    }
+
+    pub(crate) fn was_carried(&self, message_id: &str) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.carried.contains(message_id)
+    }
+}
+
+/// Reads and carries while the daemon is there, where the channel is a carrier.
+async fn carrier(room: &Room) -> ClientError {
+    let Some(carrier) = &room.section.carrier else {
+        return std::future::pending().await;
+    };
+    let begun = async {
+        let (link, told) = Link::open(&room.socket).await?;
+        let attach = AttachCarrier {
+            carrier: carrier.clone(),
+        };
+        let attached = link.call(&attach, PROMPT).await?;
+        Ok::<(Link, Told, String), ClientError>((link, told, attached.agent))
+    };
+    match begun.await {
+        Ok((link, told, agent)) => tokio::select! {
+            ended = carry::session(room, &link, carrier, told) => ended,
+            ended = read::session(room, &link, carrier, &agent) => ended,
+        },
+        Err(error) => error,
+    }
+}
+
+/// Begins anew whenever the daemon goes.
+async fn again<F: Future<Output = ClientError>>(what: &str, session: impl Fn() -> F) {
+    let mut told_why = String::new();
+    loop {
+        let why = session().await.to_string();
+        if why != told_why {
+            say(&format!("{what}: {why}; trying again"));
+            told_why = why;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// The bot's token, from the file that the configuration names or that systemd gives.
+fn token(context: &Context, section: &Section) -> Result<String, String> {
+    let path = match (
+        &section.token_file,
+        std::env::var_os("CREDENTIALS_DIRECTORY"),
+    ) {
+        (Some(path), _) => context.config.path(path),
+        (None, Some(directory)) => Path::new(&directory).join("discord-token"),
+        (None, None) => {
+            return Err(
+                "[discord] names no `token-file`, and systemd gives no credential `discord-token`"
+                    .to_owned(),
+            );
+        }
+    };
+    let text = std::fs::read_to_string(&path);
+    let text =
+        text.map_err(|error| format!("the token of [discord] in {}: {error}", path.display()))?;
+    match text.trim() {
+        "" => Err(format!(
+            "{} is empty; put the token of the bot there",
+            path.display()
+        )),
+        token => Ok(token.to_owned()),
+    }
+}
+
+fn discord() -> String {
+    "https://discord.com/api/v10".to_owned()
+}
+
+const fn five() -> u64 {
+    5
+}
+
+fn state() -> PathBuf {
+    PathBuf::from("discord.json")
+}
+
+pub(crate) const PROMPT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_secs(2);
+const REMEMBERED: usize = 4_096;

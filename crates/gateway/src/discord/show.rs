@@ -1,0 +1,91 @@
+//! Transparency: what was sent and taken, line by line of the log, in the channel.
+
+use std::time::Duration;
+
+use signet_api::{ClientError, FollowTransparency, Transparent};
+
+use super::rest::RestFault;
+use super::room::{PROMPT, Room};
+use super::text::{Shown, written};
+use crate::carrying::decode;
+use crate::carrying::link::Link;
+use crate::say::say;
+
+/// Shows what the daemon gives, from where the last session ended.
+pub(crate) async fn session(room: &Room) -> ClientError {
+    let (link, _told) = match Link::open(&room.socket).await {
+        Ok(opened) => opened,
+        Err(error) => return error,
+    };
+    loop {
+        let after = room.state.places().shown;
+        let request = FollowTransparency {
+            after,
+            limit: None,
+            wait: WAIT.as_secs_f64(),
+        };
+        let part = match link.call(&request, PROMPT + WAIT).await {
+            Ok(part) => part,
+            Err(error) => return error,
+        };
+        for message in &part.messages {
+            show(room, message).await;
+            if let Err(error) = keep(room, message.line) {
+                return error;
+            }
+        }
+        if let Err(error) = keep(room, part.through) {
+            return error;
+        }
+    }
+}
+
+fn keep(room: &Room, line: u64) -> Result<(), ClientError> {
+    room.state
+        .change(|places| places.shown = Some(line))
+        .map_err(ClientError::Io)
+}
+
+/// Posts one message, as often as it takes. What Discord will not have is left out, and that is said.
+async fn show(room: &Room, message: &Transparent) {
+    if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
+        return;
+    }
+    let Some(envelope) = decode(&message.envelope) else {
+        return;
+    };
+    let written = written(&shown(message, &envelope));
+    let mut told = None;
+    loop {
+        match room.channel.post(&written).await {
+            Ok(post) => return room.note_post(post),
+            Err(fault @ RestFault::Unfit(_)) => {
+                return say(&format!("a message is not shown on Discord: {fault}"));
+            }
+            Err(fault) => {
+                if told != Some(fault) && fault != RestFault::Later {
+                    say(&format!("Discord shows nothing for now: {fault}"));
+                }
+                told = Some(fault);
+            }
+        }
+    }
+}
+
+fn shown<'a>(message: &'a Transparent, envelope: &'a [u8]) -> Shown<'a> {
+    Shown {
+        from: &message.from,
+        from_principal: Some(&message.from_principal),
+        to: &message.to,
+        to_principal: message.to_principal.as_deref(),
+        kind: message.method.as_deref().unwrap_or(&message.message_type),
+        about: message.capability.as_deref(),
+        tier: message.data_tier,
+        time: &message.timestamp,
+        summary: message.summary.as_deref(),
+        envelope,
+        message_id: &message.message_id,
+    }
+}
+
+const WAIT: Duration = Duration::from_secs(50);

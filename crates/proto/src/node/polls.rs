@@ -1,0 +1,170 @@
+//! Polls (docs/protocol.md, section 11): an agent that can only dial out asks a peer for what is kept for it.
+//!
+//! A poll stands outside sessions, lives 60 s, and is served once: whoever overheard one gets nothing for a copy.
+//! It leaves no line of its own in the log, removes nothing, and says nothing about any number of a session.
+
+use std::time::Duration;
+
+use crate::draft::{Draft, Signed, Stamp};
+use crate::entry::Flood;
+use crate::envelope::{Message, Method};
+use crate::ids::{AgentId, Digest, MessageId};
+use crate::json::{Map, Value};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+use super::inbound::{CLOCK_TOLERANCE, is_tiered};
+use super::outbound::after;
+use super::request::LocalError;
+use super::{At, Node, Outcome, Ruled};
+
+/// The longest life of a poll.
+pub(super) const POLL_LIFE: Duration = Duration::from_secs(60);
+/// After this long the last poll of a peer has expired by every clock that its next could be judged by.
+const FORGOTTEN: Duration = Duration::from_secs(240);
+/// Polls are counted this long before a line says how many there were.
+const COUNTED: Duration = Duration::from_secs(3600);
+
+/// A peer that has proved who it is asks for what is kept for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Polled {
+    /// Who asks.
+    pub peer: AgentId,
+    /// The last message that it has from an earlier poll: it and those before it need not be kept.
+    pub after: Option<MessageId>,
+}
+
+/// How many polls came since the last line that says so. Not lasting.
+#[derive(Debug, Default)]
+pub(super) struct Polls {
+    counted: Option<(Duration, Flood)>,
+}
+
+impl Polls {
+    fn count(&mut self, elapsed: Duration, bytes: u64, hash: Digest) {
+        let none = Flood {
+            count: 0,
+            bytes: 0,
+            hash: Digest([0; 32]),
+        };
+        let (_, flood) = self.counted.get_or_insert((elapsed, none));
+        flood.count += 1;
+        flood.bytes = flood.bytes.saturating_add(bytes);
+        flood.hash = Digest::of(&[flood.hash.as_bytes(), hash.as_bytes()]);
+    }
+
+    /// When the line is due.
+    pub(super) fn due(&self, at: At) -> Option<Timestamp> {
+        let (since, _) = self.counted.as_ref()?;
+        let end = at.time_of(*since).saturating_add(COUNTED);
+        Some(end)
+    }
+
+    /// The line, when it is due.
+    pub(super) fn overdue(&mut self, at: At) -> Option<Flood> {
+        let due = self.due(at).is_some_and(|due| due <= at.now);
+        due.then(|| self.flush()).flatten()
+    }
+
+    /// The line, now.
+    pub(super) fn flush(&mut self) -> Option<Flood> {
+        self.counted.take().map(|(_, flood)| flood)
+    }
+}
+
+impl Node {
+    /// A poll of ours for a trusted peer. `last` names the last message of an earlier poll's answer.
+    ///
+    /// # Errors
+    /// The peer is unknown or trusted no more, or our certificate does not cover the time.
+    pub fn make_poll(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        last: Option<MessageId>,
+    ) -> Result<Signed, LocalError> {
+        if self.trust().peer(peer).is_none() {
+            return Err(LocalError::PeerUnknown(peer.clone()));
+        }
+        if self.trust().trusted(peer).is_none() {
+            return Err(LocalError::PeerRevoked(peer.clone()));
+        }
+        let mut body = Map::new();
+        last.map(|last| body.insert("after".to_owned(), last.to_string().into()));
+        let id = self.fresh_id(at.now);
+        let draft = Draft {
+            life: POLL_LIFE,
+            ..Draft::call(Method::Poll, peer.clone(), id, Value::Object(body))
+        };
+        let asked = self.link(peer).and_then(|link| link.asked);
+        let stamp = Stamp {
+            now: after(at.now, asked),
+            session: None,
+            sequence: None,
+            audit_head: at.head,
+            version: self.identity.certificate.lowest_version(),
+        };
+        if !self.may_sign(stamp.now) {
+            let certificate = &self.identity.certificate;
+            return Err(LocalError::WrongClock {
+                now: stamp.now,
+                from: certificate.not_before,
+                to: certificate.not_after,
+            });
+        }
+        let signed = draft.sign(&self.identity, stamp);
+        let signed = signed.map_err(LocalError::Message)?;
+        self.link_mut(peer).asked = Some(stamp.now);
+        Ok(signed)
+    }
+
+    /// Judges a poll whose signature holds. One that is refused is counted like a stranger's input that is
+    /// over the budget: it is a copy, or its sender's clock is wrong, and the next poll says the same.
+    pub(super) fn take_poll(&mut self, at: At, bytes: u64, message: &Message) -> Outcome {
+        let mut outcome = Outcome {
+            ruled: Some(Ruled::Counted),
+            ..Outcome::default()
+        };
+        if self.rule_poll(at, message).is_err() {
+            self.strangers.count(at.now, bytes, message.hash());
+            return outcome;
+        }
+        self.polls.count(at.elapsed, bytes, message.hash());
+        let headers = &message.headers;
+        let peer = headers.agent_id.clone();
+        self.link_mut(&peer).polled = Some((headers.timestamp, at.elapsed));
+        let body = message.body.as_ref();
+        let last = body.and_then(|body| body.get("after")?.as_str()?.parse().ok());
+        outcome.polled = Some(Polled { peer, after: last });
+        outcome.ruled = Some(Ruled::Accepted);
+        outcome
+    }
+
+    /// Changes nothing.
+    fn rule_poll(&self, at: At, message: &Message) -> Result<(), Reason> {
+        let headers = &message.headers;
+        if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
+            return Err(Reason::HeaderInvalid);
+        }
+        if headers.timestamp > at.now.saturating_add(CLOCK_TOLERANCE) {
+            return Err(Reason::TimestampInFuture);
+        }
+        if headers.expires_at <= at.now {
+            return Err(Reason::Expired);
+        }
+        let life = headers.expires_at.since(headers.timestamp);
+        if headers.timestamp >= headers.expires_at || life > POLL_LIFE {
+            return Err(Reason::LifetimeTooLong);
+        }
+        // What was polled before the start is not remembered: a copy of it would be served again.
+        let (begun, _) = self.resumed;
+        let started = Some(at.time_of(begun));
+        let last = self.link(&headers.agent_id).and_then(|link| link.polled);
+        let last = last.filter(|(_, came)| at.elapsed < came.saturating_add(FORGOTTEN));
+        let latest = started.max(last.map(|(polled, _)| polled));
+        match latest.is_some_and(|latest| headers.timestamp <= latest) {
+            true => Err(Reason::Duplicate),
+            false => Ok(()),
+        }
+    }
+}

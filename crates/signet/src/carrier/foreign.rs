@@ -1,0 +1,433 @@
+//! A foreign carrier behind the seam: whatever program attaches to it at `carrier.sock` takes what is to leave
+//! and hands in what came. HTTP and Discord are carried so, by a process that holds no key.
+//!
+//! ```text
+//! publish ─▶ queue ─▶ the holder (64 parcels at most) ─▶ carrier.left ─▶ held, or not
+//!        └─▶ kept, for a peer that can only dial out ─▶ the answer to its poll
+//! carrier.deliver ─▶ intake … ruled ─▶ settle ─▶ the answer to the call
+//! ```
+//!
+//! Nothing here waits: what has no room is refused, and goes again from the ledger.
+
+mod batch;
+mod kept;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use signet_api::{CARRIER_PARCEL, CarriedParcel, Delivered, KEPT_FOR_POLLS, PARCELS_UNDER_WAY};
+use signet_proto::carrier::{CarrierId, Parcel};
+use signet_proto::envelope::MAX_MESSAGE;
+use signet_proto::ids::{AgentId, MessageId, encode_base64url};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::{Carrier, Failed, News, Reading, Settled, Source, Ticket};
+use crate::control::Notifier;
+use crate::daemon::Reach;
+use batch::{Batch, Delivery};
+use kept::Kept;
+
+/// A foreign carrier, as the calls of its socket reach it.
+#[derive(Clone)]
+pub struct Foreign(Arc<Shared>);
+
+struct Shared {
+    id: CarrierId,
+    /// How far whoever attaches reaches: nothing else leaves by it.
+    reach: Arc<Reach>,
+    news: mpsc::UnboundedSender<News>,
+    /// Messages, and their KiB, that may be handed in and not yet ruled.
+    room: Arc<Semaphore>,
+    kib: Arc<Semaphore>,
+    up: watch::Sender<bool>,
+    state: Mutex<State>,
+    kept: Arc<Kept>,
+}
+
+#[derive(Default)]
+struct State {
+    holder: Option<Notifier>,
+    last_up: Option<Instant>,
+    queue: VecDeque<Queued>,
+    queued_bytes: usize,
+    under_way: BTreeMap<u64, UnderWay>,
+    under_way_bytes: usize,
+    handed_out: u64,
+}
+
+struct Queued {
+    parcel: Parcel,
+    held: oneshot::Sender<bool>,
+}
+
+struct UnderWay {
+    since: Instant,
+    bytes: usize,
+    held: oneshot::Sender<bool>,
+}
+
+/// Another connection carries it.
+#[derive(Debug)]
+pub struct Taken;
+
+/// Why nothing of a delivery was taken.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// Nobody is attached.
+    Detached,
+    /// As much as is judged at once has been handed in.
+    Busy,
+}
+
+/// A carrier of that name; whoever attaches reaches as far as its socket.
+pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
+    let (news, posted) = mpsc::unbounded_channel();
+    let shared = Shared {
+        id: id.clone(),
+        reach: Arc::clone(reach),
+        news,
+        room: Arc::new(Semaphore::new(MESSAGES)),
+        kib: Arc::new(Semaphore::new(KIB)),
+        up: watch::Sender::new(false),
+        state: Mutex::default(),
+        kept: Arc::default(),
+    };
+    let reading = Reading {
+        id,
+        address: agent.to_string(),
+        source: Box::new(Posted(posted)),
+    };
+    (Foreign(Arc::new(shared)), reading)
+}
+
+impl Foreign {
+    /// From now on the client carries it, until it is gone. Whoever flaps is up once a second at most: peers are
+    /// spoken to whenever a carrier comes up.
+    ///
+    /// # Errors
+    /// Another connection carries it.
+    pub fn attach(&self, client: Notifier) -> Result<(), Taken> {
+        let mut state = self.0.state();
+        match &state.holder {
+            Some(holder) if holder.program() == client.program() => return Ok(()),
+            Some(holder) if !holder.is_closed() => return Err(Taken),
+            _ => {}
+        }
+        state.end();
+        state.holder = Some(client.clone());
+        let from = state.last_up.map(|last| last + FLAPPING);
+        if self.0.up.send_replace(false) {
+            let _ = self.0.news.send(News::Disconnected);
+        }
+        drop(state);
+        tokio::spawn(hold(Arc::clone(&self.0), client, from));
+        Ok(())
+    }
+
+    /// Whether anybody carries it.
+    pub fn is_attached(&self) -> bool {
+        let state = self.0.state();
+        state
+            .holder
+            .as_ref()
+            .is_some_and(|holder| !holder.is_closed())
+    }
+
+    /// The holder says what became of a parcel. Says whether it was under way.
+    pub fn left(&self, id: u64, held: bool) -> bool {
+        let mut state = self.0.state();
+        let Some(parcel) = state.under_way.remove(&id) else {
+            return false;
+        };
+        state.under_way_bytes = state.under_way_bytes.saturating_sub(parcel.bytes);
+        // Whoever waited for it may have stopped.
+        let _ = parcel.held.send(held);
+        state.hand_out(&self.0.id);
+        true
+    }
+
+    /// Takes messages in that were sent to `address`, all of them or none. `done` hears of it when all are
+    /// ruled and durable; it is dropped unheard when the daemon stops before that.
+    ///
+    /// # Errors
+    /// Nobody is attached, or too much is under way.
+    pub fn deliver(
+        &self,
+        (address, messages): (&str, Vec<Vec<u8>>),
+        wait: Duration,
+        done: impl FnOnce(Delivered) + Send + 'static,
+    ) -> Result<(), NotTaken> {
+        if !self.is_attached() {
+            return Err(NotTaken::Detached);
+        }
+        let shared = &self.0;
+        let batch = Batch::of(messages.len(), (Arc::clone(&shared.kept), wait), done);
+        let mut news = Vec::with_capacity(messages.len());
+        for bytes in messages {
+            let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(u32::MAX);
+            let room = Arc::clone(&shared.room).try_acquire_owned();
+            let kib = Arc::clone(&shared.kib).try_acquire_many_owned(kib);
+            let (Ok(room), Ok(kib)) = (room, kib) else {
+                return Err(NotTaken::Busy);
+            };
+            let delivery = Delivery::new(Arc::clone(&batch), [room, kib]);
+            news.push(message(bytes, address, Ticket::of(delivery)));
+        }
+        for news in news {
+            // The daemon stops: the batch is dropped with what was not sent.
+            let _ = shared.news.send(news);
+        }
+        Ok(())
+    }
+}
+
+fn message(bytes: Vec<u8>, address: &str, ticket: Ticket) -> News {
+    let length = bytes.len();
+    let mut bytes = Bytes::from(bytes);
+    if length > MAX_MESSAGE {
+        bytes.truncate(HEAD);
+        return News::Oversized {
+            length,
+            head: bytes,
+            ticket: Some(ticket),
+        };
+    }
+    News::Message {
+        bytes,
+        address: address.to_owned(),
+        ticket: Some(ticket),
+    }
+}
+
+/// One attachment, from its beginning to its end.
+async fn hold(shared: Arc<Shared>, client: Notifier, from: Option<Instant>) {
+    let life = async {
+        sleep_until(from).await;
+        shared.rise(&client);
+        tokio::time::sleep(READ_BY_THEN).await;
+        shared.call_read(&client);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = client.closed() => {}
+        () = life => {}
+    }
+    shared.fall(&client);
+}
+
+async fn sleep_until(from: Option<Instant>) {
+    if let Some(from) = from {
+        tokio::time::sleep_until(from).await;
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is up, unless another connection has it by now.
+    fn rise(&self, client: &Notifier) {
+        let mut state = self.state();
+        if state.is_held_by(client) {
+            state.last_up = Some(Instant::now());
+            self.up.send_replace(true);
+            let _ = self.news.send(News::Connected);
+        }
+    }
+
+    /// Nobody is believed that everything was read: there was time for it.
+    fn call_read(&self, client: &Notifier) {
+        if self.state().is_held_by(client) {
+            let _ = self.news.send(News::Drained);
+        }
+    }
+
+    fn fall(&self, client: &Notifier) {
+        let mut state = self.state();
+        if state.is_held_by(client) {
+            state.holder = None;
+            state.end();
+            if self.up.send_replace(false) {
+                let _ = self.news.send(News::Disconnected);
+            }
+        }
+    }
+
+    fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
+        let message = parcel.message();
+        if !self
+            .reach
+            .sees(parcel.recipient(), message.headers.data_tier)
+        {
+            let text = "it goes beyond what [carrier-socket] of config.toml allows";
+            return Err(Failed(text.to_owned()));
+        }
+        if parcel.address() == KEPT_FOR_POLLS {
+            self.kept.put(message);
+            return Ok(ready(true).boxed());
+        }
+        let mut state = self.state();
+        if !*self.up.borrow() {
+            return Err(Failed(format!("nobody carries {}", self.id)));
+        }
+        let bytes = parcel.bytes().len();
+        let is_full = state.queue.len() >= QUEUE || state.queued_bytes + bytes > QUEUE_BYTES;
+        state.hand_out(&self.id);
+        if is_full {
+            return Err(Failed(format!(
+                "too much waits for whoever carries {}",
+                self.id
+            )));
+        }
+        let (held, answer) = oneshot::channel();
+        state.queued_bytes += bytes;
+        let parcel = parcel.clone();
+        state.queue.push_back(Queued { parcel, held });
+        state.hand_out(&self.id);
+        Ok(answer.map(|held| held.unwrap_or(false)).boxed())
+    }
+}
+
+impl State {
+    /// What waits goes to the holder, as far as it has room. What it does not report within a minute it does
+    /// not have.
+    fn hand_out(&mut self, id: &CarrierId) {
+        self.under_way
+            .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
+        self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
+        while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
+            let Some(Queued { parcel, held }) = self.queue.pop_front() else {
+                return;
+            };
+            let bytes = parcel.bytes().len();
+            self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+            self.handed_out += 1;
+            let told = CarriedParcel {
+                id: self.handed_out,
+                carrier: id.to_string(),
+                peer: parcel.recipient().to_string(),
+                address: parcel.address().to_owned(),
+                bytes: encode_base64url(parcel.bytes()),
+            };
+            let told = serde_json::to_value(told).unwrap_or_default();
+            let holder = self.holder.as_ref();
+            if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
+                // The holder is gone, and its end is about to be noticed.
+                continue;
+            }
+            let since = Instant::now();
+            self.under_way_bytes += bytes;
+            self.under_way
+                .insert(self.handed_out, UnderWay { since, bytes, held });
+        }
+    }
+
+    fn is_held_by(&self, client: &Notifier) -> bool {
+        let holder = self.holder.as_ref();
+        holder.is_some_and(|holder| holder.program() == client.program())
+    }
+
+    /// The holder is gone: nothing that it had is held.
+    fn end(&mut self) {
+        self.queue.clear();
+        self.under_way.clear();
+        (self.queued_bytes, self.under_way_bytes) = (0, 0);
+    }
+}
+
+impl Carrier for Foreign {
+    fn publish<'p>(
+        &'p self,
+        parcel: &'p Parcel,
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+        ready(self.0.take(parcel)).boxed()
+    }
+
+    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
+        let settled = match ticket.meaning::<Delivery>() {
+            Some(delivery) => {
+                delivery.settle(settled);
+                Ok(())
+            }
+            None => Err(Failed("another carrier's ticket".to_owned())),
+        };
+        ready(settled).boxed()
+    }
+
+    fn forget(&self, peer: &AgentId, message_id: MessageId) {
+        self.0.kept.forget(peer, message_id);
+    }
+
+    fn is_connected(&self) -> bool {
+        *self.0.up.borrow()
+    }
+
+    fn has_mailbox(&self) -> bool {
+        false
+    }
+
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
+        let mut up = self.0.up.subscribe();
+        let id = self.0.id.clone();
+        let waited = async move {
+            let waited = tokio::time::timeout(within, up.wait_for(|up| *up)).await;
+            match waited {
+                Ok(Ok(_)) => Ok(()),
+                _ => Err(Failed(format!("nobody carries {id} yet"))),
+            }
+        };
+        waited.boxed()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        ready(Ok(())).boxed()
+    }
+
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        let sent = self.0.news.send(News::Stopped);
+        ready(sent.map_err(|_| Failed("nothing is read of it".to_owned()))).boxed()
+    }
+
+    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>> {
+        self.0.state().end();
+        ready(Ok(())).boxed()
+    }
+}
+
+/// What was handed in, in the order in which it was.
+struct Posted(mpsc::UnboundedReceiver<News>);
+
+impl Source for Posted {
+    fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
+        let received = async move {
+            let count = self.0.recv_many(out, max).await;
+            // Its sender lives as long as the daemon: after the stop nothing more comes.
+            let stopped = out.iter().any(|news| matches!(news, News::Stopped));
+            if stopped {
+                self.0.close();
+            }
+            count
+        };
+        received.boxed()
+    }
+}
+
+/// How many messages may be handed in and not yet ruled, and their KiB.
+const MESSAGES: usize = 512;
+const KIB: usize = 8 * 1024;
+/// How many parcels may wait for the holder, and their bytes.
+const QUEUE: usize = 1_024;
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
+const UNDER_WAY_BYTES: usize = 4 * 1024 * 1024;
+const REPORTED_WITHIN: Duration = Duration::from_secs(60);
+const FLAPPING: Duration = Duration::from_secs(1);
+/// By then whatever waited at others for this agent has had the time to come.
+const READ_BY_THEN: Duration = Duration::from_secs(90);
+/// What is kept of a message that is too large.
+const HEAD: usize = 1_024;

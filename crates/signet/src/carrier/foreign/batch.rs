@@ -1,0 +1,108 @@
+//! What one call handed in, until all of it is ruled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use signet_api::Delivered;
+use signet_proto::ids::encode_base64url;
+use signet_proto::node::{Polled, Ruled};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::kept::Kept;
+use crate::carrier::Settled;
+
+type Done = Box<dyn FnOnce(Delivered) + Send>;
+
+/// The messages of one call.
+pub(super) struct Batch {
+    counting: Mutex<Counting>,
+    kept: Arc<Kept>,
+    /// How long a poll waits for something to be kept.
+    wait: Duration,
+}
+
+struct Counting {
+    left: usize,
+    counted: Delivered,
+    polled: Option<Polled>,
+    done: Option<Done>,
+}
+
+/// One of them, and the room that it takes while it is under way.
+pub(super) struct Delivery {
+    batch: Arc<Batch>,
+    _room: [OwnedSemaphorePermit; 2],
+}
+
+impl Batch {
+    pub(super) fn of(
+        left: usize,
+        (kept, wait): (Arc<Kept>, Duration),
+        done: impl FnOnce(Delivered) + Send + 'static,
+    ) -> Arc<Self> {
+        let counting = Counting {
+            left,
+            counted: Delivered::default(),
+            polled: None,
+            done: Some(Box::new(done)),
+        };
+        let counting = Mutex::new(counting);
+        Arc::new(Self {
+            counting,
+            kept,
+            wait,
+        })
+    }
+
+    fn note(&self, settled: Settled) {
+        let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = &mut counting.counted;
+        *match settled.ruled {
+            Ruled::Accepted => &mut counted.accepted,
+            Ruled::Refused => &mut counted.refused,
+            Ruled::Counted => &mut counted.counted,
+        } += 1;
+        // One sender in one call: what is kept for another one is not for its answer.
+        if counting.polled.is_none() {
+            counting.polled = settled.polled;
+        }
+        counting.left = counting.left.saturating_sub(1);
+        if counting.left > 0 {
+            return;
+        }
+        let (polled, counted) = (
+            counting.polled.take(),
+            std::mem::take(&mut counting.counted),
+        );
+        let Some(done) = counting.done.take() else {
+            return;
+        };
+        drop(counting);
+        match polled {
+            None => done(counted),
+            Some(polled) => self.answer(polled, counted, done),
+        }
+    }
+
+    fn answer(&self, polled: Polled, counted: Delivered, done: Done) {
+        let (kept, wait) = (Arc::clone(&self.kept), self.wait);
+        tokio::spawn(async move {
+            let letters = kept.give(&polled, wait).await;
+            let letters = letters.iter().map(|bytes| encode_base64url(bytes));
+            done(Delivered {
+                kept: Some(letters.collect()),
+                ..counted
+            });
+        });
+    }
+}
+
+impl Delivery {
+    pub(super) fn new(batch: Arc<Batch>, room: [OwnedSemaphorePermit; 2]) -> Self {
+        Self { batch, _room: room }
+    }
+
+    pub(super) fn settle(&self, settled: Settled) {
+        self.batch.note(settled);
+    }
+}

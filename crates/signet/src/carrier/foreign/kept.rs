@@ -1,0 +1,139 @@
+//! What is kept for peers that can only dial out, until they poll for it. It lies in memory: the ledger sends
+//! again what a restart loses.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use signet_proto::envelope::Message;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::Polled;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::clock;
+
+/// Boxes by peer: of those alone whose address is that they poll.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<BTreeMap<AgentId, PollBox>>);
+
+#[derive(Default)]
+struct PollBox {
+    /// Oldest first.
+    messages: VecDeque<Arc<Message>>,
+    bytes: usize,
+    more: Arc<Notify>,
+}
+
+impl Kept {
+    /// Keeps a message for its recipient. A copy changes nothing; what has no room pushes out the oldest, which
+    /// its ledger sends again.
+    pub(super) fn put(&self, message: &Arc<Message>) {
+        let mut boxes = self.boxes();
+        let kept = boxes
+            .entry(message.headers.recipient_id.clone())
+            .or_default();
+        kept.drop_expired();
+        let id = message.headers.message_id;
+        if kept
+            .messages
+            .iter()
+            .any(|other| other.headers.message_id == id)
+        {
+            return;
+        }
+        kept.bytes += message.canonical().len();
+        kept.messages.push_back(Arc::clone(message));
+        while kept.messages.len() > MESSAGES || kept.bytes > BYTES {
+            kept.pop();
+        }
+        kept.more.notify_waiters();
+    }
+
+    /// The peer has said what became of it: it need not poll for it any more.
+    pub(super) fn forget(&self, peer: &AgentId, id: MessageId) {
+        if let Some(kept) = self.boxes().get_mut(peer) {
+            kept.retain(|message| message.headers.message_id != id);
+        }
+    }
+
+    /// What is kept for whoever polled, oldest first; where there is nothing, what comes within `wait`.
+    pub(super) async fn give(&self, polled: &Polled, wait: Duration) -> Vec<Arc<[u8]>> {
+        let until = Instant::now() + wait;
+        let mut after = polled.after;
+        loop {
+            let more = {
+                let mut boxes = self.boxes();
+                let kept = boxes.entry(polled.peer.clone()).or_default();
+                kept.drop_expired();
+                kept.drop_through(after.take());
+                if !kept.messages.is_empty() {
+                    return kept.first();
+                }
+                Arc::clone(&kept.more).notified_owned()
+            };
+            if timeout_at(until, more).await.is_err() {
+                return Vec::new();
+            }
+        }
+    }
+
+    fn boxes(&self) -> MutexGuard<'_, BTreeMap<AgentId, PollBox>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PollBox {
+    fn pop(&mut self) {
+        if let Some(message) = self.messages.pop_front() {
+            self.bytes = self.bytes.saturating_sub(message.canonical().len());
+        }
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Message) -> bool) {
+        self.messages.retain(|message| keep(message));
+        self.bytes = self
+            .messages
+            .iter()
+            .map(|message| message.canonical().len())
+            .sum();
+    }
+
+    fn drop_expired(&mut self) {
+        let now = clock::now();
+        let is_over = |message: &Message| message.headers.expires_at <= now;
+        if self.messages.iter().any(|message| is_over(message)) {
+            self.retain(|message| !is_over(message));
+        }
+    }
+
+    /// The peer has that message and those before it. A name that is not here removes nothing.
+    fn drop_through(&mut self, last: Option<MessageId>) {
+        let named = |message: &Arc<Message>| Some(message.headers.message_id) == last;
+        if let Some(place) = self.messages.iter().position(named) {
+            for _ in 0..=place {
+                self.pop();
+            }
+        }
+    }
+
+    fn first(&self) -> Vec<Arc<[u8]>> {
+        let mut bytes = 0;
+        let fits = |message: &&Arc<Message>| {
+            let is_first = bytes == 0;
+            bytes += message.canonical().len();
+            is_first || bytes <= GIVEN_BYTES
+        };
+        let given = self.messages.iter().take(GIVEN).take_while(fits);
+        given
+            .map(|message| Arc::clone(message.canonical()))
+            .collect()
+    }
+}
+
+/// How much is kept for one peer.
+const MESSAGES: usize = 1_024;
+const BYTES: usize = 8 * 1024 * 1024;
+/// How much one poll is given.
+const GIVEN: usize = 64;
+const GIVEN_BYTES: usize = 1024 * 1024;

@@ -1,0 +1,111 @@
+//! Where peers are found: what `signet accept` kept of their invitations (`carriers.json`), and `carriers` of
+//! `[[peer]]`, which comes before it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use signet_proto::carrier::{Route, Routes, http_address};
+use signet_proto::ids::AgentId;
+
+use super::section::Section;
+use super::{CONFIG_BYTES, ConfigError, policy::PEER_KEYS, read};
+use crate::home::Home;
+use crate::private;
+
+/// Of each peer its carriers in their order, as a configuration writes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerCarriers(BTreeMap<AgentId, Vec<String>>);
+
+impl PeerCarriers {
+    /// The ways to all of them.
+    pub fn routes(&self) -> Routes {
+        let mut routes = Routes::default();
+        for (peer, texts) in &self.0 {
+            // Each was read once before.
+            if let Ok(all) = Route::parse_all(texts.iter().map(String::as_str), peer) {
+                routes.set(peer.clone(), all);
+            }
+        }
+        routes
+    }
+
+    /// What was kept of invitations.
+    ///
+    /// # Errors
+    /// The file cannot be read, or says of a peer what is no carrier.
+    pub fn kept(home: &Home) -> Result<Self, ConfigError> {
+        let path = home.peer_carriers();
+        let text = match read(&path, CONFIG_BYTES) {
+            Err(ConfigError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                return Ok(Self::default());
+            }
+            read => read?,
+        };
+        let bad = |fault: String| ConfigError::Carriers {
+            path: path.clone(),
+            fault,
+        };
+        let all: BTreeMap<AgentId, Vec<String>> =
+            serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        for (peer, texts) in &all {
+            Route::parse_all(texts.iter().map(String::as_str), peer)
+                .map_err(|error| bad(format!("{peer}: {error}")))?;
+        }
+        Ok(Self(all))
+    }
+
+    /// Keeps what the invitation of a peer said, in the place of what was kept of it before.
+    ///
+    /// # Errors
+    /// As for [`PeerCarriers::kept`], or the file cannot be written.
+    pub fn keep(
+        home: &Home,
+        peer: &AgentId,
+        carriers: Vec<String>,
+    ) -> Result<PathBuf, ConfigError> {
+        let Self(mut all) = Self::kept(home)?;
+        all.insert(peer.clone(), carriers);
+        let path = home.peer_carriers();
+        let text = serde_json::to_string_pretty(&all).unwrap_or_default();
+        private::replace(&path, format!("{text}\n").as_bytes())?;
+        Ok(path)
+    }
+
+    /// The same with what a configuration says itself.
+    pub(super) fn with(mut self, written: Self) -> Self {
+        self.0.extend(written.0);
+        self
+    }
+
+    /// `carriers` of each `[[peer]]`.
+    pub(super) fn written(root: &Section<'_>) -> Result<Self, ConfigError> {
+        let mut all = BTreeMap::new();
+        for section in root.sections("peer", PEER_KEYS)? {
+            let Some(texts) = section.texts("carriers")? else {
+                continue;
+            };
+            let peer: AgentId = section.required("id")?;
+            Route::parse_all(texts.iter().map(String::as_str), &peer)
+                .map_err(|error| section.bad("carriers", &error.to_string()))?;
+            all.insert(peer, texts);
+        }
+        Ok(Self(all))
+    }
+}
+
+/// Where others reach this agent by HTTP: its addresses, or the one word that it can only dial out.
+pub(super) fn own_addresses(section: &Section<'_>) -> Result<Vec<String>, ConfigError> {
+    let texts = section.texts("addresses")?.unwrap_or_default();
+    let is_poll = texts == [signet_proto::carrier::KEPT_FOR_POLLS];
+    let all_fit = texts.len() <= 8 && texts.iter().all(|text| http_address(text).is_ok());
+    match is_poll || all_fit {
+        true => Ok(texts),
+        false => Err(section.bad(
+            "addresses",
+            "addresses such as \"https://house.example/agent/agent-bob/inbox\" are expected, eight at most, or \
+             [\"poll\"] for an agent that can only dial out",
+        )),
+    }
+}

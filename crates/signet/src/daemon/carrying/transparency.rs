@@ -1,0 +1,207 @@
+//! `carrier.transparency`: what agents said to each other, as far as it may be shown, out of the log. What was
+//! sealed stays sealed: its envelope is shown as it travelled.
+//!
+//! The log is read beside the event loop, by one call at a time, and from where the call before ended.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use signet_api::{ApiError, Transparency, Transparent};
+use signet_audit::{Head, Line, Lines, LogError, log_files, read_file};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use signet_proto::envelope::{Class, Message};
+use signet_proto::ids::{AgentId, encode_base64url};
+use signet_proto::trust::{Peer, TrustView};
+use tokio::sync::watch;
+
+use super::send;
+use crate::control::Reply;
+use crate::daemon::Reach;
+
+/// Where the reading of the log stands.
+#[derive(Clone, Default)]
+pub(super) struct Reader(Arc<Mutex<Option<Place>>>);
+
+struct Place {
+    /// The last line that was read.
+    line: u64,
+    file: PathBuf,
+    lines: Lines,
+}
+
+/// What a caller may see, and by what names people are known.
+pub(super) struct Sight {
+    pub(super) reach: Arc<Reach>,
+    pub(super) trust: TrustView,
+    pub(super) log: PathBuf,
+}
+
+impl Reader {
+    /// Answers with what stands behind line `after`, or comes within `wait`; `None` stands for the log's end.
+    pub(super) fn follow(
+        &self,
+        sight: Sight,
+        (after, limit, wait): (Option<u64>, usize, Duration),
+        mut head: watch::Receiver<Option<Head>>,
+        reply: Reply,
+    ) {
+        let end = head.borrow_and_update().as_ref().map_or(0, |head| head.seq);
+        let after = after.unwrap_or(end);
+        let limit = limit.clamp(1, MOST);
+        let reader = self.clone();
+        let until = tokio::time::Instant::now() + wait;
+        tokio::spawn(async move {
+            let sight = Arc::new(sight);
+            let mut after = after;
+            loop {
+                let (reader, seen) = (reader.clone(), Arc::clone(&sight));
+                let read =
+                    tokio::task::spawn_blocking(move || reader.read(&seen, after, limit)).await;
+                let read = match read {
+                    Ok(Ok(read)) => read,
+                    Ok(Err(error)) => {
+                        return send(reply, Err::<(), _>(unreadable(&error.to_string())));
+                    }
+                    Err(_) => {
+                        return send(reply, Err::<(), _>(unreadable("reading was broken off")));
+                    }
+                };
+                let is_over = !read.messages.is_empty() || reply.is_closed();
+                after = read.through;
+                let more = head.wait_for(|head| head.as_ref().is_some_and(|head| head.seq > after));
+                let waited = async { tokio::time::timeout_at(until, more).await };
+                if is_over || !matches!(waited.await, Ok(Ok(_))) {
+                    return send(reply, Ok(read));
+                }
+            }
+        });
+    }
+
+    fn read(&self, sight: &Sight, after: u64, limit: usize) -> Result<Transparency, LogError> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = match place.take().filter(|place| place.line == after) {
+            Some(place) => Some(place),
+            None => Place::before(&sight.log, after)?,
+        };
+        let mut read = Transparency {
+            messages: Vec::new(),
+            through: after,
+        };
+        let (until, mut bytes) = (Instant::now() + PATIENCE, 0);
+        while let Some(open) = at.as_mut() {
+            let Some(line) = open.lines.next() else {
+                match Place::after(&sight.log, &open.file, open.line)? {
+                    Some(next) => at = Some(next),
+                    None => break,
+                }
+                continue;
+            };
+            let line = line?;
+            open.line = line.seq;
+            if line.seq <= after {
+                continue;
+            }
+            read.through = line.seq;
+            if let Some(shown) = sight.shown(&line) {
+                bytes += shown.envelope.len();
+                read.messages.push(shown);
+            }
+            if read.messages.len() >= limit || bytes >= BYTES || Instant::now() > until {
+                break;
+            }
+        }
+        *place = at.filter(|at| at.line == read.through);
+        Ok(read)
+    }
+}
+
+impl Place {
+    /// The beginning of the newest file that begins at or before the line behind `after`.
+    fn before(log: &Path, after: u64) -> Result<Option<Self>, LogError> {
+        let files = log_files(log)?;
+        for (index, file) in files.iter().enumerate().rev() {
+            let first = read_file(file)?.next().transpose()?;
+            if index == 0 || first.is_some_and(|first| first.seq <= after.saturating_add(1)) {
+                return Self::of(file).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The beginning of the file after `file`, where there is one.
+    fn after(log: &Path, file: &Path, line: u64) -> Result<Option<Self>, LogError> {
+        let files = log_files(log)?;
+        let mut later = files.iter().skip_while(|other| *other != file).skip(1);
+        let next = later.next().map(|next| Self::of(next)).transpose()?;
+        Ok(next.map(|next| Self { line, ..next }))
+    }
+
+    fn of(file: &Path) -> Result<Self, LogError> {
+        Ok(Self {
+            line: 0,
+            file: file.to_owned(),
+            lines: read_file(file)?,
+        })
+    }
+}
+
+impl Sight {
+    fn shown(&self, line: &Line) -> Option<Transparent> {
+        let Some(Entry::Message(verdict)) = &line.entry else {
+            return None;
+        };
+        let message = whole(verdict)?;
+        let headers = &message.headers;
+        let (direction, other) = match verdict.direction {
+            Direction::In => ("in", &headers.agent_id),
+            Direction::Out => ("out", &headers.recipient_id),
+        };
+        let is_shown =
+            message.form.class() == Class::Application && self.reach.sees(other, headers.data_tier);
+        let method = message.form.method();
+        is_shown.then(|| Transparent {
+            line: line.seq,
+            direction: direction.to_owned(),
+            from: headers.agent_id.to_string(),
+            from_principal: headers.principal_id.to_string(),
+            to: headers.recipient_id.to_string(),
+            to_principal: self.principal_of(&headers.recipient_id),
+            method: method.map(|method| method.as_str().to_owned()),
+            message_type: headers.message_type.as_str().to_owned(),
+            message_id: headers.message_id.to_string(),
+            timestamp: headers.timestamp.to_string(),
+            data_tier: headers.data_tier,
+            capability: headers.capability.as_ref().map(ToString::to_string),
+            conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
+            summary: message.summary.clone(),
+            envelope: encode_base64url(message.canonical()),
+        })
+    }
+
+    fn principal_of(&self, agent: &AgentId) -> Option<String> {
+        if agent == self.trust.me() {
+            return Some(self.trust.own_principal().to_string());
+        }
+        let principal = self.trust.peer(agent).and_then(Peer::principal);
+        principal.map(ToString::to_string)
+    }
+}
+
+/// What was taken or sent, whole: what came in clear against its tier is not kept so.
+fn whole(verdict: &Verdict) -> Option<&Arc<Message>> {
+    match (&verdict.evidence, verdict.ruling) {
+        (Evidence::Whole(message), Ruling::Accepted | Ruling::Sent) => Some(message),
+        _ => None,
+    }
+}
+
+fn unreadable(why: &str) -> ApiError {
+    let text = format!("the log cannot be read: {why}; signet audit verify says more");
+    ApiError::refused("history-unreadable", text)
+}
+
+/// How many messages one call gives at most, and how long their envelopes are together.
+const MOST: usize = 32;
+const BYTES: usize = 2 * 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(10);
