@@ -23,6 +23,7 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 	@cargo build --locked -p signet && cargo build --locked -p signet-gateway && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
 		&& scripts/try-descriptions
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{carrying, discord, mcp_http, outgoing, rpc};
+use crate::{a2a, carrying, discord, mcp_http, outgoing, rpc};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,6 +26,7 @@ pub(crate) struct Config {
     pub(crate) discord: Option<discord::Section>,
     pub(crate) rpc: rpc::Section,
     pub(crate) mcp: mcp_http::Section,
+    pub(crate) a2a: a2a::Section,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
     pub(crate) beside: PathBuf,
@@ -195,6 +196,7 @@ impl Config {
             _ if limits.body_bytes > BODY_MAX => {
                 Some("`body-bytes` is more than 16777216, and no message is longer than 262144")
             }
+            _ if self.a2a.unfit().is_some() => self.a2a.unfit(),
             _ if limits.requests_per_minute == 0 => Some("a limit of 0 lets nothing in"),
             _ => None,
         }

@@ -104,6 +104,7 @@ impl Daemon {
         })?;
         let mut link = Link {
             stream: BufReader::new(stream),
+            begun: Vec::new(),
             last_id: 0,
             told: VecDeque::new(),
             _places: places,
@@ -141,6 +142,8 @@ fn narrow(scope: &Scope) -> Option<Narrow> {
 /// A connection to the daemon.
 pub(crate) struct Link {
     stream: BufReader<UnixStream>,
+    /// What of a line is read: waiting for the rest of it may be given up and begun again.
+    begun: Vec<u8>,
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
@@ -180,7 +183,7 @@ impl Link {
         Ok(answer.map_err(|_| ClientError::TimedOut(patience))??)
     }
 
-    /// What the daemon tells next, however long that takes.
+    /// What the daemon tells next, however long that takes. Nothing is lost where the wait is given up.
     ///
     /// # Errors
     /// That the connection ended.
@@ -231,12 +234,14 @@ impl Link {
     }
 
     async fn read(&mut self) -> Result<Map<String, Value>, ClientError> {
-        let mut line = Vec::new();
+        let room = ANSWER_MAX.saturating_sub(self.begun.len() as u64);
         let read = (&mut self.stream)
-            .take(ANSWER_MAX)
-            .read_until(b'\n', &mut line)
+            .take(room)
+            .read_until(b'\n', &mut self.begun)
             .await;
-        match read.map_err(broken)? {
+        read.map_err(broken)?;
+        let line = std::mem::take(&mut self.begun);
+        match line.len() {
             0 => Err(ClientError::Closed),
             _ if line.last() != Some(&b'\n') => match line.len() as u64 >= ANSWER_MAX {
                 true => Err(ClientError::Malformed),
@@ -270,9 +275,9 @@ fn broken(error: io::Error) -> ClientError {
 }
 
 /// So many calls are under way at once; more wait for their turn. The daemon keeps places for others.
-const PLACES: usize = 48;
+const PLACES: usize = 32;
 /// Of those, one caller of the listener has so many.
-const PLACES_OF_ONE: usize = 24;
+const PLACES_OF_ONE: usize = 20;
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);
 /// An inbox full of the largest messages fits.

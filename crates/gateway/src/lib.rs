@@ -26,6 +26,7 @@
     )
 )]
 
+mod a2a;
 mod carriers;
 mod carrying;
 pub mod cli;
@@ -50,3 +51,9 @@ pub mod shown;
 mod stdio;
 mod tokens;
 mod tools;
+
+/// For `cargo fuzz`: what is read of bytes that anybody may send.
+#[doc(hidden)]
+pub mod fuzzed {
+    pub use crate::rpc::read_body as rpc_body;
+}

@@ -98,9 +98,14 @@ async fn pass(
         );
     }
     let handed_over = HandedOver::default();
+    let ends_session = head.method == Method::DELETE;
     let mut request = Request::from_parts(head, Body::from(body));
     request.extensions_mut().insert(handed_over.clone());
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    // Clients take the library's 202 for a failure: the session has ended already.
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     if let Some(session) = session(response.headers()) {
         room.sessions.note(session, &caller.name).await;
     }

@@ -24,6 +24,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use signet_api::ApiError;
 
+use crate::a2a;
 use crate::context::{Caller, Context};
 use call::{Calls, is_streamed};
 use leases::Leases;
@@ -43,20 +44,32 @@ impl Default for Section {
 }
 
 /// Behind authentication.
-pub(crate) fn routes(context: &Arc<Context>) -> Router {
+pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::Room>>) -> Router {
     if !context.config.rpc.enabled {
         return Router::new();
     }
     let room = Arc::new(Room {
         context: Arc::clone(context),
         leases: Leases::default(),
+        a2a,
     });
     Router::new().route("/rpc", post(rpc)).with_state(room)
+}
+
+/// Reads a body as `/rpc` does, for the fuzzer: whether it holds anything that is called.
+pub fn read_body(body: &[u8]) -> bool {
+    match read::parse(body) {
+        Err(_) => false,
+        Ok(Incoming::One(item)) => matches!(item, Item::Call(_)),
+        Ok(Incoming::Batch(items)) => items.iter().any(|item| matches!(item, Item::Call(_))),
+    }
 }
 
 struct Room {
     context: Arc<Context>,
     leases: Leases,
+    /// Where the methods of A2A are answered, which may be called here too.
+    a2a: Option<Arc<a2a::Room>>,
 }
 
 async fn rpc(
@@ -65,8 +78,18 @@ async fn rpc(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
+    let incoming = read::parse(&body);
+    if let (Some(a2a), Ok(Incoming::One(Item::Call(asked)))) = (&room.a2a, &incoming)
+        && a2a::is_method(&asked.method)
+    {
+        return match asked.id {
+            // A notification is never answered, and what A2A does is of use by its answer alone.
+            None => answered(None),
+            Some(_) => a2a::answer(a2a, &caller, None, &a2a::Heard::lenient(&headers), &body).await,
+        };
+    }
     let calls = Calls::of(&room.context, &room.leases, caller);
-    match read::parse(&body) {
+    match incoming {
         Err(error) => answered(Some(Id::null().error(&error))),
         Ok(Incoming::One(Item::Call(asked)))
             if is_streamed(&asked.method) && takes_events(&headers) =>

@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::a2a;
 use crate::carriers;
 use crate::cli::{NO_ROOM, REFUSED, failed, told};
 use crate::config::{Auth, Config};
@@ -81,22 +82,37 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     });
     let stopping = stop_when_asked(stop.clone());
     stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
+    let a2a = open_a2a(&context)?;
     let inbox = carriers::begin(&context, args.carrier_socket.as_deref()).map_err(unusable)?;
-    let rooms = (open_rooms(&context).merge(inbox), rooms(&context));
+    let rooms = (
+        open_rooms(a2a.as_ref()).merge(inbox),
+        rooms(&context, a2a.as_ref()),
+    );
     listener.serve(&context.config, rooms, door, stop).await;
     Ok(())
 }
 
 /// The rooms behind authentication.
-fn rooms(context: &Arc<Context>) -> Router {
+fn rooms(context: &Arc<Context>, a2a: Option<&Arc<a2a::Room>>) -> Router {
     Router::new()
-        .merge(rpc::routes(context))
+        .merge(rpc::routes(context, a2a.cloned()))
         .merge(mcp_http::routes(context))
+        .merge(a2a.map(a2a::routes).unwrap_or_default())
 }
 
 /// The rooms for everybody.
-fn open_rooms(_context: &Arc<Context>) -> Router {
-    Router::new()
+fn open_rooms(a2a: Option<&Arc<a2a::Room>>) -> Router {
+    a2a.map(a2a::open_routes).unwrap_or_default()
+}
+
+/// The room of A2A has a file of its own, and goes on with what was under way.
+fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::Room>>, Ended> {
+    if !context.config.a2a.enabled {
+        return Ok(None);
+    }
+    let room = a2a::Room::open(context);
+    room.map(Some)
+        .map_err(|fault| (fault.to_string(), fault.next().to_owned(), REFUSED))
 }
 
 fn door(config: &Config, stop: &CancellationToken) -> Door {

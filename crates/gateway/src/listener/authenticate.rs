@@ -78,7 +78,7 @@ fn response(refusal: Refused) -> Response {
         StatusCode::TOO_MANY_REQUESTS,
         reason,
         "this token has too many requests",
-        "wait as long as Retry-After says; [limits] of gateway.toml has the bounds",
+        "wait as long as Retry-After says; [limits] of gateway.toml has the limits",
     );
     later(busy, seconds)
 }

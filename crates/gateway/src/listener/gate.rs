@@ -233,7 +233,7 @@ impl Fault {
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "too-large",
                 "the body is longer than this listener takes",
-                "send less; `body-bytes` under [limits] of gateway.toml is the bound",
+                "send less; `body-bytes` under [limits] of gateway.toml is the limit",
             ),
             Self::Slow => (
                 StatusCode::REQUEST_TIMEOUT,

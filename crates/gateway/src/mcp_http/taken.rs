@@ -25,6 +25,11 @@ impl HandedOver {
         all.extend(names);
     }
 
+    fn is_empty(&self) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
     fn take(&self) -> Vec<Name> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -41,6 +46,7 @@ pub(super) fn acknowledged(
             body,
             handed_over,
             daemon,
+            shown: false,
         })
     })
 }
@@ -48,6 +54,8 @@ pub(super) fn acknowledged(
 struct Told {
     body: Body,
     handed_over: HandedOver,
+    /// Whether the connection was given a part of the answer since something was handed over.
+    shown: bool,
     daemon: Arc<Daemon>,
 }
 
@@ -73,14 +81,18 @@ impl HttpBody for Told {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        let is_last = match &frame {
-            Poll::Ready(None) => true,
-            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
-            _ => false,
-        };
-        if is_last {
+        // The connection asks for more: what came before, it has taken. Some clients close a stream with the answer in it
+        // before its end.
+        if self.shown {
+            self.shown = false;
             self.end();
+        }
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        match &frame {
+            Poll::Ready(None) => self.end(),
+            Poll::Ready(Some(Ok(_))) if self.body.is_end_stream() => self.end(),
+            Poll::Ready(Some(Ok(_))) => self.shown = !self.handed_over.is_empty(),
+            _ => {}
         }
         frame
     }

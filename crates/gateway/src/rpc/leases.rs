@@ -103,7 +103,7 @@ fn of_seconds(seconds: f64) -> Duration {
 }
 
 /// So many leases of one token: its other calls need places, too.
-const MOST: usize = 16;
+const MOST: usize = 12;
 /// Seconds, where the call says none.
 const LEASE: f64 = 60.0;
 const LONGEST: Duration = Duration::from_secs(24 * 3600);

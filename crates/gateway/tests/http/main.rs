@@ -9,6 +9,7 @@
     missing_docs
 )]
 
+mod a2a;
 mod carriers;
 mod carrying;
 mod client;

@@ -87,7 +87,10 @@ fn a_session_asks_another_agent_and_the_answer_leaves_the_inbox() {
         });
         let message = signet_testkit::eventually("it came", || {
             let all = bob.call("inbox.list", &json!({})).unwrap();
-            all["messages"].as_array().unwrap().first().cloned()
+            let all = all["messages"].as_array().unwrap();
+            all.iter()
+                .find(|message| message["type"] == "request")
+                .cloned()
         });
         bob.call(
             "reply",

@@ -132,9 +132,12 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
         (&bob, "sealed", 3),
         (&carol, "from carol", 1),
     ] {
-        let sent = json!({"peer": alice.agent, "kind": "request", "body": body, "data-tier": tier, "wait": 10});
-        assert_eq!(from.call("send", &sent).unwrap()["state"], "received");
+        let sent = json!({"peer": alice.agent, "kind": "request", "body": body, "data-tier": tier});
+        from.call("send", &sent).unwrap();
     }
+    signet_testkit::eventually("three messages wait", || {
+        (alice.inbox().len() == 3).then_some(())
+    });
     let all = alice.call("inbox.list", &json!({})).unwrap();
     assert_eq!(all["messages"].as_array().unwrap().len(), 3);
     let name = |of: &str| {

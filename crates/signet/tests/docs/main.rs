@@ -220,6 +220,7 @@ fn every_command_and_option_in_the_documents_exists() {
         AGENT_API,
         "docs/doctor.md",
         "docs/mcp.md",
+        "docs/gateway.md",
         "keys/README.md",
         "clients/python/README.md",
         "clients/typescript/README.md",

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 6] = [
+const LONG: [&str; 7] = [
     "docs/operations.md",
     "docs/agents.md",
     "docs/person.md",
     "docs/disk.md",
     "docs/handlers.md",
     "docs/mcp.md",
+    "docs/gateway.md",
 ];
 
 /// The root of the repository.

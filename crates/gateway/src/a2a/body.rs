@@ -1,0 +1,202 @@
+//! What an A2A message says as the body of a signed request, and what an answer's body says as parts.
+//!
+//! | parts | body |
+//! |---|---|
+//! | one text | the text |
+//! | one data | its JSON |
+//! | anything else | `{"parts": […]}`, each part as A2A 1.0 writes it |
+//!
+//! So a handler that takes text gets a text, one that takes JSON gets JSON, and whatever one side says as parts the other
+//! side reads as the same parts. A text stays a text also where it reads as JSON: nobody guesses.
+
+use serde_json::{Map, Value, json};
+
+use super::fault::Fault;
+use super::model::{Content, Message, Part};
+use super::read::{Fields, part};
+
+/// What the call is about, beside its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) capability: Option<String>,
+    pub(crate) tier: Option<u8>,
+    /// Seconds that the request may wait.
+    pub(crate) life: Option<u64>,
+}
+
+/// The body of the request.
+///
+/// # Errors
+/// -32602 for what no message of the daemon's holds.
+pub(crate) fn of(message: &Message) -> Result<Value, Fault> {
+    let body = match message.parts.as_slice() {
+        [
+            Part {
+                content,
+                filename: None,
+                media_type: _,
+                metadata: _,
+            },
+        ] => match content {
+            Content::Text(text) => Some(Value::String(text.clone())),
+            Content::Data(data) => Some(data.clone()),
+            Content::Raw(_) | Content::Url(_) => None,
+        },
+        _ => None,
+    };
+    let body = body.unwrap_or_else(|| json!({ "parts": message.parts }));
+    match body.to_string().len() > BODY_MAX {
+        true => Err(Fault::params(
+            "message.parts",
+            "hold more than the 240 KiB that one signed message carries; send a link to what is larger",
+        )),
+        false => Ok(body),
+    }
+}
+
+/// The parts of an answer. What was said as parts is the same parts; a text is a text, and every other JSON is data.
+pub(crate) fn parts_of(body: Value) -> Vec<Part> {
+    if let Some(parts) = as_parts(&body) {
+        return parts;
+    }
+    match body {
+        Value::Null => Vec::new(),
+        Value::String(text) => vec![Part::text(text)],
+        other => vec![Part::of(Content::Data(other))],
+    }
+}
+
+fn as_parts(body: &Value) -> Option<Vec<Part>> {
+    let members = body.as_object().filter(|members| members.len() == 1)?;
+    let items = members.get("parts")?.as_array()?;
+    if items.is_empty() {
+        return None;
+    }
+    let read = |item: &Value| part(&Fields::root(item.as_object()?)).ok();
+    items.iter().map(read).collect()
+}
+
+impl About {
+    /// What the metadata of the message and of the call say under the name of the extension, or under `signet`; the
+    /// message's comes first.
+    ///
+    /// # Errors
+    /// -32602 for a member that does not fit.
+    pub(crate) fn read(all: &[Option<&Map<String, Value>>]) -> Result<Self, Fault> {
+        let mut about = Self::default();
+        for metadata in all.iter().copied().flatten() {
+            for name in [EXTENSION, SHORT] {
+                let Some(Value::Object(given)) = metadata.get(name) else {
+                    continue;
+                };
+                let fields = Fields::root(given);
+                about.capability = about.capability.or(fields.text("capability")?);
+                about.tier = match (about.tier, fields.count("tier")?) {
+                    (None, Some(tier @ 1..=4)) => u8::try_from(tier).ok(),
+                    (None, Some(_)) => {
+                        return Err(Fault::params("metadata.tier", "is none of 1 to 4"));
+                    }
+                    (known, _) => known,
+                };
+                let life = fields.count("life")?;
+                about.life = about.life.or(life.map(|life| life as u64));
+            }
+        }
+        Ok(about)
+    }
+}
+
+/// The extension by which a client says what it asks for: in the metadata of a message.
+pub(crate) const EXTENSION: &str = "urn:signet:a2a:request:1";
+/// The short name of the same, as our own handlers write it.
+const SHORT: &str = "signet";
+/// What one message carries (docs/protocol.md, section 2), with room for what stands around the body.
+const BODY_MAX: usize = 240 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Role;
+    use super::*;
+
+    fn message(parts: Vec<Part>) -> Message {
+        Message {
+            message_id: "m".to_owned(),
+            context_id: None,
+            task_id: None,
+            role: Role::User,
+            parts,
+            metadata: None,
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn whatever_is_said_as_parts_is_read_as_the_same_parts() {
+        let file = Part {
+            filename: Some("f".to_owned()),
+            media_type: Some("x/y".to_owned()),
+            ..Part::of(Content::Raw("AAE=".to_owned()))
+        };
+        for parts in [
+            vec![Part::text("hello")],
+            vec![Part::text("{\"week\":7}")],
+            vec![Part::of(Content::Data(json!({"week": 7})))],
+            vec![Part::of(Content::Data(json!([1])))],
+            vec![Part::text("a"), Part::text("b")],
+            vec![file.clone()],
+            vec![
+                Part::text("see"),
+                file,
+                Part::of(Content::Url("https://x.example/".to_owned())),
+            ],
+        ] {
+            let body = of(&message(parts.clone())).unwrap();
+            assert!(parts_of(body.clone()) == parts, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_handler_gets_what_is_natural() {
+        let text = of(&message(vec![Part::text("{\"week\":7}")])).unwrap();
+        assert_eq!(text, json!("{\"week\":7}"));
+        let data = of(&message(vec![Part::of(Content::Data(json!({"week": 7})))])).unwrap();
+        assert_eq!(data, json!({"week": 7}));
+        assert!(
+            parts_of(json!({"parts": []})) == vec![Part::of(Content::Data(json!({"parts": []})))]
+        );
+        let odd = json!({"parts": [{"text": "x"}], "more": 1});
+        assert!(parts_of(odd.clone()) == vec![Part::of(Content::Data(odd))]);
+        assert!(parts_of(Value::Null).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_refused_before_it_is_sent() {
+        let large = Part::of(Content::Raw("A".repeat(BODY_MAX)));
+        let fault = of(&message(vec![large])).unwrap_err();
+        assert!(fault.to_string().contains("240 KiB"), "{fault}");
+    }
+
+    #[test]
+    fn what_is_asked_for_stands_in_the_metadata() {
+        let mine = json!({"signet": {"capability": "a.b", "tier": 2}});
+        let calls =
+            json!({"urn:signet:a2a:request:1": {"capability": "c.d", "life": 60}, "other": 1});
+        let about = About::read(&[mine.as_object(), None, calls.as_object()]).unwrap();
+        assert_eq!(
+            about,
+            About {
+                capability: Some("a.b".to_owned()),
+                tier: Some(2),
+                life: Some(60)
+            }
+        );
+        for bad in [
+            json!({"signet": {"tier": 5}}),
+            json!({"signet": {"tier": "x"}}),
+            json!({"signet": {"capability": 1}}),
+        ] {
+            assert!(About::read(&[bad.as_object()]).is_err(), "{bad}");
+        }
+    }
+}

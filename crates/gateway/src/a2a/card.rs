@@ -1,0 +1,245 @@
+//! Cards: what this agent, or a peer behind it, tells of itself.
+//!
+//! The card of 1.0 and the one of 0.3 differ in where the address stands. A hybrid one has both; what reads 1.0 strictly
+//! wants `v1`, and `/.well-known/agent.json` is of 0.3 always. Nothing empty is written: signatures are made over what is
+//! left of a card without it. Where the daemon has a `[card]`, it makes and signs the card of 1.0 itself, and this room adds
+//! no word to it.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::body::EXTENSION;
+use super::fault::Fault;
+use super::room::Room;
+use super::section::CardForm;
+use super::version::Version;
+use crate::config::Auth;
+use crate::context::Caller;
+use crate::shown::Shown;
+
+/// Whose card, and from where it is looked at.
+pub(crate) struct About<'a> {
+    pub(crate) room: &'a Room,
+    /// The agent that the card is of, where it is not this one.
+    pub(crate) peer: Option<&'a str>,
+    /// The address by which the listener was called, without a stroke at its end.
+    pub(crate) base: &'a str,
+    /// What is offered, where that may be told.
+    pub(crate) skills: Vec<Value>,
+}
+
+/// The card of this agent, for everybody.
+pub(crate) async fn own(room: &Room, base: &str, form: CardForm) -> Result<Value, Fault> {
+    let about = About {
+        room,
+        peer: None,
+        base,
+        skills: vec![plain_skill()],
+    };
+    about.written(form).await
+}
+
+/// The card of a peer, where the configuration lets it be told.
+pub(crate) async fn of_peer(
+    room: &Room,
+    peer: &str,
+    base: &str,
+    form: CardForm,
+) -> Result<Value, Fault> {
+    let about = About {
+        room,
+        peer: Some(peer),
+        base,
+        skills: skills(room, peer).await?,
+    };
+    about.written(form).await
+}
+
+/// The card for somebody who has proved who they are: with what the agent behind the address offers.
+pub(crate) async fn extended(
+    room: &Room,
+    caller: &Caller,
+    peer: &str,
+    base: &str,
+    version: Version,
+) -> Result<Value, Fault> {
+    let form = match version {
+        Version::V1 => CardForm::V1,
+        Version::V03 => CardForm::V03,
+    };
+    let peer = Some(peer).filter(|peer| caller.scope.knows(peer));
+    let skills = match peer {
+        Some(peer) => skills(room, peer).await?,
+        None => vec![plain_skill()],
+    };
+    let about = About {
+        room,
+        peer,
+        base,
+        skills,
+    };
+    about.written(form).await
+}
+
+/// What tells one card from another, for clients that ask again.
+pub(crate) fn etag(card: &str) -> String {
+    let hash = Sha256::digest(card);
+    let mut text = data_encoding::HEXLOWER.encode(&hash);
+    text.truncate(32);
+    format!("\"{text}\"")
+}
+
+impl About<'_> {
+    /// The card that the daemon signs, where it has one, and else one without a signature.
+    async fn written(self, form: CardForm) -> Result<Value, Fault> {
+        let signed = match form {
+            CardForm::V03 => None,
+            CardForm::V1 | CardForm::Hybrid => self.room.signed_card(self.peer).await?,
+        };
+        match signed.and_then(|shown| shown.card.as_object().cloned()) {
+            Some(mut card) => {
+                if form == CardForm::Hybrid {
+                    put_old_members(&mut card);
+                }
+                Ok(Value::Object(card))
+            }
+            None => self.unsigned(form).await,
+        }
+    }
+
+    async fn unsigned(self, form: CardForm) -> Result<Value, Fault> {
+        let (name, description) = self.words().await?;
+        let address = match self.peer {
+            Some(peer) => format!("{}/a2a/{peer}", self.base),
+            None => format!("{}/a2a", self.base),
+        };
+        let mut card = object(json!({
+            "name": name,
+            "description": description,
+            "version": env!("CARGO_PKG_VERSION"),
+            "defaultInputModes": MODES,
+            "defaultOutputModes": MODES,
+            "skills": self.skills,
+        }));
+        let push = self.room.section().push;
+        let mut capabilities = object(json!({
+            "streaming": true, "pushNotifications": push, "extensions": [self.extension()],
+        }));
+        if form != CardForm::V03 {
+            let interface = |version: &str| json!({ "url": address, "protocolBinding": "JSONRPC", "protocolVersion": version });
+            card.insert(
+                "supportedInterfaces".to_owned(),
+                json!([interface("1.0"), interface("0.3")]),
+            );
+            capabilities.insert("extendedAgentCard".to_owned(), json!(true));
+        }
+        if form != CardForm::V1 {
+            put_old_members(&mut card);
+            card.insert("url".to_owned(), json!(address));
+        }
+        if self.room.context.config.listen.auth == Auth::Token {
+            put_security(&mut card, form);
+        }
+        card.insert("capabilities".to_owned(), Value::Object(capabilities));
+        // What peers write of what they offer stands in it.
+        Shown::of(&card)
+            .map(Shown::into_value)
+            .map_err(|_| Fault::internal("Internal error: a card has no form"))
+    }
+
+    async fn words(&self) -> Result<(String, String), Fault> {
+        let section = self.room.section();
+        if let Some(peer) = self.peer {
+            let text = format!("{peer}, reached by signed messages between households");
+            return Ok((peer.to_owned(), text));
+        }
+        let name = match &section.name {
+            Some(name) => name.clone(),
+            None => self.room.agent().await?,
+        };
+        let description = section.description.clone();
+        let description = description.unwrap_or_else(|| {
+            "Passes messages on to agents of other households, signed, and kept in a log".to_owned()
+        });
+        Ok((name, description))
+    }
+
+    fn extension(&self) -> Value {
+        let mut extension = object(json!({
+            "uri": EXTENSION,
+            "description": "In the metadata of a message, under this name: capability (what is asked for), tier (1 to 4, \
+                            how far it may be told), life (seconds that it may wait)",
+        }));
+        if self.room.section().require_extension {
+            extension.insert("required".to_owned(), json!(true));
+        }
+        Value::Object(extension)
+    }
+}
+
+/// What the peer offers, as skills; a plain one where that is unknown.
+async fn skills(room: &Room, peer: &str) -> Result<Vec<Value>, Fault> {
+    let offers = room.offers(peer).await?;
+    let skills = offers.into_iter().map(|offer| {
+        let described = offer.description.filter(|text| !text.is_empty());
+        let described = described.unwrap_or_else(|| format!("{} of {peer}", offer.name));
+        json!({ "id": offer.name, "name": offer.name, "description": described, "tags": ["signet"] })
+    });
+    let skills: Vec<Value> = skills.collect();
+    Ok(match skills.is_empty() {
+        true => vec![plain_skill()],
+        false => skills,
+    })
+}
+
+/// What readers of 0.3 look for. The signature is over the card without it: readers of 1.0 leave out what they do not know
+/// before they verify.
+fn put_old_members(card: &mut Map<String, Value>) {
+    let address = card
+        .get("supportedInterfaces")
+        .and_then(|all| all.get(0))
+        .and_then(|first| first.get("url"))
+        .cloned();
+    let old = [
+        ("url", address.unwrap_or_default()),
+        ("preferredTransport", json!("JSONRPC")),
+        ("protocolVersion", json!("0.3.0")),
+        ("supportsAuthenticatedExtendedCard", json!(true)),
+    ];
+    for (name, value) in old {
+        card.insert(name.to_owned(), value);
+    }
+}
+
+/// That a token is wanted. A hybrid scheme has the members of both forms, as those of the official server have.
+fn put_security(card: &mut Map<String, Value>, form: CardForm) {
+    let mut scheme = Map::new();
+    if form != CardForm::V03 {
+        let bearer = json!({ "scheme": "Bearer" });
+        scheme.insert("httpAuthSecurityScheme".to_owned(), bearer);
+        let needed = json!([{ "schemes": { "bearer": {} } }]);
+        card.insert("securityRequirements".to_owned(), needed);
+    }
+    if form != CardForm::V1 {
+        scheme.insert("type".to_owned(), json!("http"));
+        scheme.insert("scheme".to_owned(), json!("Bearer"));
+        card.insert("security".to_owned(), json!([{ "bearer": [] }]));
+    }
+    card.insert("securitySchemes".to_owned(), json!({ "bearer": scheme }));
+}
+
+fn plain_skill() -> Value {
+    json!({
+        "id": "message", "name": "Message", "tags": ["signet"],
+        "description": "Takes a message as text, data or files, and answers with a task",
+    })
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+const MODES: [&str; 2] = ["text/plain", "application/json"];

@@ -1,0 +1,330 @@
+//! What becomes of the messages of all tasks, heard on one connection to the daemon.
+//!
+//! The connection can break at any time, and a daemon cuts off who does not keep up. So a new one asks anew after
+//! everything that is open; what was told twice changes nothing, and only the newest progress can be missed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use signet_api::{
+    Acknowledge, ClientError, ListHistory, ListInbox, Message, Moved, Name, Notification, Reason,
+    ShowMessage, State, Subscribe,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::room::Room;
+use super::task::{Change, Progress};
+use crate::daemon::Link;
+use crate::fault::Fault;
+
+/// A message that left, and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    pub(crate) message: String,
+    pub(crate) key: String,
+    pub(crate) task: String,
+    pub(crate) peer: String,
+}
+
+/// Follows what is named to it, until nobody can name more.
+pub(crate) async fn follow(room: Arc<Room>, mut more: mpsc::UnboundedReceiver<Followed>) {
+    let mut following = Following {
+        room: &room,
+        open: HashMap::new(),
+        answered: VecDeque::new(),
+        asked: 0,
+    };
+    let mut pause = PAUSES.0;
+    loop {
+        // Without anything to hear of, a place of the daemon's is not taken.
+        if following.open.is_empty() {
+            match more.recv().await {
+                Some(next) => drop(following.open.insert(next.message.clone(), next)),
+                None => return,
+            }
+        }
+        match following.listen(&mut more).await {
+            Ok(()) => pause = PAUSES.0,
+            Err(_) => {
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSES.1);
+            }
+        }
+    }
+}
+
+struct Following<'a> {
+    room: &'a Room,
+    /// By the names of the messages.
+    open: HashMap<String, Followed>,
+    /// What is answered, and whose answer was not told yet: when to look for it.
+    answered: VecDeque<(Instant, String)>,
+    /// How many messages this connection was asked about.
+    asked: usize,
+}
+
+impl Following<'_> {
+    /// One connection, until it breaks, or nothing is open, or it is time for another.
+    async fn listen(&mut self, more: &mut mpsc::UnboundedReceiver<Followed>) -> Result<(), Fault> {
+        let mut link = self.room.context.daemon.link().await?;
+        self.asked = 0;
+        self.answered.clear();
+        let all: Vec<String> = self.open.keys().cloned().collect();
+        for message in all {
+            self.ask(&mut link, &message).await?;
+        }
+        let renewed = Instant::now() + RENEW;
+        while !self.open.is_empty() && self.asked < self.open.len() + ASKED_MAX {
+            let look = self.answered.front().map_or(renewed, |(when, _)| *when);
+            tokio::select! {
+                told = link.told() => {
+                    let told = told?;
+                    self.hear(&mut link, told).await?;
+                }
+                next = more.recv() => match next {
+                    Some(next) => {
+                        let message = next.message.clone();
+                        self.open.insert(message.clone(), next);
+                        self.ask(&mut link, &message).await?;
+                    }
+                    None => return Ok(()),
+                },
+                () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
+                    Some((_, message)) => self.fetch(&mut link, &message).await?,
+                    // Another program may have filled the daemon's list of those who listen.
+                    None => return Ok(()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Wants to hear of the message, and says where it is already.
+    async fn ask(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+        self.asked += 1;
+        let subscribe = Subscribe {
+            message: Some(message.to_owned()),
+            conversation: None,
+        };
+        let subscribed = link.call(&subscribe, PROMPT).await?;
+        match subscribed.state {
+            Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
+            _ => self.look(link, message).await,
+        }
+    }
+
+    /// Asks where the message is.
+    async fn look(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+        let show = ShowMessage {
+            message_id: message.to_owned(),
+        };
+        let out = match link.call(&show, PROMPT).await {
+            Ok(out) => out,
+            Err(Fault::Daemon(ClientError::Refused(error)))
+                if error.is(&Reason::MessageUnknown) =>
+            {
+                return self.end(message, lost()).await;
+            }
+            Err(Fault::Daemon(ClientError::Refused(_))) => return Ok(()),
+            Err(fault) => return Err(fault),
+        };
+        if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
+            let body = serde_json::json!({ "state": told.state, "note": told.note });
+            self.progress(message, body, 1).await?;
+        }
+        match out.state {
+            State::Answered => self.fetch(link, message).await,
+            state => {
+                let change = Change::Moved {
+                    state,
+                    reason: out.reason,
+                    by: out.by,
+                    waits_for: out.waits_for,
+                };
+                match state {
+                    State::Refused | State::Expired | State::Unknown => {
+                        self.end(message, change).await
+                    }
+                    _ => self.change(message, change).await,
+                }
+            }
+        }
+    }
+
+    async fn hear(&mut self, link: &mut Link, told: Notification) -> Result<(), Fault> {
+        match told.method.as_str() {
+            "message.moved" => {
+                let Ok(moved) = serde_json::from_value::<Moved>(told.params) else {
+                    return Ok(());
+                };
+                let message = moved.message_id;
+                match moved.state {
+                    _ if !self.open.contains_key(&message) => Ok(()),
+                    // The answer itself comes at once, unless this socket may not see it.
+                    State::Answered => {
+                        self.answered.push_back((Instant::now() + GRACE, message));
+                        Ok(())
+                    }
+                    State::Received => {
+                        let change = Change::Moved {
+                            state: State::Received,
+                            reason: None,
+                            by: None,
+                            waits_for: None,
+                        };
+                        self.change(&message, change).await
+                    }
+                    _ => self.look(link, &message).await,
+                }
+            }
+            "message.progress" => {
+                let Ok(came) = serde_json::from_value::<Message>(told.params) else {
+                    return Ok(());
+                };
+                match (came.in_reply_to, came.body) {
+                    (Some(message), Some(body)) => {
+                        self.progress(&message, body, came.data_tier).await
+                    }
+                    _ => Ok(()),
+                }
+            }
+            "conversation.message" => match serde_json::from_value::<Message>(told.params) {
+                Ok(came) => self.answer(link, came).await,
+                Err(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    async fn progress(&mut self, message: &str, body: Value, tier: u8) -> Result<(), Fault> {
+        match serde_json::from_value::<Progress>(body) {
+            Ok(progress) => self.change(message, Change::Progress(progress, tier)).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The answer to a message that is open ends it. It leaves the inbox once it is written here.
+    async fn answer(&mut self, link: &mut Link, came: Message) -> Result<(), Fault> {
+        let Some(message) = came.in_reply_to.clone() else {
+            return Ok(());
+        };
+        if !self.open.contains_key(&message) {
+            return Ok(());
+        }
+        self.answered.retain(|(_, waiting)| *waiting != message);
+        let name = came.name();
+        let peer = self.open.get(&message).map(|open| open.peer.clone());
+        let change = match (came.error, came.body) {
+            (Some(failure), _) => Change::Refused(failure),
+            (None, Some(body)) => Change::Answer {
+                body,
+                tier: came.data_tier,
+                name: came.message_id,
+            },
+            (None, None) => Change::Withheld,
+        };
+        let task = self.open.get(&message).map(|open| open.task.clone());
+        self.end(&message, change).await?;
+        let may_leave = match task {
+            Some(task) => self.room.may_leave_inbox(&task).await,
+            None => false,
+        };
+        if may_leave && peer.is_some_and(|peer| peer == name.from) {
+            self.acknowledge(link, name).await?;
+        }
+        Ok(())
+    }
+
+    async fn acknowledge(&self, link: &mut Link, name: Name) -> Result<(), Fault> {
+        let acknowledge = Acknowledge {
+            messages: vec![name],
+        };
+        match link.call(&acknowledge, PROMPT).await {
+            // Somebody else has taken it before.
+            Ok(_) | Err(Fault::Daemon(ClientError::Refused(_))) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Looks for the answer in the inbox and in what was said before.
+    async fn fetch(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+        match find(link, message).await? {
+            Some(came) => self.answer(link, came).await,
+            None => self.end(message, Change::Withheld).await,
+        }
+    }
+
+    async fn change(&self, message: &str, change: Change) -> Result<(), Fault> {
+        let Some(open) = self.open.get(message) else {
+            return Ok(());
+        };
+        let task = open.task.clone();
+        self.room.changed(task, change).await
+    }
+
+    async fn end(&mut self, message: &str, change: Change) -> Result<(), Fault> {
+        let Some(open) = self.open.get(message).cloned() else {
+            return Ok(());
+        };
+        self.room.changed(open.task, change).await?;
+        self.room.settled(open.key).await?;
+        self.open.remove(message);
+        Ok(())
+    }
+}
+
+/// The answer to the message, from the inbox or, where it has left that, from the log.
+pub(crate) async fn find(link: &mut Link, message: &str) -> Result<Option<Message>, Fault> {
+    let is_answer = |came: &Message| came.in_reply_to.as_deref() == Some(message);
+    if let Some(came) = find_in_inbox(link, is_answer).await? {
+        return Ok(Some(came));
+    }
+    let history = ListHistory {
+        limit: Some(1_000),
+        ..ListHistory::default()
+    };
+    let said = link.call(&history, PROMPT).await?;
+    let mut messages = said.messages.into_iter().map(|said| said.message);
+    Ok(messages.find(is_answer))
+}
+
+/// The first message in the inbox that is wanted.
+pub(crate) async fn find_in_inbox(
+    link: &mut Link,
+    is_wanted: impl Fn(&Message) -> bool,
+) -> Result<Option<Message>, Fault> {
+    let mut asked = ListInbox::default();
+    loop {
+        let page = link.call(&asked, PROMPT).await?;
+        let Some(last) = page.messages.last() else {
+            return Ok(None);
+        };
+        asked.after = last.number;
+        let mut messages = page.messages.into_iter().map(|waiting| waiting.message);
+        if let Some(came) = messages.find(&is_wanted) {
+            return Ok(Some(came));
+        }
+    }
+}
+
+fn lost() -> Change {
+    Change::Moved {
+        state: State::Unknown,
+        reason: None,
+        by: None,
+        waits_for: None,
+    }
+}
+
+const PROMPT: Duration = Duration::from_secs(30);
+/// How long a daemon that is not there is left alone, the first time and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// How long an answer may take that the daemon has, before it is looked for.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long one connection is used.
+const RENEW: Duration = Duration::from_secs(600);
+/// Messages that one connection is asked about beside those that are open: the daemon remembers 4,096 of all programs.
+const ASKED_MAX: usize = 1_000;

@@ -1,0 +1,321 @@
+//! The addresses of A2A: a call to `/`, `/a2a` or `/a2a/<agent>`, and cards.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use bytes::Bytes;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH,
+    LAST_MODIFIED,
+};
+use hyper::{StatusCode, Uri};
+use serde_json::Value;
+
+use super::call::{Asking, Outcome, admit_extensions};
+use super::card;
+use super::fault::{Fault, Kind};
+use super::frame::{self, Asked};
+use super::room::Room;
+use super::section::CardForm;
+use super::stream;
+use super::version::{Method, Strictness, Version, admit};
+use crate::context::Caller;
+use crate::listener::refused;
+
+/// Behind authentication.
+pub(crate) fn routes(room: &Arc<Room>) -> Router {
+    Router::new()
+        .route("/", post(to_default))
+        .route("/a2a", post(to_default))
+        .route("/a2a/", post(to_default))
+        .route("/a2a/{peer}", post(to_peer))
+        .route("/a2a/{peer}/", post(to_peer))
+        .route("/a2a/{peer}/.well-known/agent-card.json", get(peers_card))
+        .route("/a2a/{peer}/.well-known/agent.json", get(peers_old_card))
+        .with_state(Arc::clone(room))
+}
+
+/// Without authentication: this agent's own card.
+pub(crate) fn open_routes(room: &Arc<Room>) -> Router {
+    Router::new()
+        .route("/.well-known/agent-card.json", get(own_card))
+        .route("/.well-known/agent.json", get(own_old_card))
+        .route("/a2a/.well-known/agent-card.json", get(own_card))
+        .route("/a2a/.well-known/agent.json", get(own_old_card))
+        .route("/.well-known/jwks.json", get(keys))
+        .with_state(Arc::clone(room))
+}
+
+async fn to_default(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let heard = Heard::of(&headers, Some(&uri), Strictness::Header);
+    answer(&room, &caller, None, &heard, &body).await
+}
+
+async fn to_peer(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    Path(peer): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let heard = Heard::of(&headers, Some(&uri), Strictness::Header);
+    answer(&room, &caller, Some(peer), &heard, &body).await
+}
+
+/// What the head of a call says.
+pub(crate) struct Heard {
+    version: Option<String>,
+    extensions: Vec<String>,
+    last_event: Option<u64>,
+    base: String,
+    strictness: Strictness,
+}
+
+impl Heard {
+    fn of(headers: &HeaderMap, uri: Option<&Uri>, strictness: Strictness) -> Self {
+        let text = |name: &HeaderName| headers.get(name)?.to_str().ok();
+        let named = headers.get_all(EXTENSIONS).iter();
+        let named = named.chain(headers.get_all(OLD_EXTENSIONS).iter());
+        let extensions = named
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split(','))
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty());
+        Self {
+            version: text(&VERSION).map(str::to_owned).or_else(|| of_query(uri?)),
+            extensions: extensions.collect(),
+            last_event: text(&LAST_EVENT).and_then(|text| text.trim().parse().ok()),
+            base: base(headers),
+            strictness,
+        }
+    }
+
+    /// Of a call that came to an address of no version.
+    pub(crate) fn lenient(headers: &HeaderMap) -> Self {
+        Self::of(headers, None, Strictness::Lenient)
+    }
+}
+
+/// The version may stand in the address as well.
+fn of_query(uri: &Uri) -> Option<String> {
+    let query = url::form_urlencoded::parse(uri.query()?.as_bytes());
+    let mut named = query.filter(|(name, _)| name.eq_ignore_ascii_case("a2a-version"));
+    named.next().map(|(_, value)| value.into_owned())
+}
+
+/// Answers one body, whoever is behind the address.
+pub(crate) async fn answer(
+    room: &Arc<Room>,
+    caller: &Caller,
+    peer: Option<String>,
+    heard: &Heard,
+    body: &[u8],
+) -> Response {
+    let Asked { id, method, params } = match frame::read(body) {
+        Ok(asked) => asked,
+        Err((id, fault)) => {
+            let version = Version::asked(heard.version.as_deref()).unwrap_or(Version::V1);
+            return json_response(id.error(&fault.write(version)));
+        }
+    };
+    let found = Method::named(&method);
+    let version = found.map_or_else(
+        || Version::asked(heard.version.as_deref()).unwrap_or(Version::V1),
+        |(_, version)| version,
+    );
+    let done = async {
+        let Some((method, version)) = found else {
+            // A version that nobody speaks is the reason why the method is unknown.
+            Version::asked(heard.version.as_deref())?;
+            return Err(Fault::new(Kind::Method, "Method not found"));
+        };
+        admit(version, heard.version.as_deref(), heard.strictness)?;
+        admit_extensions(room, &heard.extensions)?;
+        let peer = behind(room, caller, peer, &heard.base).await?;
+        let asking = Asking {
+            room,
+            caller,
+            peer,
+            base: public(room, &heard.base),
+            version,
+            params,
+            last_event: heard.last_event,
+        };
+        asking.answer(method).await
+    };
+    let answered = match done.await {
+        Ok(Outcome::Result(result)) => Ok(json_response(id.result(&result))),
+        Ok(Outcome::Events(events)) => {
+            stream::respond(Arc::clone(room), *events, id.clone(), version)
+        }
+        Err(fault) => Err(fault),
+    };
+    let mut response =
+        answered.unwrap_or_else(|fault| json_response(id.error(&fault.write(version))));
+    let is_ours = |name: &&String| *name == super::body::EXTENSION;
+    if heard.extensions.iter().any(|name| is_ours(&name)) {
+        let value = HeaderValue::from_static(super::body::EXTENSION);
+        response.headers_mut().insert(EXTENSIONS, value);
+    }
+    response
+}
+
+/// Whether a method of JSON-RPC is one of A2A.
+pub(crate) fn is_method(name: &str) -> bool {
+    Method::named(name).is_some()
+}
+
+/// The agent that the address stands for.
+async fn behind(
+    room: &Room,
+    caller: &Caller,
+    peer: Option<String>,
+    base: &str,
+) -> Result<String, Fault> {
+    let named = peer.or_else(|| room.section().default.clone());
+    if let Some(peer) = named.filter(|peer| caller.scope.knows(peer))
+        && room.knows(&peer).await?
+    {
+        return Ok(peer);
+    }
+    let peers = room.peers(caller).await?;
+    let base = public(room, base);
+    let addresses = peers.iter().map(|peer| format!("{base}/a2a/{}", peer.peer));
+    let addresses = addresses.take(ADDRESSES_MAX).collect::<Vec<_>>().join(" ");
+    let text =
+        "Unsupported operation: no agent stands behind this address; send it to that of an agent";
+    Err(Fault::new(Kind::Unsupported, text).with("addresses", addresses))
+}
+
+async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    let form = room.section().card;
+    let written = card::own(&room, &public(&room, &base(&headers)), form).await;
+    card_response(&room, written, &headers)
+}
+
+async fn own_old_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    let written = card::own(&room, &public(&room, &base(&headers)), CardForm::V03).await;
+    card_response(&room, written, &headers)
+}
+
+/// The public half of what signs cards.
+async fn keys(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    match room.signed_card(None).await {
+        Ok(Some(shown)) => card_response(&room, Ok(shown.keys), &headers),
+        Ok(None) => refused(
+            StatusCode::NOT_FOUND,
+            "no-card-key",
+            "the cards of this agent are not signed",
+            "a [card] in the daemon's config.toml has them signed",
+        ),
+        Err(fault) => card_response(&room, Err(fault), &headers),
+    }
+}
+
+async fn peers_card(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    Path(peer): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let form = room.section().card;
+    card_of_peer(&room, &caller, &peer, &headers, form).await
+}
+
+async fn peers_old_card(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    Path(peer): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    card_of_peer(&room, &caller, &peer, &headers, CardForm::V03).await
+}
+
+async fn card_of_peer(
+    room: &Room,
+    caller: &Caller,
+    peer: &str,
+    headers: &HeaderMap,
+    form: CardForm,
+) -> Response {
+    let is_told = room.section().peer_cards && caller.scope.knows(peer);
+    if !is_told || !room.knows(peer).await.unwrap_or(false) {
+        return refused(
+            StatusCode::NOT_FOUND,
+            "no-card",
+            "there is no card at this address",
+            "[a2a] peer-cards = true in gateway.toml lets cards of peers be told",
+        );
+    }
+    let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
+    card_response(room, written, headers)
+}
+
+fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) -> Response {
+    let card = match written {
+        Ok(card) => card.to_string(),
+        Err(fault) => {
+            return refused(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "daemon-away",
+                &fault.to_string(),
+                "start the daemon: signet run, or signet up",
+            );
+        }
+    };
+    let etag = card::etag(&card);
+    let is_known = asked
+        .get(IF_NONE_MATCH)
+        .is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => json_response(card),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
+    let texts = [(LAST_MODIFIED, room.opened.http()), (ETAG, etag)];
+    for (name, text) in texts {
+        if let Ok(text) = HeaderValue::from_str(&text) {
+            headers.insert(name, text);
+        }
+    }
+    response
+}
+
+fn json_response(text: String) -> Response {
+    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    ([kind], text).into_response()
+}
+
+/// The address by which the request called us. The listener has admitted its Host.
+fn base(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.unwrap_or("localhost").to_owned()
+}
+
+/// The address that others are told.
+fn public(room: &Room, host: &str) -> String {
+    let config = &room.context.config;
+    match &config.a2a.url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None if config.tls.is_some() => format!("https://{host}"),
+        None => format!("http://{host}"),
+    }
+}
+
+const VERSION: HeaderName = HeaderName::from_static("a2a-version");
+const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
+/// As 0.3 spells it.
+const OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const ADDRESSES_MAX: usize = 100;

@@ -1,0 +1,189 @@
+//! Pushes: each event of a task to the addresses that its client named, in order, within bounds.
+//!
+//! Where a push goes is the client's wish: the guard of the way out decides whether it goes there. What is not kept of a
+//! task is not pushed either. Up to which event a receiver has heard is written, so a killed gateway goes on from there.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+use super::model::{Event, PushConfig};
+use super::store::{Due, Store};
+use super::v03;
+use crate::context::Context;
+use crate::outgoing::{How, OutgoingError, Url};
+
+/// What is being pushed.
+#[derive(Clone)]
+pub(crate) struct Pushing {
+    places: Arc<Semaphore>,
+    /// The tasks whose pushes are under way; true where there is news since.
+    busy: Arc<Mutex<Busy>>,
+}
+
+#[derive(Default)]
+struct Busy {
+    tasks: HashSet<String>,
+    again: HashSet<String>,
+}
+
+impl Default for Pushing {
+    fn default() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(PLACES)),
+            busy: Arc::default(),
+        }
+    }
+}
+
+impl Pushing {
+    /// Sees to it that what is due of the task leaves.
+    pub(crate) fn kick(&self, context: &Arc<Context>, store: &Store, task: &str) {
+        {
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            if !busy.tasks.insert(task.to_owned()) {
+                busy.again.insert(task.to_owned());
+                return;
+            }
+        }
+        let (pushing, context) = (self.clone(), Arc::clone(context));
+        let (store, task, stop) = (store.clone(), task.to_owned(), context.stop.clone());
+        tokio::spawn(async move {
+            let all = pushing.push_all(&context, &store, &task);
+            stop.run_until_cancelled(all).await;
+        });
+    }
+
+    async fn push_all(&self, context: &Context, store: &Store, task: &str) {
+        loop {
+            let due = store.due(task.to_owned()).await.unwrap_or_default();
+            let all = due.into_iter().map(|due| self.push(context, store, due));
+            futures_util::future::join_all(all).await;
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            if !busy.again.remove(task) {
+                busy.tasks.remove(task);
+                return;
+            }
+        }
+    }
+
+    /// All that one receiver has not got. One that cannot be reached misses it.
+    async fn push(&self, context: &Context, store: &Store, due: Due) {
+        let Ok(url) = Url::parse(&due.config.url) else {
+            return;
+        };
+        let Some(headers) = headers(&due.config) else {
+            return;
+        };
+        for (seq, event) in &due.events {
+            let body = match due.is_v1 {
+                true => json!(event),
+                // In 0.3 the task itself is pushed.
+                false => match event {
+                    Event::Task(task) => v03::task(task),
+                    _ => v03::task(&due.task),
+                },
+            };
+            self.deliver(context, &url, &headers, &body).await;
+            let (task, id) = (due.config.task_id.clone(), due.config.id.clone());
+            if store.pushed(task, id, *seq).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn deliver(&self, context: &Context, url: &Url, headers: &HeaderMap, body: &Value) {
+        let Ok(_place) = self.places.acquire().await else {
+            return;
+        };
+        let body = Bytes::from(body.to_string());
+        let mut pause = PAUSE;
+        for _ in 0..TRIES {
+            let posted = context
+                .outgoing
+                .post(url, headers.clone(), body.clone(), &HOW)
+                .await;
+            match posted {
+                Ok(answer) if answer.status.is_success() => return,
+                // It will not be taken another time either.
+                Ok(answer) if answer.status.is_client_error() && answer.status != 429 => return,
+                Err(
+                    OutgoingError::Forbidden
+                    | OutgoingError::Malformed
+                    | OutgoingError::Cleartext
+                    | OutgoingError::Redirected,
+                ) => return,
+                _ => sleep(pause).await,
+            }
+            pause *= 3;
+        }
+    }
+}
+
+/// How the receiver knows us; `None` where what the client gave is no header.
+fn headers(config: &PushConfig) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(token) = &config.token {
+        headers.insert(TOKEN, secret(token)?);
+    }
+    if let Some(given) = &config.authentication {
+        let text = match &given.credentials {
+            Some(credentials) => format!("{} {credentials}", given.scheme),
+            None => return Some(headers),
+        };
+        headers.insert(AUTHORIZATION, secret(&text)?);
+    }
+    Some(headers)
+}
+
+fn secret(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
+/// Pushes under way at once.
+const PLACES: usize = 16;
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(500);
+const HOW: How = How {
+    time: Duration::from_secs(10),
+    answer_bytes: 64 << 10,
+    pinned: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Authentication;
+    use super::*;
+
+    #[test]
+    fn a_receiver_knows_us_by_what_its_client_gave_and_no_line_gets_in() {
+        let config = |token: &str, scheme: &str| PushConfig {
+            task_id: "t".to_owned(),
+            id: "k".to_owned(),
+            url: "https://x.example/".to_owned(),
+            token: Some(token.to_owned()),
+            authentication: Some(Authentication {
+                scheme: scheme.to_owned(),
+                credentials: Some("c".to_owned()),
+            }),
+        };
+        let made = headers(&config("s", "Bearer")).unwrap();
+        assert_eq!(
+            (made[&TOKEN].as_bytes(), made[AUTHORIZATION].as_bytes()),
+            (&b"s"[..], &b"Bearer c"[..])
+        );
+        assert!(made[&TOKEN].is_sensitive() && made[AUTHORIZATION].is_sensitive());
+        assert!(headers(&config("s\r\nx: y", "Bearer")).is_none());
+        assert!(headers(&config("s", "Bearer\nx: y")).is_none());
+    }
+}

@@ -1,0 +1,362 @@
+//! What the calls of A2A share: the tasks, and the one way from a task to the daemon.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use signet_api::{
+    Acknowledge, ClientError, ListPeers, Name, Offer, Peer, Reason, ShowCard, ShowPeer, ShownCard,
+    State as Sent,
+};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::sleep;
+
+use super::clock::Now;
+use super::fault::{Fault, Kind};
+use super::follow::{Followed, follow};
+use super::push::Pushing;
+use super::section::Section;
+use super::store::{Begin, Begun, Call, Limits, Owner, Store, StoreError};
+use super::task::{Change, Record};
+use crate::context::{Caller, Context};
+use crate::fault::Fault as DaemonFault;
+use crate::shown::visible;
+
+/// The room of A2A.
+pub(crate) struct Room {
+    pub(crate) context: Arc<Context>,
+    pub(crate) store: Store,
+    pub(crate) streams: Arc<Semaphore>,
+    follow: mpsc::UnboundedSender<Followed>,
+    pushing: Pushing,
+    /// Since when cards say what they say.
+    pub(crate) opened: Now,
+    /// This agent's own id, once the daemon has said it.
+    agent: OnceLock<String>,
+}
+
+impl Room {
+    /// Opens the room, and goes on with what was under way when the process ended.
+    ///
+    /// # Errors
+    /// Where the file of the tasks cannot be used.
+    pub(crate) fn open(context: &Arc<Context>) -> Result<Arc<Self>, StoreError> {
+        let section = &context.config.a2a;
+        let limits = Limits {
+            tasks: section.tasks,
+            open: section.tasks.min(OPEN_MAX),
+            bytes: BYTES_MAX,
+        };
+        let store = Store::open(&section.state(&context.config.beside), limits)?;
+        let (wants, more) = mpsc::unbounded_channel();
+        let room = Arc::new(Self {
+            context: Arc::clone(context),
+            store,
+            streams: Arc::new(Semaphore::new(section.streams)),
+            follow: wants,
+            pushing: Pushing::default(),
+            opened: Now::read(),
+            agent: OnceLock::new(),
+        });
+        let stop = context.stop.clone();
+        let following = follow(Arc::clone(&room), more);
+        tokio::spawn(async move { stop.run_until_cancelled(following).await });
+        let stop = context.stop.clone();
+        let resuming = resume(Arc::clone(&room));
+        tokio::spawn(async move { stop.run_until_cancelled(resuming).await });
+        Ok(room)
+    }
+
+    pub(crate) fn section(&self) -> &Section {
+        &self.context.config.a2a
+    }
+
+    /// Takes a call in, and lets its message leave where it is new.
+    pub(crate) async fn begin(self: &Arc<Self>, begin: Begin) -> Result<Begun, Fault> {
+        let (key, request) = (begin.key.clone(), begin.request.clone());
+        let begun = self.store.begin(begin).await?;
+        if begun.is_new {
+            let call = Call {
+                key,
+                task: begun.task.clone(),
+                message: None,
+                request: Some(request),
+            };
+            self.send_in_background(call);
+        }
+        Ok(begun)
+    }
+
+    fn send_in_background(self: &Arc<Self>, call: Call) {
+        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
+        tokio::spawn(async move { stop.run_until_cancelled(room.send(call)).await });
+    }
+
+    /// Hands the message to the daemon, as often as it takes: its key makes all tries one message.
+    async fn send(self: Arc<Self>, call: Call) {
+        let Some(request) = call.request.clone() else {
+            return self.not_sent(call, INTERRUPTED.to_owned()).await;
+        };
+        let mut pause = PAUSES.0;
+        loop {
+            match self.context.daemon.call(&request, Duration::ZERO).await {
+                Ok(sent) => {
+                    let followed = Followed {
+                        message: sent.message_id.clone(),
+                        key: call.key.clone(),
+                        task: call.task.clone(),
+                        peer: request.peer.clone(),
+                    };
+                    // Before it is written: the answer may be on its way.
+                    let _ = self.follow.send(followed);
+                    let _ = self.store.sent(call.key, sent.message_id).await;
+                    if sent.waits_for.is_some() || sent.state == Sent::Refused {
+                        let change = Change::Moved {
+                            state: sent.state,
+                            reason: sent.reason,
+                            by: sent.by,
+                            waits_for: sent.waits_for,
+                        };
+                        let _ = self.changed(call.task, change).await;
+                    }
+                    return;
+                }
+                Err(fault) => match refusal(&fault) {
+                    Some(why) => return self.not_sent(call, why).await,
+                    None => sleep(pause).await,
+                },
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    async fn not_sent(&self, call: Call, why: String) {
+        let _ = self.changed(call.task, Change::NotTaken(why)).await;
+        let _ = self.store.settled(call.key).await;
+    }
+
+    /// Changes a task, and lets its pushes leave.
+    pub(crate) async fn changed(&self, task: String, change: Change) -> Result<(), DaemonFault> {
+        let done = self.store.change(task.clone(), change).await;
+        done.map_err(|_| DaemonFault::Own("a task cannot be written"))?;
+        self.push(&task);
+        Ok(())
+    }
+
+    pub(crate) async fn settled(&self, key: String) -> Result<(), DaemonFault> {
+        let done = self.store.settled(key).await;
+        done.map_err(|_| DaemonFault::Own("a task cannot be written"))
+    }
+
+    pub(crate) fn push(&self, task: &str) {
+        if self.section().push {
+            self.pushing.kick(&self.context, &self.store, task);
+        }
+    }
+
+    /// Whether the answer of the task need not stay in the inbox: it is written here, or there is nothing to show.
+    pub(crate) async fn may_leave_inbox(&self, task: &str) -> bool {
+        let seen = self.store.record(task.to_owned()).await;
+        seen.is_ok_and(|record| {
+            record.is_none_or(|record| record.answer.is_none() && !record.is_withheld())
+        })
+    }
+
+    /// Waits until the task is over, or waits for its client or for people; no longer than the configuration says.
+    pub(crate) async fn wait(&self, task: &str) -> Result<(), Fault> {
+        let mut news = self.store.follow(task);
+        let watching = async {
+            loop {
+                news.borrow_and_update();
+                let record = self.store.record(task.to_owned()).await?;
+                let rests = record.is_none_or(|record| rests(&record));
+                if rests || news.changed().await.is_err() {
+                    return Ok(());
+                }
+            }
+        };
+        match tokio::time::timeout(self.section().patience(), watching).await {
+            Ok(done) => done,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The caller's task, with an answer that is not kept fetched from the daemon's inbox.
+    pub(crate) async fn task(&self, owner: Owner, id: String) -> Result<(Record, u64), Fault> {
+        let (mut record, seq) = self.store.task(owner, id).await?;
+        if let Some(answer) = record.answer.clone() {
+            if record.task.artifacts.is_empty() {
+                self.put_answer(&mut record, &answer).await?;
+            }
+            self.shown(&record.task.id, &record.peer, answer).await;
+        }
+        Ok((record, seq))
+    }
+
+    async fn put_answer(&self, record: &mut Record, answer: &str) -> Result<(), Fault> {
+        let peer = record.peer.clone();
+        let mut link = self.context.daemon.link().await.map_err(of_daemon)?;
+        let is_it = |came: &signet_api::Message| came.from == peer && came.message_id == answer;
+        let found = super::follow::find_in_inbox(&mut link, is_it).await;
+        let found = found.map_err(of_daemon)?;
+        if let Some(body) = found.and_then(|came| came.body) {
+            record.put_answer(body);
+        }
+        Ok(())
+    }
+
+    /// The caller has the answer that was not kept: from here on it is nowhere but in the log, sealed.
+    async fn shown(&self, task: &str, peer: &str, answer: String) {
+        let name = Name {
+            from: peer.to_owned(),
+            message_id: answer,
+        };
+        let acknowledge = Acknowledge {
+            messages: vec![name],
+        };
+        let done = self.context.daemon.call(&acknowledge, Duration::ZERO).await;
+        if matches!(
+            done,
+            Ok(_) | Err(DaemonFault::Daemon(ClientError::Refused(_)))
+        ) {
+            let _ = self.store.change(task.to_owned(), Change::Shown).await;
+        }
+    }
+
+    /// The agents that the caller may speak to.
+    pub(crate) async fn peers(&self, caller: &Caller) -> Result<Vec<Peer>, Fault> {
+        let peers = self
+            .context
+            .daemon
+            .call(&ListPeers {}, Duration::ZERO)
+            .await;
+        let peers = peers.map_err(of_daemon)?;
+        let seen = peers
+            .into_iter()
+            .filter(|peer| caller.scope.knows(&peer.peer));
+        Ok(seen.collect())
+    }
+
+    /// Whether the agent is known.
+    pub(crate) async fn knows(&self, peer: &str) -> Result<bool, Fault> {
+        match self.shown_peer(peer).await {
+            Ok(_) => Ok(true),
+            Err(fault) if fault.kind() == Kind::Internal => Err(fault),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// What the agent offers, while there is a session with it.
+    pub(crate) async fn offers(&self, peer: &str) -> Result<Vec<Offer>, Fault> {
+        let shown = self.shown_peer(peer).await?;
+        Ok(shown.capabilities.unwrap_or_default())
+    }
+
+    async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
+        let show = ShowPeer {
+            peer: peer.to_owned(),
+        };
+        let shown = self.context.daemon.call(&show, Duration::ZERO).await;
+        shown.map_err(|fault| match fault {
+            DaemonFault::Daemon(ClientError::Refused(_)) => Fault::new(
+                Kind::Unsupported,
+                "Unsupported operation: no agent of that name is known here",
+            ),
+            other => of_daemon(other),
+        })
+    }
+
+    /// The card that the daemon signs, of this agent or of a peer; `None` where it has none.
+    pub(crate) async fn signed_card(&self, peer: Option<&str>) -> Result<Option<ShownCard>, Fault> {
+        let show = ShowCard {
+            peer: peer.map(str::to_owned),
+        };
+        match self.context.daemon.call(&show, Duration::ZERO).await {
+            Ok(shown) => Ok(Some(shown)),
+            // Without [card], and by a daemon of a release before, nothing is signed.
+            Err(DaemonFault::Daemon(ClientError::Refused(_))) => Ok(None),
+            Err(fault) => Err(of_daemon(fault)),
+        }
+    }
+
+    /// This agent's own id.
+    pub(crate) async fn agent(&self) -> Result<String, Fault> {
+        if let Some(agent) = self.agent.get() {
+            return Ok(agent.clone());
+        }
+        let status = self
+            .context
+            .daemon
+            .call(&signet_api::ShowStatus {}, Duration::ZERO)
+            .await;
+        let agent = status.map_err(of_daemon)?.agent;
+        Ok(self.agent.get_or_init(|| agent).clone())
+    }
+}
+
+/// Whether a call need not wait any longer.
+fn rests(record: &Record) -> bool {
+    let state = record.task.status.state;
+    state.is_terminal() || state.is_interrupted() || record.waits_for_people()
+}
+
+/// What was under way when the process ended: what the daemon has is followed, and the rest is sent.
+async fn resume(room: Arc<Room>) {
+    for call in room.store.open_calls().await.unwrap_or_default() {
+        let record = room.store.record(call.task.clone()).await;
+        let Ok(Some(record)) = record else {
+            continue;
+        };
+        match call.message {
+            Some(message) => {
+                let followed = Followed {
+                    message,
+                    key: call.key,
+                    task: call.task,
+                    peer: record.peer,
+                };
+                let _ = room.follow.send(followed);
+            }
+            None => room.send_in_background(call),
+        }
+    }
+    for task in room.store.tasks_due().await.unwrap_or_default() {
+        room.push(&task);
+    }
+}
+
+/// Why the daemon will never take it; `None` where another try may do.
+fn refusal(fault: &DaemonFault) -> Option<String> {
+    let DaemonFault::Daemon(ClientError::Refused(error)) = fault else {
+        return matches!(fault, DaemonFault::PersonsSocket).then(|| fault.to_string());
+    };
+    let passes = matches!(
+        error.reason(),
+        Some(
+            Reason::OutboxFull
+                | Reason::TooManyRequests
+                | Reason::DiskFull
+                | Reason::PlaceNeeded
+                | Reason::Paused
+                | Reason::WrongClock
+        )
+    );
+    let text = error.fault().unwrap_or(&error.message);
+    let reason = error.reason().map_or("invalid", Reason::as_str);
+    (!passes).then(|| format!("not sent: {} ({reason})", visible(text)))
+}
+
+/// The daemon cannot be asked.
+pub(crate) fn of_daemon(fault: DaemonFault) -> Fault {
+    Fault::internal(format!(
+        "Internal error: the daemon of this agent does not answer as it should ({}); try again",
+        fault.name()
+    ))
+}
+
+const INTERRUPTED: &str = "\
+    not passed on for certain: the gateway was stopped before the daemon had it, and what is above tier 2 is not kept; look \
+    whether it was sent, then say it again";
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// Messages of which something may still come: each is asked about when a connection is made.
+const OPEN_MAX: usize = 2_000;
+const BYTES_MAX: u64 = 256 << 20;

@@ -1,0 +1,248 @@
+//! The tasks on the disk: a SQLite database of the gateway's own, on a thread of its own.
+//!
+//! Every change is one transaction. The database is written ahead and synced at checkpoints: a killed process loses
+//! nothing; a machine without power may lose the tasks of its last moments, whose messages the daemon's log has all the
+//! same. Of a task that is not to be kept only its state is written; its words stay in memory, and the answer in the
+//! daemon's inbox.
+
+mod db;
+mod pushes;
+mod tasks;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use signet_api::Send;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::fault::Fault;
+use super::model::{Event, Message, PushConfig, State, Task};
+use super::task::{Change, Record};
+use db::Db;
+pub(crate) use db::StoreError;
+pub(crate) use tasks::{Live, Page, Query};
+
+/// The database's thread, and who waits for its changes.
+#[derive(Clone)]
+pub(crate) struct Store {
+    jobs: mpsc::Sender<Job>,
+    live: Arc<Live>,
+}
+
+type Job = Box<dyn FnOnce(&mut Db) + std::marker::Send>;
+
+/// What a caller wants to have sent.
+pub(crate) struct Begin {
+    /// Of caller, message and content: the same call again is the same task.
+    pub(crate) key: String,
+    pub(crate) request: Send,
+    pub(crate) said: Said,
+}
+
+/// Where a message goes.
+pub(crate) enum Said {
+    /// A task of its own.
+    New(Box<Record>),
+    /// Another message of a task.
+    Further {
+        task: String,
+        caller: String,
+        peer: String,
+        context: Option<String>,
+        tier: u8,
+        message: Box<Message>,
+    },
+}
+
+/// The task that a call belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) task: String,
+    /// Whether its message still has to go to the daemon.
+    pub(crate) is_new: bool,
+    /// The number of the task's newest event.
+    pub(crate) seq: u64,
+}
+
+/// A message of a task on its way.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) key: String,
+    pub(crate) task: String,
+    /// The name that the daemon gave it.
+    pub(crate) message: Option<String>,
+    /// What to send, while that is kept.
+    pub(crate) request: Option<Send>,
+}
+
+/// What a task's events are from one on.
+pub(crate) struct Seen {
+    pub(crate) events: Vec<(u64, Event)>,
+    /// The task itself, where events that were asked for are not kept any more.
+    pub(crate) whole: Option<Task>,
+    pub(crate) seq: u64,
+    pub(crate) state: State,
+}
+
+/// What of a task goes to one receiver of pushes.
+pub(crate) struct Due {
+    pub(crate) config: PushConfig,
+    /// Of which version whoever made it is.
+    pub(crate) is_v1: bool,
+    pub(crate) events: Vec<(u64, Event)>,
+    /// The task as it is, without its words where they are not to be pushed.
+    pub(crate) task: Task,
+}
+
+impl Store {
+    /// Opens the database, and makes it where there is none.
+    ///
+    /// # Errors
+    /// Where another process has it, a newer release wrote it, or it cannot be read.
+    pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self, StoreError> {
+        let live = Arc::new(Live::default());
+        let mut db = Db::open(path, limits, Arc::clone(&live))?;
+        let (jobs, mut todo) = mpsc::channel::<Job>(QUEUE);
+        let thread = thread::Builder::new().name("a2a-store".to_owned());
+        let work = move || {
+            while let Some(job) = todo.blocking_recv() {
+                job(&mut db);
+            }
+        };
+        thread.spawn(work).map_err(|_| StoreError::NoThread)?;
+        Ok(Self { jobs, live })
+    }
+
+    /// Takes a call in, durably, or finds the task of the same call before.
+    pub(crate) async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {
+        self.with(move |db| db.begin(begin)).await?
+    }
+
+    /// The daemon has the message under that name.
+    pub(crate) async fn sent(&self, key: String, message: String) -> Result<(), Fault> {
+        self.with(move |db| db.sent(&key, &message)).await?
+    }
+
+    /// Changes the task; the state that it has then.
+    pub(crate) async fn change(
+        &self,
+        task: String,
+        change: Change,
+    ) -> Result<Option<State>, Fault> {
+        self.with(move |db| db.change(&task, change)).await?
+    }
+
+    /// Nothing more comes of this call.
+    pub(crate) async fn settled(&self, key: String) -> Result<(), Fault> {
+        self.with(move |db| db.settled(&key)).await?
+    }
+
+    /// The calls of which something may still come.
+    pub(crate) async fn open_calls(&self) -> Result<Vec<Call>, Fault> {
+        self.with(|db| db.open_calls()).await?
+    }
+
+    /// The task of that caller with that peer.
+    pub(crate) async fn task(&self, owner: Owner, task: String) -> Result<(Record, u64), Fault> {
+        self.with(move |db| db.owned(&owner, &task)).await?
+    }
+
+    /// Any task.
+    pub(crate) async fn record(&self, task: String) -> Result<Option<Record>, Fault> {
+        self.with(move |db| Ok(db.found(&task)?.map(|(record, _)| record)))
+            .await?
+    }
+
+    pub(crate) async fn list(&self, query: Query) -> Result<Page, Fault> {
+        self.with(move |db| db.list(&query)).await?
+    }
+
+    /// What came after the event of that number.
+    pub(crate) async fn seen(&self, task: String, after: u64) -> Result<Seen, Fault> {
+        self.with(move |db| db.seen(&task, after)).await?
+    }
+
+    /// Tells the number of the task's newest event whenever there is one more.
+    pub(crate) fn follow(&self, task: &str) -> watch::Receiver<u64> {
+        self.live.follow(task)
+    }
+
+    /// Another receiver of the task's pushes, from its next event on.
+    pub(crate) async fn put_push(
+        &self,
+        owner: Owner,
+        config: PushConfig,
+        is_v1: bool,
+    ) -> Result<(), Fault> {
+        self.with(move |db| db.put_push(&owner, &config, is_v1))
+            .await?
+    }
+
+    pub(crate) async fn pushes(
+        &self,
+        owner: Owner,
+        task: String,
+    ) -> Result<Vec<PushConfig>, Fault> {
+        self.with(move |db| db.pushes(&owner, &task)).await?
+    }
+
+    pub(crate) async fn delete_push(
+        &self,
+        owner: Owner,
+        task: String,
+        id: String,
+    ) -> Result<(), Fault> {
+        self.with(move |db| db.delete_push(&owner, &task, &id))
+            .await?
+    }
+
+    /// Whose pushes of the task are due.
+    pub(crate) async fn due(&self, task: String) -> Result<Vec<Due>, Fault> {
+        self.with(move |db| db.due(&task)).await?
+    }
+
+    /// The receiver has everything up to that event, or will not get it.
+    pub(crate) async fn pushed(&self, task: String, id: String, seq: u64) -> Result<(), Fault> {
+        self.with(move |db| db.pushed(&task, &id, seq)).await?
+    }
+
+    /// The tasks of which pushes are due.
+    pub(crate) async fn tasks_due(&self) -> Result<Vec<String>, Fault> {
+        self.with(|db| db.tasks_due()).await?
+    }
+
+    async fn with<T: std::marker::Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Db) -> T + std::marker::Send + 'static,
+    ) -> Result<T, Fault> {
+        let (done, answer) = oneshot::channel();
+        let job: Job = Box::new(move |db| drop(done.send(work(db))));
+        let gone = |_| Fault::internal("Internal error: the gateway is ending; call again");
+        self.jobs.send(job).await.map_err(|_| gone(()))?;
+        answer.await.map_err(|_| gone(()))
+    }
+}
+
+/// Whose task it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) caller: String,
+    pub(crate) peer: String,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) tasks: usize,
+    /// Messages of which something may still come.
+    pub(crate) open: usize,
+    /// Bytes of all tasks on the disk.
+    pub(crate) bytes: u64,
+}
+
+/// Jobs that wait for the thread.
+const QUEUE: usize = 1_024;
+
+#[cfg(test)]
+mod tests;

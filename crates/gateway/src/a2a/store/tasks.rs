@@ -1,0 +1,416 @@
+//! Tasks and their calls: taken in, changed, found, listed, and forgotten when there are too many.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{OptionalExtension as _, params};
+use tokio::sync::watch;
+
+use super::super::clock::Now;
+use super::super::fault::{Fault, Kind};
+use super::super::model::{Event, State, Task};
+use super::super::task::{Change, Record};
+use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
+use super::{Begin, Begun, Call, Owner, Said, Seen};
+
+/// Who waits for the next event of which task.
+#[derive(Default)]
+pub(crate) struct Live(Mutex<HashMap<String, watch::Sender<u64>>>);
+
+impl Live {
+    pub(super) fn follow(&self, task: &str) -> watch::Receiver<u64> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = all.entry(task.to_owned());
+        sender.or_insert_with(|| watch::channel(0).0).subscribe()
+    }
+
+    fn tell(&self, task: &str, seq: u64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, sender| sender.receiver_count() > 0);
+        if let Some(sender) = all.get(task) {
+            sender.send_replace(seq);
+        }
+    }
+}
+
+/// Which tasks of a caller.
+pub(crate) struct Query {
+    pub(crate) owner: Owner,
+    pub(crate) context: Option<String>,
+    pub(crate) state: Option<State>,
+    /// Milliseconds since 1970: only what changed then or later.
+    pub(crate) since: Option<i64>,
+    /// Only what stands behind this one: when it changed, and its id.
+    pub(crate) after: Option<(i64, String)>,
+    pub(crate) limit: usize,
+}
+
+/// A part of a list, the newest first.
+pub(crate) struct Page {
+    pub(crate) tasks: Vec<Task>,
+    /// Behind which one the next part begins.
+    pub(crate) next: Option<(i64, String)>,
+    pub(crate) total: u64,
+}
+
+impl Db {
+    pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, Fault> {
+        if let Some(task) = self.task_of(&begin.key)? {
+            let seq = self.written(&task)?.map_or(0, |(_, seq)| seq);
+            return Ok(Begun {
+                task,
+                is_new: false,
+                seq,
+            });
+        }
+        self.make_room_now_and_then()?;
+        let now = Now::read();
+        let (record, events, seq) = match begin.said {
+            Said::New(record) => (*record, Vec::new(), 0),
+            Said::Further {
+                task,
+                caller,
+                peer,
+                context,
+                tier,
+                message,
+            } => {
+                let (mut record, seq) = self.owned(&Owner { caller, peer }, &task)?;
+                further(&record, context.as_deref())?;
+                let events = record.say(*message, tier, now);
+                (record, events, seq)
+            }
+        };
+        let request = match record.is_kept {
+            true => Some(write(&begin.request)?),
+            false => None,
+        };
+        let seq = self.put(&record, events, seq, Some((&begin.key, request)))?;
+        Ok(Begun {
+            task: record.task.id,
+            is_new: true,
+            seq,
+        })
+    }
+
+    pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "UPDATE calls SET message = ?2, request = NULL WHERE key = ?1",
+            [key, message],
+        );
+        done.map(drop).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn settled(&mut self, key: &str) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
+            [key],
+        );
+        done.map(drop).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn change(&mut self, task: &str, change: Change) -> Result<Option<State>, Fault> {
+        let Some((mut record, seq)) = self.found(task)? else {
+            return Ok(None);
+        };
+        let had_answer = record.answer.is_some();
+        let events = record.apply(change, Now::read());
+        let state = record.task.status.state;
+        if !events.is_empty() || had_answer != record.answer.is_some() {
+            self.put(&record, events, seq, None)?;
+        }
+        Ok(Some(state))
+    }
+
+    pub(super) fn open_calls(&self) -> Result<Vec<Call>, Fault> {
+        let mut statement = self
+            .sql
+            .prepare("SELECT key, task, message, request FROM calls WHERE is_open = 1")
+            .map_err(|error| broken(&error))?;
+        let rows = statement.query_map([], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, Option<String>>(2)?,
+                row.get::<_, Option<String>>(3)?,
+            ))
+        });
+        let rows = rows.map_err(|error| broken(&error))?;
+        let calls = rows.map(|found| {
+            let (key, task, message, request) = found.map_err(|error| broken(&error))?;
+            Ok(Call {
+                key,
+                task,
+                message,
+                request: request.as_deref().map(parse).transpose()?,
+            })
+        });
+        calls.collect()
+    }
+
+    /// The caller's task, with all that is known of it.
+    pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), Fault> {
+        let found = self.found(task)?;
+        let is_theirs =
+            |record: &Record| record.caller == owner.caller && record.peer == owner.peer;
+        found
+            .filter(|(record, _)| is_theirs(record))
+            .ok_or_else(|| Fault::no_task(task))
+    }
+
+    pub(super) fn seen(&self, task: &str, after: u64) -> Result<Seen, Fault> {
+        let (record, seq) = self.found(task)?.ok_or_else(|| Fault::no_task(task))?;
+        let events: Vec<(u64, Event)> = match self.unwritten.of(task) {
+            Some(words) => {
+                let later = words.events.iter().filter(|(number, _)| *number > after);
+                later.cloned().collect()
+            }
+            None => self.events(task, after)?,
+        };
+        let first = events.first().map_or(seq + 1, |(number, _)| *number);
+        let is_whole = after >= seq || first == after + 1;
+        Ok(Seen {
+            whole: (!is_whole).then(|| record.task.clone()),
+            events,
+            seq,
+            state: record.task.status.state,
+        })
+    }
+
+    pub(super) fn list(&self, query: &Query) -> Result<Page, Fault> {
+        let (time, id) = query.after.clone().unwrap_or((i64::MAX, String::new()));
+        let state = query.state.map(state_name);
+        let filter = "caller = ?1 AND peer = ?2 AND (?3 IS NULL OR context = ?3) AND (?4 IS NULL OR state = ?4) \
+                      AND updated >= ?5";
+        let bound = params![
+            query.owner.caller,
+            query.owner.peer,
+            query.context,
+            state,
+            query.since.unwrap_or(0),
+        ];
+        let total = self
+            .sql
+            .query_row(
+                &format!("SELECT count(*) FROM tasks WHERE {filter}"),
+                bound,
+                |row| row.get(0),
+            )
+            .map(number)
+            .map_err(|error| broken(&error))?;
+        let text = format!(
+            "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?6, ?7) \
+             ORDER BY updated DESC, id DESC LIMIT ?8"
+        );
+        let mut statement = self
+            .sql
+            .prepare_cached(&text)
+            .map_err(|error| broken(&error))?;
+        let rows = statement.query_map(
+            params![
+                query.owner.caller,
+                query.owner.peer,
+                query.context,
+                state,
+                query.since.unwrap_or(0),
+                time,
+                id,
+                row(query.limit as u64 + 1),
+            ],
+            |row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(0)?)),
+        );
+        let rows = rows.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let mut names = rows.map_err(|error| broken(&error))?;
+        let has_more = names.len() > query.limit;
+        names.truncate(query.limit);
+        let next = names.last().filter(|_| has_more).cloned();
+        let mut tasks = Vec::with_capacity(names.len());
+        for (_, id) in names {
+            tasks.extend(self.found(&id)?.map(|(record, _)| record.task));
+        }
+        Ok(Page { tasks, next, total })
+    }
+
+    /// With its words, where they are not written.
+    pub(super) fn found(&self, task: &str) -> Result<Option<(Record, u64)>, Fault> {
+        let written = self.written(task)?;
+        Ok(written.map(|(record, seq)| match self.unwritten.of(task) {
+            Some(words) => (words.record.clone(), seq),
+            None => (record, seq),
+        }))
+    }
+
+    /// Writes the task with its new events, and tells whoever waits for them.
+    fn put(
+        &mut self,
+        record: &Record,
+        events: Vec<Event>,
+        seq: u64,
+        call: Option<(&str, Option<String>)>,
+    ) -> Result<u64, Fault> {
+        let task = &record.task;
+        let numbered: Vec<(u64, Event)> = (seq + 1..).zip(events).collect();
+        let seq = numbered.last().map_or(seq, |(number, _)| *number);
+        let written = match record.is_kept {
+            true => write(record)?,
+            false => write(&record.without_words())?,
+        };
+        let transaction = self.sql.transaction().map_err(|error| broken(&error))?;
+        transaction
+            .prepare_cached(PUT_TASK)
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    task.id,
+                    record.caller,
+                    record.peer,
+                    task.context_id,
+                    state_name(task.status.state),
+                    task.status.state.is_terminal(),
+                    Now::read().millis(),
+                    row(seq),
+                    row(written.len() as u64),
+                    written,
+                ])
+            })
+            .map_err(|error| broken(&error))?;
+        if let Some((key, request)) = call {
+            transaction
+                .execute(
+                    "INSERT INTO calls (key, task, is_open, request) VALUES (?1, ?2, 1, ?3)",
+                    params![key, task.id, request],
+                )
+                .map_err(|error| broken(&error))?;
+        }
+        for (number, event) in numbered.iter().filter(|_| record.is_kept) {
+            transaction
+                .execute(
+                    "INSERT INTO events (task, seq, event) VALUES (?1, ?2, ?3)",
+                    params![task.id, row(*number), write(event)?],
+                )
+                .map_err(|error| broken(&error))?;
+        }
+        transaction
+            .execute(
+                "DELETE FROM events WHERE task = ?1 AND seq <= ?2",
+                params![task.id, row(seq) - row(EVENTS_MAX as u64)],
+            )
+            .map_err(|error| broken(&error))?;
+        transaction.commit().map_err(|error| broken(&error))?;
+        if !record.is_kept {
+            self.unwritten.put(record.clone(), numbered);
+        }
+        self.live.tell(&task.id, seq);
+        Ok(seq)
+    }
+
+    fn events(&self, task: &str, after: u64) -> Result<Vec<(u64, Event)>, Fault> {
+        let mut statement = self
+            .sql
+            .prepare_cached(
+                "SELECT seq, event FROM events WHERE task = ?1 AND seq > ?2 ORDER BY seq",
+            )
+            .map_err(|error| broken(&error))?;
+        let rows = statement.query_map(params![task, row(after)], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        });
+        let rows = rows.map_err(|error| broken(&error))?;
+        let events = rows.map(|found| {
+            let (seq, text) = found.map_err(|error| broken(&error))?;
+            Ok((number(seq), parse(&text)?))
+        });
+        events.collect()
+    }
+
+    fn task_of(&self, key: &str) -> Result<Option<String>, Fault> {
+        let found = self
+            .sql
+            .query_row("SELECT task FROM calls WHERE key = ?1", [key], |row| {
+                row.get(0)
+            });
+        found.optional().map_err(|error| broken(&error))
+    }
+
+    /// Counts again when there may be too many.
+    fn make_room_now_and_then(&mut self) -> Result<(), Fault> {
+        if self.uncounted > 0 {
+            self.uncounted -= 1;
+            return Ok(());
+        }
+        self.make_room()
+    }
+
+    /// Forgets the oldest tasks that are over, as many as are too many.
+    fn make_room(&mut self) -> Result<(), Fault> {
+        let counted = self.sql.query_row(
+            "SELECT (SELECT count(*) FROM tasks), (SELECT coalesce(sum(bytes), 0) FROM tasks), \
+             (SELECT count(*) FROM calls WHERE is_open = 1)",
+            [],
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, i64>(1)?,
+                    row.get::<_, i64>(2)?,
+                ))
+            },
+        );
+        let (tasks, bytes, open) = counted.map_err(|error| broken(&error))?;
+        if number(open) >= self.limits.open as u64 {
+            return Err(too_many("messages wait for their answers"));
+        }
+        if number(tasks) < self.limits.tasks as u64 && number(bytes) < self.limits.bytes {
+            let left = (self.limits.tasks as u64 - number(tasks))
+                .min(self.limits.open as u64 - number(open));
+            self.uncounted = (left / 2).min(COUNT_AGAIN);
+            return Ok(());
+        }
+        let oldest: Vec<String> = self
+            .sql
+            .prepare_cached("SELECT id FROM tasks WHERE is_over = 1 ORDER BY updated LIMIT 64")
+            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+            .map_err(|error| broken(&error))?;
+        if oldest.is_empty() {
+            return Err(too_many("tasks are under way"));
+        }
+        for task in oldest {
+            self.unwritten.remove(&task);
+            let done = self.sql.execute("DELETE FROM tasks WHERE id = ?1", [&task]);
+            done.map_err(|error| broken(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// That the task takes another message.
+fn further(record: &Record, context: Option<&str>) -> Result<(), Fault> {
+    if context.is_some_and(|context| context != record.task.context_id) {
+        return Err(Fault::params(
+            "message.contextId",
+            "is not that of the task",
+        ));
+    }
+    match record.task.status.state.is_terminal() {
+        true => {
+            let text = "Unsupported operation: the task is over; say it without a taskId, in the same context";
+            Err(Fault::new(Kind::Unsupported, text).with("taskId", record.task.id.clone()))
+        }
+        false => Ok(()),
+    }
+}
+
+fn too_many(of_what: &str) -> Fault {
+    Fault::internal(format!(
+        "Internal error: as many {of_what} as this gateway keeps; try again later"
+    ))
+    .with("reason", "TOO_MANY_TASKS")
+}
+
+fn state_name(state: State) -> &'static str {
+    state.v03()
+}
+
+/// Calls between two counts: a task has at most two megabytes, and the limit of bytes is none to the byte.
+const COUNT_AGAIN: u64 = 32;
+const PUT_TASK: &str = "\
+    INSERT INTO tasks (id, caller, peer, context, state, is_over, updated, seq, bytes, record)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    ON CONFLICT (id) DO UPDATE SET state = ?5, is_over = ?6, updated = ?7, seq = ?8, bytes = ?9, record = ?10";

@@ -1,0 +1,212 @@
+//! Which version a call is of: the name of its method says so, and the header must not say otherwise.
+
+use super::fault::{Fault, Kind};
+
+/// A version of A2A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// 0.3: names with a stroke.
+    V03,
+    /// 1.0: names as of gRPC.
+    V1,
+}
+
+/// What a method does, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Send,
+    Stream,
+    Get,
+    List,
+    Cancel,
+    Subscribe,
+    SetPush,
+    GetPush,
+    ListPush,
+    DeletePush,
+    ExtendedCard,
+}
+
+/// What `A2A-Version` has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// It names the version of the method; without one a call is of 0.3.
+    Header,
+    /// It names any version that is spoken here, or none.
+    Lenient,
+}
+
+impl Version {
+    /// The version that the text of a header names, without its patch number.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        let mut numbers = text.trim().split('.');
+        let known = match (numbers.next(), numbers.next()) {
+            (Some("0"), Some("3")) => Self::V03,
+            (Some("1"), Some("0")) => Self::V1,
+            _ => return None,
+        };
+        let patch = numbers.next().unwrap_or("0");
+        let is_number = !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && numbers.next().is_none()).then_some(known)
+    }
+
+    /// The version that the header asks for: an absent or empty one stands for 0.3.
+    pub(crate) fn asked(header: Option<&str>) -> Result<Self, Fault> {
+        match header.map(str::trim).filter(|text| !text.is_empty()) {
+            None => Ok(Self::V03),
+            Some(text) => Self::named(text).ok_or_else(|| not_supported(Some(text))),
+        }
+    }
+}
+
+impl Method {
+    /// The method of that name, with the version whose name it is.
+    pub(crate) fn named(name: &str) -> Option<(Self, Version)> {
+        let found = NAMES.iter().find(|(known, ..)| *known == name);
+        found.map(|(_, method, version)| (*method, *version))
+    }
+}
+
+/// That the header fits the method's version.
+///
+/// # Errors
+/// -32009.
+pub(crate) fn admit(
+    version: Version,
+    header: Option<&str>,
+    strictness: Strictness,
+) -> Result<(), Fault> {
+    let asked = Version::asked(header)?;
+    match asked == version || strictness == Strictness::Lenient {
+        true => Ok(()),
+        false => Err(not_supported(header)),
+    }
+}
+
+fn not_supported(header: Option<&str>) -> Fault {
+    let said = header.map_or("no A2A-Version", |_| "the A2A-Version of this call");
+    let message = format!(
+        "Version not supported: {said} is not that of its method; SendMessage and its like are of 1.0, message/send and \
+         its like of 0.3"
+    );
+    Fault::new(Kind::VersionNotSupported, message).with("supportedVersions", "1.0,0.3")
+}
+
+/// Every name of every method. The list of push configurations has two names in the specification of 1.0.
+const NAMES: [(&str, Method, Version); 23] = [
+    ("SendMessage", Method::Send, Version::V1),
+    ("SendStreamingMessage", Method::Stream, Version::V1),
+    ("GetTask", Method::Get, Version::V1),
+    ("ListTasks", Method::List, Version::V1),
+    ("CancelTask", Method::Cancel, Version::V1),
+    ("SubscribeToTask", Method::Subscribe, Version::V1),
+    (
+        "CreateTaskPushNotificationConfig",
+        Method::SetPush,
+        Version::V1,
+    ),
+    (
+        "GetTaskPushNotificationConfig",
+        Method::GetPush,
+        Version::V1,
+    ),
+    (
+        "ListTaskPushNotificationConfigs",
+        Method::ListPush,
+        Version::V1,
+    ),
+    (
+        "ListTaskPushNotificationConfig",
+        Method::ListPush,
+        Version::V1,
+    ),
+    (
+        "DeleteTaskPushNotificationConfig",
+        Method::DeletePush,
+        Version::V1,
+    ),
+    ("GetExtendedAgentCard", Method::ExtendedCard, Version::V1),
+    ("message/send", Method::Send, Version::V03),
+    ("message/stream", Method::Stream, Version::V03),
+    ("tasks/get", Method::Get, Version::V03),
+    ("tasks/cancel", Method::Cancel, Version::V03),
+    ("tasks/resubscribe", Method::Subscribe, Version::V03),
+    ("task/subscribe", Method::Subscribe, Version::V03),
+    (
+        "tasks/pushNotificationConfig/set",
+        Method::SetPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/get",
+        Method::GetPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/list",
+        Method::ListPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/delete",
+        Method::DeletePush,
+        Version::V03,
+    ),
+    (
+        "agent/getAuthenticatedExtendedCard",
+        Method::ExtendedCard,
+        Version::V03,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_number_is_ignored_and_what_is_no_version_is_refused() {
+        for (text, version) in [
+            ("1.0", Some(Version::V1)),
+            ("1.0.7", Some(Version::V1)),
+            (" 0.3 ", Some(Version::V03)),
+            ("0.3.0", Some(Version::V03)),
+            ("1", None),
+            ("1.1", None),
+            ("2.0", None),
+            ("1.0.x", None),
+            ("1.0.0.0", None),
+            ("1.0.", None),
+        ] {
+            assert_eq!(Version::named(text), version, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_must_not_contradict_the_method() {
+        use Strictness::{Header, Lenient};
+        let refused = |version, header, strictness| {
+            let admitted = admit(version, header, strictness);
+            admitted.is_err_and(|fault| fault.kind() == Kind::VersionNotSupported)
+        };
+        assert!(!refused(Version::V1, Some("1.0.1"), Header));
+        assert!(!refused(Version::V03, None, Header));
+        assert!(!refused(Version::V03, Some(""), Header));
+        assert!(refused(Version::V1, None, Header));
+        assert!(refused(Version::V1, Some("0.3"), Header));
+        assert!(refused(Version::V03, Some("1.0"), Header));
+        assert!(refused(Version::V03, Some("9.9"), Header));
+        assert!(!refused(Version::V1, None, Lenient));
+        assert!(!refused(Version::V1, Some("0.3"), Lenient));
+        assert!(refused(Version::V1, Some("9.9"), Lenient));
+    }
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), NAMES.len());
+        assert_eq!(Method::named("tasks/list"), None);
+        assert_eq!(Method::named("sendMessage"), None);
+    }
+}

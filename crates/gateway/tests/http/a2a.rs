@@ -1,0 +1,10 @@
+//! A2A, as its clients speak it: HTTP to the gateway of Alice, beside real daemons over a real NATS server, with an agent
+//! behind the daemon of Bob.
+
+mod calls;
+mod cards;
+mod client;
+mod life;
+mod pushes;
+mod streams;
+mod tasks;

@@ -1,0 +1,105 @@
+//! Gateways and daemons that are killed in the middle.
+
+use serde_json::json;
+use signet_testkit::eventually;
+
+use super::client::{Agent, Gateway, Scene, begins, code, id_of, says};
+
+#[test]
+fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice() {
+    let mut scene = Scene::new("");
+    let mut tasks = Vec::new();
+    for round in 0..5 {
+        for number in 0..4 {
+            let told = scene.gateway.v1(
+                "SendMessage",
+                &begins(
+                    &format!("m{round}-{number}"),
+                    &format!("text {round} {number}"),
+                ),
+            );
+            tasks.push((id_of(&told), format!("text {round} {number}")));
+        }
+        scene.gateway.kill();
+        scene.gateway = Gateway::start(&scene.alice, "");
+    }
+    for (task, text) in &tasks {
+        let done = scene.until(task, "COMPLETED");
+        assert_eq!(done["artifacts"][0]["parts"][0]["text"], json!(text));
+    }
+    let listed = scene.gateway.v1("ListTasks", &json!({"pageSize": 100}));
+    assert_eq!(listed["result"]["totalSize"], 20);
+    // Each message came to Bob once.
+    let asked = scene
+        .bob
+        .log()
+        .iter()
+        .filter(|line| is_request(line))
+        .count();
+    assert_eq!(asked, 20);
+    eventually("the answers leave the inbox", || {
+        scene.alice.inbox().is_empty().then_some(())
+    });
+}
+
+fn is_request(line: &serde_json::Value) -> bool {
+    let text = line.to_string();
+    text.contains("\"request\"") && text.contains("\"accepted\"") && text.contains("text ")
+}
+
+#[test]
+fn what_is_answered_while_the_gateway_is_away_is_there_when_it_is_back() {
+    let mut scene = Scene::new("");
+    scene.agent = None;
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "hello")));
+    scene.gateway.kill();
+    scene.agent = Some(Agent::of(&scene.bob));
+    eventually("the answer is in the inbox", || {
+        (!scene.alice.inbox().is_empty()).then_some(())
+    });
+    scene.gateway = Gateway::start(&scene.alice, "");
+    let done = scene.until(&task, "COMPLETED");
+    assert_eq!(done["artifacts"][0]["parts"][0]["text"], "hello");
+    eventually("the answer leaves the inbox", || {
+        scene.alice.inbox().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_daemon_that_is_away_gives_a_task_that_goes_on_by_itself() {
+    let mut scene =
+        Scene::new("[a2a]\nwait-seconds = 1\n[a2a.capabilities]\nagent-bob = \"signet.none\"\n");
+    let first = scene.gateway.v1("SendMessage", &says("m0", "hello"));
+    assert!(first.get("result").is_some());
+    scene.alice.kill();
+    // Nobody can say whether the agent is known.
+    assert_eq!(
+        code(&scene.gateway.v1("SendMessage", &says("m", "hello"))),
+        -32603
+    );
+    // What was taken in is seen all the same once the daemon is back.
+    scene.alice.start();
+    eventually("the daemon is there", || {
+        let told = scene.gateway.v1("GetTask", &json!({"id": id_of(&first)}));
+        told.get("result").map(drop)
+    });
+}
+
+#[test]
+fn a_second_gateway_on_the_same_file_is_refused() {
+    let scene = Scene::new("");
+    let config = scene.alice.dir.join("gateway.toml");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
+    command.arg("serve").arg("--config").arg(&config);
+    command
+        .arg("--socket")
+        .arg(scene.alice.dir.join("agent.sock"));
+    let said = command.output().unwrap();
+    assert!(!said.status.success());
+    let text = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(
+        text.contains("another process has it open") && text.contains("next:"),
+        "{text}"
+    );
+    let _ = &scene.house;
+}

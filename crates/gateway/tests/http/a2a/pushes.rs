@@ -1,0 +1,192 @@
+//! Pushes: to whom, in which form, and to whom not.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{Scene, begins, code, id_of, says};
+
+/// A receiver: the heads and bodies that came.
+fn receiver() -> (String, Receiver<(String, Value)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (came, all) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                let line = line.to_ascii_lowercase();
+                if let Some(text) = line.strip_prefix("content-length: ") {
+                    length = text.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+                head.push_str(&line);
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            stream
+                .get_mut()
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                .unwrap();
+            if came
+                .send((head, serde_json::from_slice(&body).unwrap()))
+                .is_err()
+            {
+                return;
+            }
+        }
+    });
+    (url, all)
+}
+
+const LOOPBACK: &str = "[outgoing]\nloopback = true\n";
+const SOON: Duration = Duration::from_secs(20);
+
+#[test]
+fn what_moves_is_pushed_with_the_secret_that_was_given() {
+    let scene = Scene::new(LOOPBACK);
+    let (url, came) = receiver();
+    let mut said = says("m", "hello");
+    said["configuration"] = json!({"taskPushNotificationConfig": {"id": "k", "url": url, "token": "secret",
+        "authentication": {"scheme": "Bearer", "credentials": "letmein"}}});
+    let task = id_of(&scene.gateway.v1("SendMessage", &said));
+    loop {
+        let (head, event) = came.recv_timeout(SOON).unwrap();
+        assert!(
+            head.contains("x-a2a-notification-token: secret")
+                && head.contains("authorization: bearer letmein"),
+            "{head}"
+        );
+        let status = event["statusUpdate"]["status"]["state"].clone();
+        if status == "TASK_STATE_COMPLETED" {
+            assert_eq!(event["statusUpdate"]["taskId"], json!(task));
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_receiver_of_0_3_gets_the_task_itself() {
+    let scene = Scene::new(LOOPBACK);
+    let (url, came) = receiver();
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    let set = json!({"taskId": task, "pushNotificationConfig": {"url": url}});
+    let told = scene.gateway.v03("tasks/pushNotificationConfig/set", &set);
+    assert_eq!(
+        told["result"]["pushNotificationConfig"]["id"], "default",
+        "{told}"
+    );
+    scene.gateway.v1("CancelTask", &json!({"id": task}));
+    let (_, pushed) = came.recv_timeout(SOON).unwrap();
+    assert_eq!(
+        (&pushed["kind"], &pushed["status"]["state"]),
+        (&json!("task"), &json!("canceled"))
+    );
+}
+
+#[test]
+fn configurations_are_made_found_listed_and_deleted_under_both_names() {
+    let scene = Scene::new(LOOPBACK);
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    let v1 = |method: &str, params: Value| scene.gateway.v1(method, &params);
+    let v03 = |method: &str, params: Value| scene.gateway.v03(method, &params);
+    let made = v1(
+        "CreateTaskPushNotificationConfig",
+        json!({"taskId": task, "id": "a", "url": "https://x.example/"}),
+    );
+    assert_eq!(
+        made["result"],
+        json!({"taskId": task, "id": "a", "url": "https://x.example/"})
+    );
+    v03(
+        "tasks/pushNotificationConfig/set",
+        json!({"taskId": task, "pushNotificationConfig": {"url": "https://y.example/"}}),
+    );
+    let found = v1(
+        "GetTaskPushNotificationConfig",
+        json!({"taskId": task, "id": "a"}),
+    );
+    assert_eq!(found["result"]["url"], "https://x.example/");
+    let found = v03(
+        "tasks/pushNotificationConfig/get",
+        json!({"id": task, "pushNotificationConfigId": "default"}),
+    );
+    assert_eq!(
+        found["result"]["pushNotificationConfig"]["url"],
+        "https://y.example/"
+    );
+    for method in [
+        "ListTaskPushNotificationConfigs",
+        "ListTaskPushNotificationConfig",
+    ] {
+        let listed = v1(method, json!({"taskId": task}));
+        assert_eq!(listed["result"]["configs"].as_array().unwrap().len(), 2);
+        assert_eq!(listed["result"]["nextPageToken"], "");
+    }
+    let listed = v03("tasks/pushNotificationConfig/list", json!({"id": task}));
+    assert_eq!(listed["result"][0]["taskId"], json!(task));
+    let gone = v03(
+        "tasks/pushNotificationConfig/delete",
+        json!({"id": task, "pushNotificationConfigId": "default"}),
+    );
+    assert!(
+        gone.as_object().unwrap().contains_key("result") && gone["result"].is_null(),
+        "{gone}"
+    );
+    assert_eq!(
+        v1(
+            "DeleteTaskPushNotificationConfig",
+            json!({"taskId": task, "id": "a"})
+        )["result"],
+        json!({})
+    );
+    assert_eq!(
+        code(&v1(
+            "GetTaskPushNotificationConfig",
+            json!({"taskId": task, "id": "a"})
+        )),
+        -32001
+    );
+    for url in ["", "ftp://x.example/", "x", "file:///etc/passwd"] {
+        let bad = v1(
+            "CreateTaskPushNotificationConfig",
+            json!({"taskId": task, "url": url}),
+        );
+        assert_eq!(code(&bad), -32602, "{url}");
+    }
+}
+
+#[test]
+fn a_webhook_on_this_machine_is_never_called_unless_the_person_allows_it() {
+    let scene = Scene::new("");
+    let (url, came) = receiver();
+    let mut said = says("m", "hello");
+    said["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
+    let task = id_of(&scene.gateway.v1("SendMessage", &said));
+    scene.until(&task, "COMPLETED");
+    assert!(came.recv_timeout(Duration::from_secs(3)).is_err());
+}
+
+#[test]
+fn where_pushes_are_off_every_method_says_so() {
+    let scene = Scene::new("[a2a]\npush = false\n");
+    for method in [
+        "CreateTaskPushNotificationConfig",
+        "GetTaskPushNotificationConfig",
+        "ListTaskPushNotificationConfigs",
+        "DeleteTaskPushNotificationConfig",
+    ] {
+        let params = json!({"taskId": "x", "id": "y", "url": "https://x.example/"});
+        assert_eq!(code(&scene.gateway.v1(method, &params)), -32003, "{method}");
+    }
+    let card = scene.gateway.get("/.well-known/agent-card.json", "").json();
+    assert_eq!(card["capabilities"]["pushNotifications"], false);
+}
