@@ -354,6 +354,8 @@ mod tests {
             "handoff.list",
             "peer.list",
             "status",
+            // It only takes away from what its connection reaches.
+            "narrow",
         ];
         for (method, params, names) in &naming {
             let call = Call::parse(method, params.clone()).unwrap();

@@ -4,6 +4,9 @@
 use serde_json::{Map, Value, json};
 use signet_api::{Call, Role};
 
+use signet_testkit::House;
+
+use crate::client::{Answer, Gateway, token};
 use crate::framing::{LONGEST_BODY, LONGEST_ENVELOPE, MOST_ENVELOPES};
 
 #[test]
@@ -63,6 +66,54 @@ fn no_reference_leads_nowhere() {
         }
     }
     assert!(found > 20, "{found} references");
+}
+
+#[test]
+fn every_address_of_the_description_is_served_and_asks_for_a_token_where_it_says_so() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let key = token(&alice, "reader", &[]);
+    let gateway = Gateway::start(&alice, "[a2a]\nenabled = true\n");
+    let ask = |method: &str, path: &str, key: Option<&str>| -> Answer {
+        let mut head = vec![
+            format!("{} {path} HTTP/1.1", method.to_uppercase()),
+            "Host: localhost".to_owned(),
+            "Content-Type: application/json".to_owned(),
+            "Accept: application/json, text/event-stream".to_owned(),
+        ];
+        head.extend(key.map(|key| format!("Authorization: Bearer {key}")));
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        gateway.send(&head, b"{}")
+    };
+    let is_nothing = |answer: &Answer| {
+        let said = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
+        answer.status == 405 || said["error"]["reason"] == "nothing-here"
+    };
+    let description = generate();
+    let mut asked = 0;
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        // The inbox is there where carrier.sock is.
+        if path.contains("/inbox") {
+            continue;
+        }
+        let place = path.replace("{peer}", "agent-bob");
+        let operations = operations.as_object().unwrap().iter();
+        for (method, operation) in operations.filter(|(name, _)| *name != "parameters") {
+            let is_open = operation["security"] == json!([]);
+            let (without, with) = (ask(method, &place, None), ask(method, &place, Some(&key)));
+            assert_eq!(
+                without.status == 401,
+                !is_open,
+                "{method} {path}: {without:?}"
+            );
+            assert!(!is_nothing(&with), "{method} {path}: {with:?}");
+            asked += 1;
+        }
+        assert!(is_nothing(&ask("put", &place, Some(&key))), "{path}");
+    }
+    assert!(asked > 10, "{asked}");
+    assert!(is_nothing(&ask("post", "/nowhere", Some(&key))));
 }
 
 fn generate() -> Value {
