@@ -251,7 +251,7 @@ reasons! {
     KeysRefused "keys-refused";
     /// The configuration that was read anew cannot be used.
     ConfigUnusable "config-unusable";
-    /// The configuration has no [card].
+    /// The configuration has no section `card`.
     NoCard "no-card";
     /// Too much waits for that peer.
     OutboxFull "outbox-full";

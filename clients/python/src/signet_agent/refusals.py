@@ -69,7 +69,7 @@ class ConfigUnusable(Refusal):
 
 
 class NoCard(Refusal):
-    """The configuration has no [card]."""
+    """The configuration has no section `card`."""
 
     reason = "no-card"
 
