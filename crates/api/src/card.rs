@@ -25,4 +25,10 @@ pub struct ShownCard {
     pub keys: Value,
 }
 
+/// The extension of A2A by which a client says what it asks for: the name under which the metadata of a message has it.
+pub const A2A_EXTENSION: &str = "urn:signet:a2a:request:1";
+/// What a card says of it.
+pub const A2A_EXTENSION_SAYS: &str = "In the metadata of a message, under this name: capability (what is asked for), \
+    tier (1 to 4, how far it may be told), life (seconds that it may wait)";
+
 quiet!(ShowCard);

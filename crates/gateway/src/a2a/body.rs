@@ -10,6 +10,7 @@
 //! side reads as the same parts. A text stays a text also where it reads as JSON: nobody guesses.
 
 use serde_json::{Map, Value, json};
+use signet_api::A2A_EXTENSION;
 
 use super::fault::Fault;
 use super::model::{Content, Message, Part};
@@ -85,7 +86,7 @@ impl About {
     pub(crate) fn read(all: &[Option<&Map<String, Value>>]) -> Result<Self, Fault> {
         let mut about = Self::default();
         for metadata in all.iter().copied().flatten() {
-            for name in [EXTENSION, SHORT] {
+            for name in [A2A_EXTENSION, SHORT] {
                 let Some(Value::Object(given)) = metadata.get(name) else {
                     continue;
                 };
@@ -106,9 +107,7 @@ impl About {
     }
 }
 
-/// The extension by which a client says what it asks for: in the metadata of a message.
-pub(crate) const EXTENSION: &str = "urn:signet:a2a:request:1";
-/// The short name of the same, as our own handlers write it.
+/// The short name of the extension, as our own handlers write it.
 const SHORT: &str = "signet";
 /// What one message carries (docs/protocol.md, section 2), with room for what stands around the body.
 const BODY_MAX: usize = 240 * 1024;

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use signet_api::{Kind as Wants, Send};
+use signet_api::{A2A_EXTENSION, Kind as Wants, Send};
 
-use super::body::{self, About, EXTENSION};
+use super::body::{self, About};
 use super::card;
 use super::clock::{self, Now};
 use super::fault::{Fault, Kind};
@@ -471,13 +471,13 @@ impl Asking<'_> {
 
 /// That the client names our extension, where the configuration asks for it.
 pub(crate) fn admit_extensions(room: &Room, named: &[String]) -> Result<(), Fault> {
-    let is_named = named.iter().any(|name| name == EXTENSION);
+    let is_named = named.iter().any(|name| name == A2A_EXTENSION);
     match room.section().require_extension && !is_named {
         true => Err(Fault::new(
             Kind::ExtensionRequired,
-            format!("Extension support required: name {EXTENSION} in A2A-Extensions"),
+            format!("Extension support required: name {A2A_EXTENSION} in A2A-Extensions"),
         )
-        .with("extension", EXTENSION)),
+        .with("extension", A2A_EXTENSION)),
         false => Ok(()),
     }
 }

@@ -1,14 +1,13 @@
 //! Cards: what this agent, or a peer behind it, tells of itself.
 //!
 //! The card of 1.0 and the one of 0.3 differ in where the address stands. A hybrid one has both; what reads 1.0 strictly
-//! wants `v1`, and `/.well-known/agent.json` is of 0.3 always. Nothing empty is written: signatures are made over what is
-//! left of a card without it. Where the daemon has a `[card]`, it makes and signs the card of 1.0 itself, and this room adds
-//! no word to it.
+//! wants `v1`, and `/.well-known/agent.json` is of 0.3 always. Where the daemon has a `[card]`, it makes and signs the card of
+//! 1.0 itself, and this room adds to it what a reader of 0.3 looks for, and nothing else.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use signet_api::{A2A_EXTENSION, A2A_EXTENSION_SAYS};
 
-use super::body::EXTENSION;
 use super::fault::Fault;
 use super::room::Room;
 use super::section::CardForm;
@@ -166,9 +165,8 @@ impl About<'_> {
 
     fn extension(&self) -> Value {
         let mut extension = object(json!({
-            "uri": EXTENSION,
-            "description": "In the metadata of a message, under this name: capability (what is asked for), tier (1 to 4, \
-                            how far it may be told), life (seconds that it may wait)",
+            "uri": A2A_EXTENSION,
+            "description": A2A_EXTENSION_SAYS,
         }));
         if self.room.section().require_extension {
             extension.insert("required".to_owned(), json!(true));

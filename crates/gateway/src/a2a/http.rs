@@ -162,9 +162,9 @@ pub(crate) async fn answer(
     };
     let mut response =
         answered.unwrap_or_else(|fault| json_response(id.error(&fault.write(version))));
-    let is_ours = |name: &&String| *name == super::body::EXTENSION;
+    let is_ours = |name: &&String| *name == signet_api::A2A_EXTENSION;
     if heard.extensions.iter().any(|name| is_ours(&name)) {
-        let value = HeaderValue::from_static(super::body::EXTENSION);
+        let value = HeaderValue::from_static(signet_api::A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);
     }
     response

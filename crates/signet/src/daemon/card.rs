@@ -4,7 +4,9 @@
 //! whoever takes over a gateway gets no signature under words of its own.
 
 use serde_json::{Value, json};
-use signet_api::{ApiError, Offer, Reason, Request, ShowCard, ShownCard};
+use signet_api::{
+    A2A_EXTENSION, A2A_EXTENSION_SAYS, ApiError, Offer, Reason, Request, ShowCard, ShownCard,
+};
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 use signet_proto::node::LocalError;
@@ -102,7 +104,12 @@ fn card(config: &CardConfig, (name, about): (&str, &str), path: &str, skills: &[
         "description": about,
         "version": env!("CARGO_PKG_VERSION"),
         "supportedInterfaces": [interface("1.0"), interface("0.3")],
-        "capabilities": { "streaming": true, "pushNotifications": config.push },
+        "capabilities": {
+            "streaming": true,
+            "pushNotifications": config.push,
+            "extendedAgentCard": true,
+            "extensions": [{ "uri": A2A_EXTENSION, "description": A2A_EXTENSION_SAYS }],
+        },
         "defaultInputModes": MODES,
         "defaultOutputModes": MODES,
         "skills": skills,

@@ -64,6 +64,9 @@ fn the_card_is_signed_by_a_key_of_its_own_and_tells_of_a_peer_what_it_offers() {
     let signing = std::fs::read(alice.dir.join("keys/signing.pem")).unwrap();
     assert_ne!(std::fs::read(&key).unwrap(), signing);
     assert_eq!(own["card"]["name"], "agent-alice");
+    let can = &own["card"]["capabilities"];
+    assert_eq!(can["extendedAgentCard"], true);
+    assert_eq!(can["extensions"][0]["uri"], signet_api::A2A_EXTENSION);
     assert!(
         !own["card"].to_string().contains("bob"),
         "whom one trusts is not told"
