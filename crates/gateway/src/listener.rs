@@ -1,16 +1,20 @@
-//! The listener: connections within bounds (`accept`, `io`, `tls`), what every request has to be before a room sees it
-//! (`gate`), and who sends it (`authenticate`).
+//! The listener: connections within bounds (`accept`, `places`, `io`, `tls`), what every request has to be before a room
+//! sees it (`gate`), who sends it (`authenticate`), and what it brings (`body`).
 //!
 //! ```text
-//! accept ── TLS ── hyper ── gate: Host, Origin, content type, body ──┬── open rooms
-//!                                                                    └── authenticate: token or certificate, rate ── rooms
+//! accept ── TLS ── hyper ── gate: Host, Origin, content type ──┬── open rooms
+//!                                                              └── authenticate: token or certificate, rate ── body ── rooms
 //! ```
+//!
+//! What costs little is refused first: a body is read for those who were let in by their head.
 
 mod accept;
 mod authenticate;
+mod body;
 mod gate;
 mod guarded;
 mod io;
+mod places;
 mod refusal;
 mod tls;
 
@@ -23,10 +27,13 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use authenticate::Door;
+pub(crate) use gate::Known;
+pub(crate) use places::Standing;
 pub(crate) use refusal::refused;
 
 use crate::config::Config;
 use accept::{Accept, Served};
+use body::Bodies;
 use gate::Gate;
 
 /// Who is at the other end of a connection: in the extensions of every request.
@@ -97,11 +104,10 @@ impl Listener {
 /// Every room behind what it relies on.
 fn router(config: &Config, open: Router, closed: Router, door: Door) -> Router {
     let gate = Arc::new(Gate::new(config));
+    let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
     // Only what a room serves asks for a token: that there is nothing at an address is no secret.
-    let closed = closed.route_layer(from_fn_with_state(
-        Arc::new(door),
-        authenticate::authenticate,
-    ));
+    let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
+    let closed = closed.route_layer(bodies).route_layer(authenticate);
     open.merge(closed)
         .fallback(refusal::nothing_here)
         .method_not_allowed_fallback(refusal::not_so)

@@ -16,12 +16,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use command::{TokenCommand, command};
-use file::{Entry, File, Stamp};
-use rate::Bucket;
-
 use crate::config::Limits;
 use crate::context::{Caller, Scope};
+pub(crate) use command::{TokenCommand, command};
+use file::{Entry, File, Stamp};
+pub(crate) use rate::Bucket;
 
 /// The tokens that hold now.
 pub(crate) struct Tokens {
@@ -42,6 +41,19 @@ struct Live {
     caller: Caller,
     bucket: Bucket,
     places: Arc<Semaphore>,
+}
+
+/// Whether a file with this text lets somebody in: for the fuzzer.
+pub(crate) fn admits_any(text: &str) -> bool {
+    let entries = File::parse(text).map(|file| file.tokens);
+    let mut known = Known::default();
+    known.replace(entries.unwrap_or_default(), Limits::default());
+    known.end_expired();
+    let mut admitted = known
+        .live
+        .into_values()
+        .map(|mut live| live.admit(Instant::now()));
+    admitted.any(|admitted| admitted.is_ok())
 }
 
 /// Who was let in, and the place that the request takes until it is answered.

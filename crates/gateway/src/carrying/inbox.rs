@@ -6,25 +6,24 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use signet_api::{ClientError, DeliverMessages};
 use signet_proto::trust::TrustView;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::counts::Event;
-use super::framing::{LONGEST_BODY, envelopes};
+use super::desk::Unread;
+use super::framing::envelopes;
 use super::link::Link;
 use super::queue::{Fate, Item, NoPlace};
 use super::room::{PROMPT, Room, decode, encode};
 use super::verdict::{Judged, Verdict};
-use crate::listener::Remote;
+use crate::listener::{Known, Remote, Standing};
 
 /// The one route that is open to everybody.
 pub(crate) fn open_routes(room: &Arc<Room>) -> Router {
@@ -37,25 +36,33 @@ async fn take(
     State(room): State<Arc<Room>>,
     Path(id): Path<String>,
     Extension(remote): Extension<Remote>,
+    Extension(standing): Extension<Standing>,
     request: Request,
 ) -> Response {
-    match taken(&room, &id, remote.address, request).await {
-        Ok(answer) => answer,
-        Err(refusal) => {
-            room.counts.note(Event::Refused);
-            refusal.into_response()
-        }
-    }
+    let taken = taken(&room, &id, (remote.address, &standing), request).await;
+    taken.unwrap_or_else(|refusal| {
+        room.counts.note(Event::Refused);
+        refusal.into_response()
+    })
 }
 
-async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<Response, Refusal> {
+async fn taken(
+    room: &Room,
+    id: &str,
+    (from, standing): (IpAddr, &Standing),
+    request: Request,
+) -> Result<Response, Refusal> {
     let view = room.view().ok_or(Refusal::Away)?;
     if id != view.me().as_str() {
         return Err(Refusal::Nobody);
     }
     admit_type(request.headers())?;
     pass(room, from, 1)?;
-    let body = read(request.into_body()).await?;
+    let time = room.context.config.limits.body_time();
+    let body = room.desk.read(from, request.into_body(), time).await?;
+    // From here on it is ours to answer, so the connection stays.
+    let _work = standing.at_work();
+    let began = Instant::now();
     let pieces = envelopes(&body).map_err(|_| Refusal::Size)?;
     if pieces.len() > 1 {
         pass(room, from, pieces.len() - 1)?;
@@ -89,6 +96,17 @@ async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<
         fates.push(fate);
     }
     drop(place);
+    let ruled = ruled(room, fates).await;
+    sleep(until_tick(began.elapsed())).await;
+    ruled?;
+    let mut response = StatusCode::ACCEPTED.into_response();
+    // The inbox has a pace of its own.
+    response.extensions_mut().insert(Known);
+    Ok(response)
+}
+
+/// Waits until the daemon has ruled on all of them.
+async fn ruled(room: &Room, fates: Vec<oneshot::Receiver<Fate>>) -> Result<(), Refusal> {
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(Fate::Ruled)) => {}
@@ -96,7 +114,15 @@ async fn taken(room: &Room, id: &str, from: IpAddr, request: Request) -> Result<
             Ok(Ok(Fate::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
         }
     }
-    Ok(StatusCode::ACCEPTED.into_response())
+    Ok(())
+}
+
+/// How long an answer still waits. What is verified is written to a disk, what names a peer is checked against its key,
+/// and what is junk is neither: answers at ticks alone do not tell these apart, as long as a tick is enough for each.
+fn until_tick(elapsed: Duration) -> Duration {
+    let ticks = elapsed.as_nanos() / TICK.as_nanos() + 1;
+    let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
+    TICK.saturating_mul(ticks).saturating_sub(elapsed)
 }
 
 /// JSON, and as it is: a body that has to be unpacked could be a thousand times as large.
@@ -118,15 +144,6 @@ fn pass(room: &Room, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
     let mut pace = room.pace.lock().unwrap_or_else(PoisonError::into_inner);
     pace.take(from, envelopes, Instant::now())
         .map_err(Refusal::Rate)
-}
-
-async fn read(body: Body) -> Result<Bytes, Refusal> {
-    let read = timeout(SLOWEST, Limited::new(body, LONGEST_BODY).collect()).await;
-    match read.map_err(|_| Refusal::Slow)? {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::Size),
-        Err(_) => Err(Refusal::Slow),
-    }
 }
 
 /// The verdicts, on a thread that may compute: a signature takes as long as a thousand small requests' routing.
@@ -206,6 +223,17 @@ enum Refusal {
     Away,
 }
 
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::TooLong => Self::Size,
+            Unread::Slow => Self::Slow,
+            Unread::Share => Self::Rate(SOON),
+            Unread::Full => Self::Full,
+        }
+    }
+}
+
 impl Refusal {
     fn into_response(self) -> Response {
         let (status, after) = match self {
@@ -228,11 +256,33 @@ impl Refusal {
     }
 }
 
-/// How long a body may take.
-const SLOWEST: Duration = Duration::from_secs(30);
+/// Answers are given at multiples of this after their request was read.
+const TICK: Duration = Duration::from_millis(25);
 /// How long an envelope may wait for its turn and for the daemon.
 const RULED: Duration = Duration::from_secs(40);
 /// How long a poll waits for something to give.
 const LONG_POLL: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(1);
 const LATER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_at_ticks_whatever_the_work_took() {
+        let millis = Duration::from_millis;
+        for (took, waits) in [
+            (0, 25),
+            (1, 24),
+            (24, 1),
+            (25, 25),
+            (26, 24),
+            (99, 1),
+            (40_000, 25),
+        ] {
+            assert_eq!(until_tick(millis(took)), millis(waits), "{took}");
+        }
+        assert!(until_tick(Duration::MAX) <= TICK);
+    }
+}

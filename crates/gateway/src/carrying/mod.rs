@@ -12,6 +12,7 @@
 
 mod counts;
 mod courier;
+mod desk;
 pub(crate) mod framing;
 mod inbox;
 mod outbound;
@@ -19,10 +20,11 @@ mod pace;
 mod polls;
 mod queue;
 mod room;
-mod verdict;
+pub(crate) mod verdict;
 
 pub(crate) mod link;
 
 pub(crate) use courier::run;
 pub(crate) use inbox::open_routes;
+pub(crate) use outbound::read_answer;
 pub(crate) use room::{Room, Section, decode, encode};

@@ -12,6 +12,7 @@ use signet_proto::trust::TrustView;
 use tokio::sync::Semaphore;
 
 use super::counts::Counts;
+use super::desk::Desk;
 use super::outbound::Lanes;
 use super::pace::Pace;
 use super::queue::Queue;
@@ -67,6 +68,8 @@ pub(crate) struct Room {
     pub(crate) socket: PathBuf,
     pub(crate) queue: Queue,
     pub(crate) pace: Mutex<Pace>,
+    /// Where bodies are read.
+    pub(crate) desk: Desk,
     pub(crate) counts: Counts,
     pub(crate) lanes: Lanes,
     /// Threads that verify at once.
@@ -83,6 +86,7 @@ impl Room {
             context: Arc::clone(context),
             queue: Queue::of(section.queue_bytes),
             pace: Mutex::new(Pace::per_minute(section.envelopes_per_minute)),
+            desk: Desk::of(DESK),
             counts: Counts::default(),
             lanes: Lanes::default(),
             judges: Semaphore::new(JUDGES),
@@ -139,4 +143,6 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
 /// How long the daemon may take to rule: a slow disk is slow.
 pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 const JUDGES: usize = 4;
+/// Bytes of bodies that are being read at once.
+const DESK: usize = 32 << 20;
 const POLLS: usize = 16;

@@ -9,7 +9,10 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 
 use super::Remote;
+use super::body::discard;
+use super::gate::Known;
 use super::guarded::guarded;
+use super::places::Standing;
 use super::refusal::{later, refused};
 use crate::tokens::{Admitted, Anybody, Refused, Tokens};
 
@@ -21,7 +24,7 @@ pub(crate) enum Door {
     Open(Box<Anybody>),
 }
 
-/// Puts the [`Caller`](crate::context::Caller) into a request, or refuses it.
+/// Puts the [`Caller`](crate::context::Caller) into a request, or refuses it, by its head alone.
 pub(super) async fn authenticate(
     State(door): State<Arc<Door>>,
     mut request: Request,
@@ -30,14 +33,21 @@ pub(super) async fn authenticate(
     match door.admit(&request) {
         Ok(Admitted { caller, place }) => {
             let gone = caller.gone.clone();
+            let standing = request.extensions().get::<Standing>();
+            let held = (place, standing.map(Standing::of_caller));
             request.extensions_mut().insert(caller);
             // What the token lets in ends with it, also in the middle of an answer.
-            tokio::select! {
-                response = next.run(request) => guarded(response, gone, place),
-                () = gone.cancelled() => unknown(true),
-            }
+            let mut response = tokio::select! {
+                response = next.run(request) => guarded(response, gone, held),
+                () = gone.cancelled() => return unknown(true),
+            };
+            response.extensions_mut().insert(Known);
+            response
         }
-        Err(refusal) => refusal,
+        Err(refusal) => {
+            discard(request.into_body()).await;
+            refusal
+        }
     }
 }
 

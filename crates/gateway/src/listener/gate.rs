@@ -4,32 +4,32 @@
 //! name resolve to this machine, which `Host` shows; it cannot hide where it comes from, which `Origin` shows; and without
 //! asking first it cannot send JSON as JSON, which the content type shows. There is no CORS, so asking first is refused.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::sleep;
 
-use super::refusal::{later, refused};
+use super::body::discard;
+use super::refusal::refused;
 use crate::config::Config;
+use crate::tokens::Bucket;
 
 /// What a request is held against.
 pub(super) struct Gate {
     hosts: Vec<String>,
     origins: Vec<String>,
-    body_bytes: usize,
-    body_time: Duration,
-    /// KiB of all bodies that are being read or handled.
-    room: Arc<Semaphore>,
+    /// What is answered at once to those whom nobody knows.
+    strangers: Mutex<Bucket>,
 }
+
+/// An answer to somebody who is known, or whose pace is kept elsewhere: in its extensions.
+#[derive(Clone, Copy)]
+pub(crate) struct Known;
 
 impl Gate {
     pub(super) fn new(config: &Config) -> Self {
@@ -54,9 +54,30 @@ impl Gate {
             origins: origins
                 .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
                 .collect(),
-            body_bytes: config.limits.body_bytes,
-            body_time: config.limits.body_time(),
-            room: Arc::new(Semaphore::new(ROOM.max(config.limits.body_bytes / KIB + 1))),
+            strangers: Mutex::new(Bucket::full(STRANGERS, Instant::now())),
+        }
+    }
+
+    fn admit(&self, request: &Request) -> Result<(), Fault> {
+        let (method, headers) = (request.method(), request.headers());
+        let host = self.host(request.uri(), headers)?;
+        self.admit_origin(&host, headers)?;
+        match *method == Method::POST || *method == Method::PUT || *method == Method::PATCH {
+            true => admit_content(headers),
+            false => Ok(()),
+        }
+    }
+
+    /// A crowd of strangers is answered later, each on the connection that it holds: so refusing them takes no time from
+    /// those who are known.
+    async fn pace(&self) {
+        let paced = {
+            let strangers = self.strangers.lock();
+            let mut strangers = strangers.unwrap_or_else(PoisonError::into_inner);
+            strangers.take(Instant::now())
+        };
+        if paced.is_err() {
+            sleep(HELD).await;
         }
     }
 
@@ -97,45 +118,20 @@ impl Gate {
             false => Err(Fault::Origin),
         }
     }
-
-    /// The whole body, and the room that it takes.
-    async fn read(&self, body: Body) -> Result<(Bytes, Option<Room>), Fault> {
-        let reading = timeout(self.body_time, self.collect(body));
-        reading.await.unwrap_or(Err(Fault::Slow))
-    }
-
-    async fn collect(&self, mut body: Body) -> Result<(Bytes, Option<Room>), Fault> {
-        let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
-        while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame.map_err(|_| Fault::Broken)?.into_data() else {
-                continue;
-            };
-            if all.len() + piece.len() > self.body_bytes {
-                return Err(Fault::TooLarge);
-            }
-            let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
-            if wanted > 0 {
-                let wanted = u32::try_from(wanted).map_err(|_| Fault::TooLarge)?;
-                let more = Arc::clone(&self.room).try_acquire_many_owned(wanted);
-                let more = more.map_err(|_| Fault::Full)?;
-                match &mut room {
-                    Some(room) => room.merge(more),
-                    None => room = Some(more),
-                }
-            }
-            all.extend_from_slice(&piece);
-        }
-        Ok((all.freeze(), room.map(|room| Room(Arc::new(room)))))
-    }
 }
 
-/// Lets a request through to its room, or says why not.
+/// Lets a request through by its head alone, or says why not.
 pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let mut response = match admitted(&gate, request).await {
-        Ok(request) => next.run(request).await,
-        Err(fault) => fault.response(),
+    let mut response = match gate.admit(&request) {
+        Ok(()) => next.run(request).await,
+        Err(fault) => {
+            discard(request.into_body()).await;
+            fault.response()
+        }
     };
+    if response.extensions().get::<Known>().is_none() {
+        gate.pace().await;
+    }
     let headers = response.headers_mut();
     for (name, value) in KEPT_APART {
         headers
@@ -143,20 +139,6 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             .or_insert(HeaderValue::from_static(value));
     }
     response
-}
-
-async fn admitted(gate: &Gate, request: Request) -> Result<Request, Fault> {
-    let (mut head, body) = request.into_parts();
-    let host = gate.host(&head.uri, &head.headers)?;
-    gate.admit_origin(&host, &head.headers)?;
-    if head.method == Method::POST || head.method == Method::PUT || head.method == Method::PATCH {
-        admit_content(&head.headers)?;
-    }
-    let (body, room) = gate.read(body).await?;
-    if let Some(room) = room {
-        head.extensions.insert(room);
-    }
-    Ok(Request::from_parts(head, Body::from(body)))
 }
 
 /// JSON, and said to be.
@@ -193,19 +175,11 @@ fn without_port(host: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The room of a body: free again when the request is done with.
-#[derive(Clone)]
-struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Host,
     Origin,
     ContentType,
-    TooLarge,
-    Slow,
-    Broken,
-    Full,
 }
 
 impl Fault {
@@ -229,46 +203,20 @@ impl Fault {
                 "the body is not declared as JSON in UTF-8",
                 "send Content-Type: application/json, without a content encoding",
             ),
-            Self::TooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too-large",
-                "the body is longer than this listener takes",
-                "send less; `body-bytes` under [limits] of gateway.toml is the limit",
-            ),
-            Self::Slow => (
-                StatusCode::REQUEST_TIMEOUT,
-                "too-slow",
-                "the body did not come in time",
-                "send the request again, in one piece",
-            ),
-            Self::Broken => (
-                StatusCode::BAD_REQUEST,
-                "broken-body",
-                "the body ended too soon or is no body of HTTP",
-                "send the request again",
-            ),
-            Self::Full => {
-                let busy = refused(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "busy",
-                    "too many bodies are under way",
-                    "send the request again a little later",
-                );
-                return later(busy, 1);
-            }
         };
         refused(status, reason, message, next)
     }
 }
 
+/// Strangers who are answered at once, in a minute; a tenth of them may come together.
+const STRANGERS: u32 = 12_000;
+/// How long the others wait for their answer.
+const HELD: Duration = Duration::from_millis(250);
 /// What an answer says to browsers and caches, where its room does not say otherwise.
 const KEPT_APART: [(HeaderName, &str); 2] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
-const KIB: usize = 1024;
-/// 64 MiB.
-const ROOM: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -278,7 +226,6 @@ mod tests {
         let mut config = Config::default();
         config.listen.hosts = vec!["Agent.Example.org".to_owned()];
         config.listen.origins = vec!["https://app.example.org/".to_owned()];
-        config.limits.body_bytes = 8;
         Gate::new(&config)
     }
 
@@ -388,13 +335,17 @@ mod tests {
         assert_eq!(admit_content(&packed), Err(Fault::ContentType));
     }
 
-    #[tokio::test]
-    async fn a_long_body_is_refused_without_being_kept() {
-        let read = gate().read(Body::from("12345678")).await;
-        assert_eq!(read.map(|(bytes, _)| bytes.len()), Ok(8));
-        assert_eq!(
-            gate().read(Body::from("123456789")).await.err(),
-            Some(Fault::TooLarge)
-        );
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_of_strangers_is_answered_later_and_a_few_at_once() {
+        let (gate, began) = (gate(), tokio::time::Instant::now());
+        for _ in 0..STRANGERS / 10 {
+            gate.pace().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        // The bucket counts real time, of which next to none has passed.
+        for _ in 0..STRANGERS / 10 {
+            gate.pace().await;
+        }
+        assert!(began.elapsed() > HELD * 100, "{:?}", began.elapsed());
     }
 }

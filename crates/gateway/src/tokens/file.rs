@@ -81,10 +81,14 @@ impl File {
         if fs::metadata(path).map_err(failed)?.mode() & 0o002 != 0 {
             return Err(FileFault::Open(path.to_owned()));
         }
-        toml::from_str(&text).map_err(|error| FileFault::Wrong {
+        Self::parse(&text).map_err(|what| FileFault::Wrong {
             path: path.to_owned(),
-            what: error.message().to_owned(),
+            what,
         })
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.message().to_owned())
     }
 
     /// Writes it in the place of what was there: a reader sees the one or the other.

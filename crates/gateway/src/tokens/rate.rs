@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     /// For one request.
     pause: Duration,
     size: Duration,
@@ -12,7 +12,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn full(per_minute: u32, now: Instant) -> Self {
+    pub(crate) fn full(per_minute: u32, now: Instant) -> Self {
         let per_minute = per_minute.max(1);
         let pause = Duration::from_secs(60) / per_minute;
         let burst = (per_minute / 10).max(8);
@@ -27,7 +27,7 @@ impl Bucket {
     ///
     /// # Errors
     /// Seconds until there is one, 1 at least.
-    pub(super) fn take(&mut self, now: Instant) -> Result<(), u64> {
+    pub(crate) fn take(&mut self, now: Instant) -> Result<(), u64> {
         let next = self.full_at.max(now) + self.pause;
         match next.duration_since(now).checked_sub(self.size) {
             Some(missing) if !missing.is_zero() => Err(missing.as_secs() + 1),

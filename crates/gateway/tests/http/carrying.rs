@@ -155,6 +155,51 @@ fn size_type_method_and_name_are_refused_before_anything_is_judged() {
 }
 
 #[test]
+fn an_answer_comes_at_a_tick_so_that_its_time_does_not_tell_what_was_found() {
+    let bench = Bench::new();
+    let mut forged = bench.of_alice(2);
+    let last = forged.len() - 10;
+    forged[last] ^= 1;
+    for body in [bench.of_alice(1), forged, b"junk".to_vec(), b"[]".to_vec()] {
+        let began = Instant::now();
+        assert_eq!(bench.post(&body).status, 202);
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(25), "{took:?}");
+    }
+}
+
+#[test]
+fn bodies_that_never_end_use_up_the_pace_of_their_address_and_not_the_memory() {
+    let bench = Bench::with("[inbox]\n[limits]\nbody-seconds = 2\nconnections = 64");
+    // As many as there are places, twice, and half a MiB each.
+    let piece = vec![b'x'; 1 << 19];
+    let slow: Vec<_> = (0..128)
+        .map(|_| std::panic::catch_unwind(|| begun(bench.gateway.port, INBOX, 1 << 20, &piece)))
+        .collect();
+    let message = bench.of_alice(1);
+    eventually("a peer gets through", || {
+        let posted = std::panic::catch_unwind(|| bench.post(&message).status);
+        posted.ok().filter(|status| *status == 202)
+    });
+    assert_eq!(bench.daemon.delivered(), [message]);
+    drop(slow);
+}
+
+#[test]
+fn a_body_that_is_announced_to_be_too_long_is_refused_by_its_head() {
+    let bench = Bench::new();
+    let began = Instant::now();
+    let mut stream = begun(bench.gateway.port, INBOX, 3 << 20, b"{");
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "it waits for no more"
+    );
+}
+
+#[test]
 fn whoever_floods_is_told_to_wait() {
     let bench = Bench::with("[inbox]\nenvelopes-per-minute = 30");
     let replies: Vec<Reply> = (0..20).map(|_| bench.post(b"junk")).collect();

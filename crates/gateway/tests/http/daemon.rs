@@ -115,6 +115,11 @@ impl Daemon {
             .any(|(name, _)| name == carrier)
     }
 
+    /// Whoever was attached is gone: only who attaches from now on counts.
+    pub(crate) fn forget_attached(&self) {
+        self.seen.lock().unwrap().attached.clear();
+    }
+
     pub(crate) fn delivered(&self) -> Vec<Vec<u8>> {
         self.seen.lock().unwrap().delivered.clone()
     }

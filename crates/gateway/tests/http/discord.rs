@@ -30,6 +30,8 @@ struct Inner {
     answers: Vec<(u16, String, String)>,
     asked: Vec<(Instant, String)>,
     hangs: bool,
+    /// It does what it is asked for, and never says so.
+    is_silent: bool,
 }
 
 pub(crate) const TOKEN: &str = "a-token-that-nobody-may-see";
@@ -104,6 +106,13 @@ impl Discord {
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut inner = self.inner.lock().unwrap();
+        if inner.is_silent {
+            inner.answer(self.port, &line, &head, &body);
+            drop(inner);
+            // Until the other side goes.
+            let _ = stream.read(&mut [0]);
+            return;
+        }
         let (status, headers, answer) = match inner.answers.is_empty() || is_file {
             false => inner.answers.remove(0),
             true => (
@@ -131,8 +140,18 @@ impl Inner {
         let (place, query) = path.split_once('?').unwrap_or((path, ""));
         assert_eq!(place, "/api/channels/77/messages");
         if method == "POST" {
-            self.posts.push(posted(head, body));
-            return json!({"id": self.posts.len().to_string()}).to_string();
+            let (message, file) = posted(head, body);
+            let is_same = |known: &Value| known["nonce"] == message["nonce"];
+            let known = self.posts.iter().position(|(known, _)| is_same(known));
+            // Discord gives the message that it has, where it is asked to (enforce_nonce).
+            let at = match known.filter(|_| message["enforce_nonce"] == true) {
+                Some(at) => at + 1,
+                None => {
+                    self.posts.push((message, file));
+                    self.posts.len()
+                }
+            };
+            return json!({"id": at.to_string()}).to_string();
         }
         let after = query
             .split('&')
@@ -309,6 +328,53 @@ fn what_was_shown_is_not_shown_again_after_a_kill() {
     assert!(said(0).contains("> one") && said(1).contains("> two"));
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(bench.discord.posts().len(), 2);
+}
+
+#[test]
+fn a_gateway_killed_while_discord_takes_a_post_leaves_one_post_and_no_double() {
+    let mut bench = Bench::with("");
+    bench.discord.inner.lock().unwrap().is_silent = true;
+    bench.says(5, 1, "one", 10);
+    bench.shows(1);
+    bench.gateway.kill();
+    bench.discord.inner.lock().unwrap().is_silent = false;
+    bench.says(6, 1, "two", 10);
+    bench.gateway.restart();
+    let posts = bench.shows(2);
+    assert_eq!(bench.discord.asked("POST").len(), 3, "the first one twice");
+    let said = |at: usize| posts[at].0["content"].as_str().unwrap().to_owned();
+    assert!(said(0).contains("> one") && said(1).contains("> two"));
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(bench.discord.posts().len(), 2);
+}
+
+#[test]
+fn a_gateway_killed_while_discord_takes_a_parcel_posts_it_once_though_the_daemon_sends_it_again() {
+    let mut bench = Bench::with("carrier = \"discord\"\nshows = \"nothing\"\n");
+    let attached = |bench: &Bench| {
+        eventually("it carries", || {
+            bench.daemon.is_attached("discord").then_some(())
+        });
+    };
+    attached(&bench);
+    let envelope = bench.says(5, 1, "", 10);
+    let hand_out = |bench: &Bench| {
+        let daemon = &bench.daemon;
+        daemon.hand_out("discord", "agent-carol", "discord", &envelope)
+    };
+    bench.discord.inner.lock().unwrap().is_silent = true;
+    let first = hand_out(&bench);
+    bench.shows(1);
+    bench.gateway.kill();
+    assert_eq!(bench.daemon.fate_of(first), None, "nothing was told");
+    bench.discord.inner.lock().unwrap().is_silent = false;
+    bench.daemon.forget_attached();
+    bench.gateway.restart();
+    attached(&bench);
+    let again = hand_out(&bench);
+    assert!(eventually("it left", || bench.daemon.fate_of(again)));
+    assert_eq!(bench.discord.asked("POST").len(), 2);
+    assert_eq!(bench.discord.posts().len(), 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Households of real daemons whose agents share no NATS server, or more than one way.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use signet_testkit::bus::Watch;
@@ -178,6 +179,45 @@ fn a_gateway_that_lies_about_what_it_holds_stops_no_other_carrier() {
         Some(bodies(&bob)).filter(|all| !all.is_empty())
     });
     assert_eq!(came.get(&1), Some(&1), "{came:?}");
+}
+
+#[test]
+fn one_envelope_thousands_of_times_by_http_acts_once_and_fills_no_log() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    carries(&bob, "[\"http\"]", "[]");
+    alice.start();
+    bob.start();
+    let port = free_port();
+    let _gateway = Gateway::start(&bob, port, "[inbox]\nenvelopes-per-minute = 1000000");
+    let watch = Watch::new(&house);
+    let mark = watch.mark();
+    let id = alice.send(&bob, "notification", &json!(1)).unwrap();
+    let (_, envelope) = watch.find(mark, |message| {
+        message["params"]["headers"]["message-id"] == id.as_str()
+    });
+    eventually("it came by NATS", || bob.inbox().first().cloned());
+    let path = format!("/agent/{}/inbox", bob.agent);
+    let sent = |body: &[u8]| {
+        eventually("it is taken", || {
+            (post(port, &path, body).status == 202).then_some(())
+        });
+    };
+    let (before, began) = (bob.log().len(), Instant::now());
+    let hundred = vec![envelope.clone(); 100].join(&b","[..]);
+    for _ in 0..40 {
+        sent(&[b"[", &hundred[..], b"]"].concat());
+    }
+    for _ in 0..50 {
+        sent(&envelope);
+    }
+    // Copies are paid from the budget of refused mail: 100 lines a second and 1,000 at once, one more for what is counted.
+    let allowed = 1_000 + 101 * (began.elapsed().as_secs() + 2);
+    let lines = (bob.log().len() - before) as u64;
+    assert!(lines <= allowed, "{lines} lines for 4,050 copies");
+    assert_eq!((bob.inbox().len(), bodies(&bob).get(&1)), (1, Some(&1)));
+    alice.ping(&bob);
 }
 
 #[test]

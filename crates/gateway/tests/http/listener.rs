@@ -118,22 +118,25 @@ fn a_body_or_a_head_without_end_is_cut_off() {
     let token = token(&alice, "laptop", &[]);
     assert_eq!(gateway.post("/rpc", &token, &" ".repeat(4097)).status, 413);
     // In pieces, without a length.
-    let mut stream = gateway.connect();
-    write!(
-        stream,
-        "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
-    .unwrap();
-    for _ in 0..100 {
-        if stream
-            .write_all(format!("400\r\n{}\r\n", " ".repeat(1024)).as_bytes())
-            .is_err()
-        {
-            break;
+    for (bearer, status) in [(token.as_str(), 413), ("nobody-knows-it", 401)] {
+        let mut stream = gateway.connect();
+        write!(
+            stream,
+            "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nAuthorization: Bearer {bearer}\r\n\
+             Transfer-Encoding: chunked\r\n\r\n"
+        )
+        .unwrap();
+        for _ in 0..100 {
+            if stream
+                .write_all(format!("400\r\n{}\r\n", " ".repeat(1024)).as_bytes())
+                .is_err()
+            {
+                break;
+            }
         }
+        let answer = Answer::read(&mut BufReader::new(stream));
+        assert!(answer.is_none_or(|answer| answer.status == status));
     }
-    let answer = Answer::read(&mut BufReader::new(stream));
-    assert!(answer.is_none_or(|answer| answer.status == 413));
     for head in [
         format!("X: {}\r\n", "y".repeat(100_000)),
         "X: y\r\n".repeat(1000),
@@ -164,6 +167,86 @@ fn a_body_or_a_head_without_end_is_cut_off() {
     }
     assert!(gateway.is_up());
     assert_eq!(gateway.post("/rpc", &token, STATUS).status, 200);
+}
+
+#[test]
+fn who_is_not_let_in_is_told_so_without_a_body_being_awaited() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let gateway = Gateway::start(&alice, "[limits]\nbody-seconds = 600\n");
+    // The head in one piece, and of the body a byte: the answer comes all the same.
+    for (line, status) in [
+        ("POST /rpc HTTP/1.1\r\nHost: localhost", 401),
+        ("POST /rpc HTTP/1.1\r\nHost: evil.test", 421),
+    ] {
+        let began = Instant::now();
+        let mut stream = gateway.connect();
+        write!(
+            stream,
+            "{line}\r\n{JSON}\r\nContent-Length: 900000\r\n\r\n{{"
+        )
+        .unwrap();
+        let answer = Answer::read(&mut BufReader::new(stream)).unwrap();
+        assert_eq!(answer.status, status);
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+    // And a body that comes in a piece of its own costs no answer: many clients send it so.
+    let mut stream = gateway.connect();
+    write!(
+        stream,
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 2\r\n\r\n"
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    stream.write_all(b"{}").unwrap();
+    let answer = Answer::read(&mut BufReader::new(stream)).unwrap();
+    assert_eq!(
+        (answer.status, answer.reason().as_str()),
+        (401, "token-unknown")
+    );
+}
+
+#[test]
+fn ten_thousand_strangers_do_not_close_the_connection_of_a_caller() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let gateway = Gateway::start(&alice, "[limits]\nconnections = 64\n");
+    let token = token(&alice, "laptop", &["--requests-per-minute", "100000"]);
+    let request = format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{STATUS}",
+        STATUS.len()
+    );
+    let mut stays = BufReader::new(gateway.connect());
+    let mut asks = || {
+        stays.get_mut().write_all(request.as_bytes()).unwrap();
+        let answer = Answer::read(&mut stays).expect("the connection stays");
+        assert_eq!(answer.status, 200);
+    };
+    asks();
+    let mut open = std::collections::VecDeque::new();
+    for number in 0..10_000 {
+        let mut stream = TcpStream::connect(gateway.address).unwrap();
+        if number % 3 == 0 {
+            // One whose body never ends has no better claim.
+            let _ = write!(
+                stream,
+                "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 9\r\n\r\n{{"
+            );
+        }
+        open.push_back(stream);
+        if open.len() > 300 {
+            open.pop_front();
+        }
+        if number % 1_000 == 999 {
+            asks();
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,202 @@
+//! The body of a request, read whole before its room sees it: so long, within so much time, and all bodies together
+//! within so much memory. Who has not been let in by then has no body read at all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::StatusCode;
+use hyper::body::Body as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::refusal::{later, refused};
+use crate::config::Config;
+
+/// What a body is held against.
+pub(super) struct Bodies {
+    most: usize,
+    time: Duration,
+    /// KiB of all bodies that are being read or handled.
+    room: Arc<Semaphore>,
+}
+
+/// Reads the body whole for its room, or says why not.
+pub(super) async fn whole(
+    State(bodies): State<Arc<Bodies>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut head, body) = request.into_parts();
+    let (body, room) = match bodies.read(body).await {
+        Ok(read) => read,
+        Err(fault) => return fault.response(),
+    };
+    if let Some(room) = room {
+        head.extensions.insert(room);
+    }
+    next.run(Request::from_parts(head, Body::from(body))).await
+}
+
+/// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
+/// left over, the system resets the connection, and the refusal with it.
+pub(super) async fn discard(body: Body) {
+    let taken = async {
+        let (mut body, mut left) = (body, DISCARDED);
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.into_data().map_or(0, |piece| piece.len());
+            match left.checked_sub(length) {
+                Some(less) => left = less,
+                None => return,
+            }
+        }
+    };
+    // Whoever sends more than that, or slowly, has no use for an answer.
+    let _ = timeout(DISCARD_TIME, taken).await;
+}
+
+impl Bodies {
+    pub(super) fn new(config: &Config) -> Self {
+        let most = config.limits.body_bytes;
+        Self {
+            most,
+            time: config.limits.body_time(),
+            room: Arc::new(Semaphore::new(ROOM.max(most / KIB + 1))),
+        }
+    }
+
+    /// The whole body, and the room that it takes.
+    async fn read(&self, body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+        // What is announced to be too long is not read to find that out.
+        if body.size_hint().lower() > self.most as u64 {
+            discard(body).await;
+            return Err(Fault::TooLarge);
+        }
+        let reading = timeout(self.time, self.collect(body));
+        reading.await.unwrap_or(Err(Fault::Slow))
+    }
+
+    async fn collect(&self, mut body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+        let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
+        while let Some(frame) = body.frame().await {
+            let Ok(piece) = frame.map_err(|_| Fault::Broken)?.into_data() else {
+                continue;
+            };
+            if all.len() + piece.len() > self.most {
+                return Err(Fault::TooLarge);
+            }
+            let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
+            if wanted > 0 {
+                let wanted = u32::try_from(wanted).map_err(|_| Fault::TooLarge)?;
+                let more = Arc::clone(&self.room).try_acquire_many_owned(wanted);
+                let more = more.map_err(|_| Fault::Full)?;
+                match &mut room {
+                    Some(room) => room.merge(more),
+                    None => room = Some(more),
+                }
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok((all.freeze(), room.map(|room| Room(Arc::new(room)))))
+    }
+}
+
+/// The room of a body: free again when the request is done with.
+#[derive(Clone)]
+struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    TooLarge,
+    Slow,
+    Broken,
+    Full,
+}
+
+impl Fault {
+    fn response(self) -> Response {
+        match self {
+            Self::TooLarge => refused(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "the body is longer than this listener takes",
+                "send less; `body-bytes` under [limits] of gateway.toml is the limit",
+            ),
+            Self::Slow => refused(
+                StatusCode::REQUEST_TIMEOUT,
+                "too-slow",
+                "the body did not come in time",
+                "send the request again, in one piece",
+            ),
+            Self::Broken => refused(
+                StatusCode::BAD_REQUEST,
+                "broken-body",
+                "the body ended too soon or is no body of HTTP",
+                "send the request again",
+            ),
+            Self::Full => {
+                let busy = refused(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "busy",
+                    "too many bodies are under way",
+                    "send the request again a little later",
+                );
+                later(busy, 1)
+            }
+        }
+    }
+}
+
+const KIB: usize = 1024;
+/// 64 MiB.
+const ROOM: usize = 64 * 1024;
+/// Of a refused request, so many bytes are taken off its connection.
+const DISCARDED: usize = 64 * KIB;
+const DISCARD_TIME: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    fn bodies(most: usize) -> Bodies {
+        let mut config = Config::default();
+        config.limits.body_bytes = most;
+        Bodies::new(&config)
+    }
+
+    /// A body that does not say how long it is.
+    fn pieces(pieces: &'static [&'static str]) -> Body {
+        let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(*piece));
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_refused_without_being_kept() {
+        let read = bodies(8).read(Body::from("12345678")).await;
+        assert_eq!(read.map(|(bytes, _)| bytes.len()), Ok(8));
+        for long in [Body::from("123456789"), pieces(&["12345678", "9"])] {
+            assert_eq!(bodies(8).read(long).await.err(), Some(Fault::TooLarge));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_is_taken_off_its_connection_but_not_without_end() {
+        discard(pieces(&["{}", "{}"])).await;
+        let endless = Body::from_stream(stream::repeat_with(|| {
+            Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 1024]))
+        }));
+        discard(endless).await;
+        let silent = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let began = tokio::time::Instant::now();
+        discard(silent).await;
+        assert_eq!(began.elapsed(), DISCARD_TIME);
+    }
+}
