@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help build install uninstall deb interop demo test lint ci bench older mutants torture sample clean
+.PHONY: help build install uninstall deb interop demo test lint ci bench fuzz older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ ci: ## everything that the merge of a change asks for
 
 bench: ## measure
 	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server) && NATS_SERVER=$$server cargo bench --workspace --locked
+
+fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs the nightly toolchain, fetches cargo-fuzz; not part of ci)
+	@scripts/fuzz '$(or $(SECONDS),60)'
 
 older: ## let daemons of this release and of the one before talk (builds that one, once; not part of ci)
 	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \

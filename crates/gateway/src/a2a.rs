@@ -28,6 +28,52 @@ mod task;
 mod v03;
 mod version;
 
+use serde_json::{Map, Value};
+
+use fault::Fault;
+use read::Fields;
+use version::{Method, Version};
+
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes};
 pub(crate) use room::Room;
 pub(crate) use section::Section;
+
+/// What a body is answered with by each version, where every call comes to nothing: for the fuzzer.
+pub(crate) fn read_body(body: &[u8]) -> [String; 2] {
+    let asked = match frame::read(body) {
+        Ok(asked) => asked,
+        Err((id, fault)) => {
+            return [Version::V1, Version::V03].map(|version| id.error(&fault.write(version)));
+        }
+    };
+    let found = match Method::named(&asked.method) {
+        Some(_) => read_params(&asked.params),
+        None => Ok(()),
+    };
+    [Version::V1, Version::V03].map(|version| match &found {
+        Ok(()) => asked.id.result(&Value::Null),
+        Err(fault) => asked.id.error(&fault.write(version)),
+    })
+}
+
+/// Reads all that any method does of its parameters.
+fn read_params(params: &Map<String, Value>) -> Result<(), Fault> {
+    let fields = Fields::root(params);
+    if let Some(given) = fields.object("message")? {
+        let message = read::message(&given, String::new)?;
+        body::About::read(&[message.metadata.as_ref()])?;
+        // What is sent as parts comes back as the same parts.
+        body::parts_of(body::of(&message)?);
+    }
+    for name in ["pushNotificationConfig", "configuration"] {
+        if let Some(given) = fields.object(name)? {
+            read::push(&given, Some(String::new()), "")?;
+        }
+    }
+    fields.count("historyLength")?;
+    if let Some(text) = fields.text("statusTimestampAfter")? {
+        clock::parse(&text);
+    }
+    fields.member("status").and_then(model::State::read);
+    Ok(())
+}

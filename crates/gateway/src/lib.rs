@@ -35,6 +35,8 @@ mod context;
 mod daemon;
 mod discord;
 mod fault;
+#[doc(hidden)]
+pub mod fuzzed;
 mod handle;
 mod listener;
 mod mcp_http;
@@ -51,9 +53,3 @@ pub mod shown;
 mod stdio;
 mod tokens;
 mod tools;
-
-/// For `cargo fuzz`: what is read of bytes that anybody may send.
-#[doc(hidden)]
-pub mod fuzzed {
-    pub use crate::rpc::read_body as rpc_body;
-}

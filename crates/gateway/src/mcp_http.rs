@@ -15,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -23,6 +24,7 @@ use serde::de::IgnoredAny;
 use crate::context::{Caller, Context};
 use crate::listener::refused;
 use crate::server::Gateway;
+use crate::tools;
 use sessions::Sessions;
 pub(crate) use taken::HandedOver;
 
@@ -111,6 +113,22 @@ async fn pass(
     }
     let daemon = room.context.daemon_of(&caller);
     taken::acknowledged(response, handed_over, daemon)
+}
+
+/// Whether a body calls a tool that takes its arguments: for the fuzzer.
+pub(crate) fn read_body(body: &[u8]) -> bool {
+    if serde_json::from_slice::<IgnoredAny>(body).is_err() {
+        return false;
+    }
+    match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
+        Ok(JsonRpcMessage::Request(asked)) => match asked.request {
+            ClientRequest::CallToolRequest(call) => {
+                tools::takes(&call.params.name, call.params.arguments.unwrap_or_default())
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn session(headers: &HeaderMap) -> Option<&str> {

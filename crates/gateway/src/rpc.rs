@@ -22,6 +22,7 @@ use futures_util::StreamExt as _;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use serde::Deserialize;
+use serde_json::Value;
 use signet_api::ApiError;
 
 use crate::a2a;
@@ -56,12 +57,20 @@ pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::Room>>) -> Rou
     Router::new().route("/rpc", post(rpc)).with_state(room)
 }
 
-/// Reads a body as `/rpc` does, for the fuzzer: whether it holds anything that is called.
-pub fn read_body(body: &[u8]) -> bool {
+/// What a body is answered with, where each call in it comes to nothing: for the fuzzer.
+pub(crate) fn read_body(body: &[u8]) -> Option<String> {
+    let of_nothing = |item: Item| match item {
+        Item::Ignored => None,
+        Item::Faulty(id, error) => Some(id.error(&error)),
+        Item::Call(asked) => Some(asked.id?.answer(&Ok(Value::Null))),
+    };
     match read::parse(body) {
-        Err(_) => false,
-        Ok(Incoming::One(item)) => matches!(item, Item::Call(_)),
-        Ok(Incoming::Batch(items)) => items.iter().any(|item| matches!(item, Item::Call(_))),
+        Err(error) => Some(Id::null().error(&error)),
+        Ok(Incoming::One(item)) => of_nothing(item),
+        Ok(Incoming::Batch(items)) => {
+            let answers: Vec<String> = items.into_iter().filter_map(of_nothing).collect();
+            (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
+        }
     }
 }
 

@@ -96,6 +96,15 @@ macro_rules! tools {
             }
         }
 
+        /// Whether there is a tool of that name that takes these arguments: for the fuzzer.
+        pub(crate) fn takes(name: &str, arguments: JsonObject) -> bool {
+            let arguments = Value::Object(arguments);
+            match name {
+                $( <$asked>::NAME => serde_json::from_value::<$asked>(arguments).is_ok(), )*
+                _ => false,
+            }
+        }
+
         /// Runs the tool of that name; `None` where there is none.
         pub(crate) async fn run(
             name: &str,

@@ -16,8 +16,7 @@ use crate::jsonrpc::{self, exchange};
 use crate::trace::Trace;
 use crate::{Done, Fault, Handler, Task, Trying};
 
-use result::Progress;
-pub(crate) use result::{one_or_list, read_text};
+pub(crate) use result::{Progress, one_or_list, read as read_result, read_text};
 
 /// Sends each message to one agent, and waits until its task is done.
 pub(crate) struct A2a {

@@ -38,6 +38,9 @@ mod config;
 #[cfg(feature = "foreign")]
 mod endpoint;
 #[cfg(feature = "foreign")]
+#[doc(hidden)]
+pub mod fuzzed;
+#[cfg(feature = "foreign")]
 mod http;
 #[cfg(feature = "foreign")]
 mod jsonrpc;

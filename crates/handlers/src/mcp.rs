@@ -15,6 +15,7 @@ use crate::jsonrpc::{RpcError, tamed};
 use crate::trace::Trace;
 use crate::{Done, Fault, Handler, Task, Trying};
 
+pub(crate) use events::Events;
 pub(crate) use stdio::Stdio;
 pub(crate) use streamable::Streamable;
 
@@ -94,7 +95,7 @@ fn pass_on(task: &Task<'_>, said: &Value) {
     }
 }
 
-fn outcome(result: Value) -> Result<Done, Fault> {
+pub(crate) fn outcome(result: Value) -> Result<Done, Fault> {
     let Value::Object(mut result) = result else {
         return Err(Fault::Shape("the tool's result is no object"));
     };

@@ -39,7 +39,7 @@ fn outcome(reply: &Reply, id: &str) -> Result<Done, Fault> {
     }
 }
 
-fn answer(value: Value, id: &str) -> Result<Done, Fault> {
+pub(crate) fn answer(value: Value, id: &str) -> Result<Done, Fault> {
     let Value::Object(mut members) = value else {
         return Err(Fault::Shape(
             "its answer is no object with task_id and status",

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use signet_api::CarriedParcel;
 use url::Url;
 
+use super::framing::envelopes;
 use super::room::{Fingerprint, Room};
 use crate::outgoing::{Answer, How};
 
@@ -74,6 +75,17 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds: u64 = text.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).clamp(AFTER_FAULT, LONGEST_PAUSE))
+}
+
+/// What another gateway's answer comes to: for the fuzzer.
+pub(crate) fn read_answer(after: &[u8], body: &[u8]) -> (Option<u64>, Vec<Bytes>) {
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_bytes(after) {
+        headers.insert(header::RETRY_AFTER, value);
+    }
+    let wait = retry_after(&headers).map(|wait| wait.as_secs());
+    let kept = envelopes(&Bytes::copy_from_slice(body)).unwrap_or_default();
+    (wait, kept)
 }
 
 /// Which gateways have something under way, or asked for a pause.

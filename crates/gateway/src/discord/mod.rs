@@ -20,4 +20,6 @@ mod show;
 mod state;
 mod text;
 
+pub(crate) use read::read_answer;
 pub(crate) use room::{Room, Section};
+pub(crate) use text::shown_text;

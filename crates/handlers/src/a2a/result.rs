@@ -7,7 +7,7 @@ use crate::{Done, Fault};
 
 /// How far the agent is.
 #[derive(PartialEq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// It said its last word.
     Done(Done),
     /// It works on the task of that id.
@@ -18,7 +18,7 @@ pub(super) enum Progress {
 ///
 /// # Errors
 /// `Shape`, `UnknownState` and `NoOutput`.
-pub(super) fn read(result: Value) -> Result<Progress, Fault> {
+pub(crate) fn read(result: Value) -> Result<Progress, Fault> {
     let Value::Object(mut members) = result else {
         return Err(Fault::Shape("its result is neither a task nor a message"));
     };
