@@ -31,6 +31,8 @@ mod carriers;
 mod carrying;
 pub mod cli;
 mod config;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod context;
 mod daemon;
 mod discord;
