@@ -50,6 +50,7 @@ mod say;
 mod serve;
 mod server;
 pub mod shown;
+mod stamp;
 mod stdio;
 mod tokens;
 mod tools;

@@ -10,6 +10,7 @@
 )]
 
 mod a2a;
+mod authority;
 mod carriers;
 mod carrying;
 mod client;
@@ -23,5 +24,7 @@ mod mcp;
 mod openapi;
 mod peer;
 mod rpc;
+mod tls;
 mod tokens;
+mod trusted;
 mod wire;
