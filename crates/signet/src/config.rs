@@ -33,6 +33,7 @@ pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;
 pub use routes::PeerCarriers;
+pub(crate) use routes::routes_of;
 use section::{Document, Section};
 pub use socket::{Access, AgentSocket, CarrierSocket};
 
