@@ -42,6 +42,7 @@ mod listener;
 mod mcp_http;
 mod message;
 mod outgoing;
+mod pages;
 mod progress;
 mod receipts;
 mod resources;
