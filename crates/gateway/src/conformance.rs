@@ -4,6 +4,7 @@
 //! It exists with the feature `conformance` alone, holds no connection to a daemon, and is in nothing that is installed.
 //! What it says stands in `conformance/fixture.json`; what it does besides saying something, here.
 
+mod acts;
 mod fixture;
 mod rounds;
 mod server;

@@ -6,16 +6,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
-    CompleteRequestParams, CompleteResult, ContentBlock, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerConfig, ServerNotification, ServerRequest, SetLevelRequestParams, SubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerConfig, ServerRequest, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
@@ -23,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::time::sleep;
 
+use super::acts::{PAUSE, log, progress, wants_sampling};
 use super::fixture::Fixture;
 use super::rounds::{Ended, States};
 
@@ -286,44 +285,6 @@ impl ServerHandler for Server {
     }
 }
 
-/// Three lines, with time between them.
-async fn log(context: &RequestContext<RoleServer>) {
-    for line in [
-        "Tool execution started",
-        "Tool processing data",
-        "Tool execution completed",
-    ] {
-        let notification =
-            json!({"method": "notifications/message", "params": {"level": "info", "data": line}});
-        if let Ok(notification) = serde_json::from_value::<ServerNotification>(notification) {
-            // The client may have gone.
-            let _ = context.peer.send_notification(notification).await;
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-async fn progress(context: &RequestContext<RoleServer>) {
-    for done in [0.0, 50.0, 100.0] {
-        if let Some(token) = context.meta.get_progress_token() {
-            let progress = ProgressNotificationParam::new(token, done).with_total(100.0);
-            // The client may have gone.
-            let _ = context.peer.notify_progress(progress).await;
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-fn wants_sampling() -> ErrorData {
-    let wanted = serde_json::from_value::<ClientCapabilities>(json!({ "sampling": {} }));
-    match wanted {
-        Ok(wanted) => ErrorData::missing_required_client_capability(wanted),
-        Err(error) => ErrorData::internal_error(error.to_string(), None),
-    }
-}
-
 fn unknown(what: &str, name: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no {what} {name}"), None::<Value>)
 }
-
-const PAUSE: Duration = Duration::from_millis(50);
