@@ -28,7 +28,7 @@ use crate::group;
 use crate::home::Home;
 use crate::private;
 
-pub use card::{CardAuth, CardConfig};
+pub use card::CardConfig;
 pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_api::Role;
+use signet_api::rpc::{self, Id, Incoming, Item};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Limits;
-use super::rpc::{Incoming, Item};
 use super::server::{CLIENTS, LIMITS};
 use super::*;
 use crate::config::Access;
@@ -171,14 +171,14 @@ fn perform(method: &str, params: &Value) -> Result<Value, ApiError> {
 fn answer_to(input: &[u8]) -> Option<String> {
     let answer = |item: Item| match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(rpc::answer(&id, &Err(error))),
-        Item::Request(request) => {
+        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+        Item::Call(request) => {
             let result = perform(&request.method, &request.params);
-            request.id.map(|id| rpc::answer(&id, &result))
+            request.id.map(|id| id.answer(&result))
         }
     };
-    match rpc::parse(input) {
-        Err(error) => Some(rpc::answer(&rpc::Id::null(), &Err(error))),
+    match parse::line(input) {
+        Err(error) => Some(Id::null().answer(&Err(error))),
         Ok(Incoming::One(item)) => answer(item),
         Ok(Incoming::Batch(items)) => {
             rpc::batch(&items.into_iter().filter_map(answer).collect::<Vec<_>>())
@@ -234,7 +234,7 @@ fn an_id_comes_back_byte_for_byte() {
         "12345678901234567890",
         "1.50",
         "-0",
-        "1e400",
+        "1e300",
         "\"\\u0041\\/\"",
         "null",
         "\"\\ud83d\\ude00\"",
@@ -245,6 +245,15 @@ fn an_id_comes_back_byte_for_byte() {
         assert_eq!(
             answer_to(line.as_bytes()).unwrap(),
             format!("{{\"jsonrpc\":\"2.0\",\"result\":1,\"id\":{id}}}")
+        );
+    }
+    let long = format!("\"{}\"", "x".repeat(1024));
+    for id in ["1e400", "true", "[1]", &long] {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"sum\"}}");
+        let answer = answer_to(line.as_bytes()).unwrap();
+        assert!(
+            answer.contains("-32600") && answer.ends_with("\"id\":null}"),
+            "{id}"
         );
     }
 }
