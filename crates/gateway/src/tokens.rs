@@ -16,11 +16,13 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use command::{TokenCommand, command};
+use file::{Entry, File};
+pub(crate) use rate::Bucket;
+
 use crate::config::Limits;
 use crate::context::{Caller, Scope};
-pub(crate) use command::{TokenCommand, command};
-use file::{Entry, File, Stamp};
-pub(crate) use rate::Bucket;
+use crate::stamp::Stamp;
 
 /// The tokens that hold now.
 pub(crate) struct Tokens {

@@ -28,11 +28,12 @@ use crate::group;
 use crate::home::Home;
 use crate::private;
 
-pub use card::{CardAuth, CardConfig};
+pub use card::CardConfig;
 pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;
 pub use routes::PeerCarriers;
+pub(crate) use routes::routes_of;
 use section::{Document, Section};
 pub use socket::{Access, AgentSocket, CarrierSocket};
 

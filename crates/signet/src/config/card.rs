@@ -1,5 +1,7 @@
 //! `[card]`: how agents that speak A2A learn of this agent.
 
+use signet_api::CardAuth;
+
 use super::ConfigError;
 use super::section::Section;
 
@@ -12,22 +14,10 @@ pub struct CardConfig {
     pub name: Option<String>,
     /// One line for people.
     pub description: Option<String>,
-    /// How callers prove who they are.
-    pub auth: CardAuth,
+    /// How callers of the gateway prove who they are; `None` where they need not.
+    pub auth: Option<CardAuth>,
     /// Whether the gateway delivers what moves to an address of the caller's.
     pub push: bool,
-}
-
-/// How callers of a gateway prove who they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CardAuth {
-    /// A token in the header `Authorization` (RFC 6750).
-    #[default]
-    Bearer,
-    /// A certificate of theirs (TLS).
-    Mtls,
-    /// Not at all.
-    None,
 }
 
 /// Reads the section; there is no card without a `url`.
@@ -42,9 +32,9 @@ pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError
         }
     }
     let auth = match section.text("auth")? {
-        None | Some("token") => CardAuth::Bearer,
-        Some("mtls") => CardAuth::Mtls,
-        Some("none") => CardAuth::None,
+        None | Some("token") => Some(CardAuth::Bearer),
+        Some("mtls") => Some(CardAuth::Mtls),
+        Some("none") => None,
         Some(_) => return Err(section.bad("auth", "\"token\", \"mtls\" or \"none\" is expected")),
     };
     let push = section.flag("push")?.unwrap_or(true);
@@ -103,7 +93,7 @@ mod tests {
             .unwrap();
         assert_eq!(
             (card.url.as_str(), card.auth, card.push),
-            ("https://a.example:8443", CardAuth::Mtls, true)
+            ("https://a.example:8443", Some(CardAuth::Mtls), true)
         );
     }
 
