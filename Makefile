@@ -20,7 +20,9 @@ deb: build ## a package for Debian and its kin, in target/debian (needs cargo-de
 	@scripts/deb
 
 interop: ## install, upgrade and remove as make and dpkg do it (needs root and Debian), and drive MCP by its own clients; minutes
-	@cargo build --locked -p signet && cargo build --locked -p signet-gateway && scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+	@cargo build --locked -p signet && cargo build --locked -p signet-gateway \
+		&& cargo build --locked -p signet-gateway --features conformance --example conformance \
+		&& scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \

@@ -43,6 +43,7 @@ mod policy;
 mod quarantine;
 mod request;
 mod role;
+pub mod rpc;
 #[cfg(test)]
 mod schema;
 mod send;

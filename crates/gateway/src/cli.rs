@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::shown::visible;
 use crate::tokens::{self, TokenCommand};
-use crate::{handle, serve, server};
+use crate::{handle, pages, serve, server};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
@@ -18,6 +18,8 @@ pub fn main() -> ExitCode {
         Command::Token { file, command } => return token(&file, &command),
         Command::Handle(args) => return handle::handle(&args),
         Command::Handler { command } => return handle::handler(&command),
+        Command::Man { out } => return pages::man(Cli::command(), &out),
+        Command::Completions { shell } => return pages::completions(Cli::command(), shell),
     };
     match mcp(&args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,6 +75,18 @@ enum Command {
     Handler {
         #[command(subcommand)]
         command: handle::HandlerCommand,
+    },
+    /// Write the manual pages, one for each command
+    Man {
+        /// The directory for them
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Print what a shell reads to complete command lines
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
     },
 }
 

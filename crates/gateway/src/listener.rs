@@ -28,6 +28,7 @@ pub(crate) use refusal::refused;
 use crate::config::Config;
 use accept::{Accept, Served};
 use gate::Gate;
+use tls::Secured;
 
 /// Who is at the other end of a connection: in the extensions of every request.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Remote {
 /// A listener that is bound, and serves nobody yet.
 pub(crate) struct Listener {
     socket: TcpListener,
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<Secured>,
 }
 
 impl Listener {
@@ -54,7 +55,7 @@ impl Listener {
         let tls = config
             .tls
             .as_ref()
-            .map(|section| tls::acceptor(config, section));
+            .map(|section| Secured::of(config, section));
         let tls = tls.transpose()?;
         let address = config.listen.address;
         let socket = TcpListener::bind(address).await.map_err(|error| {

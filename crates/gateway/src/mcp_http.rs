@@ -15,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
+use rmcp::handler::server::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -51,6 +52,17 @@ pub(crate) fn routes(context: &Arc<Context>) -> Router {
     if !section.enabled {
         return Router::new();
     }
+    let daemon = Arc::clone(&context.daemon);
+    serving(context, move || {
+        Gateway::of_callers(Arc::clone(&daemon), section.tier)
+    })
+}
+
+/// The room around any server: each session, and each request without one, gets its own of them.
+pub(crate) fn serving<S: ServerHandler>(
+    context: &Arc<Context>,
+    server: impl Fn() -> S + Send + Sync + 'static,
+) -> Router {
     let manager = Arc::new(LocalSessionManager::default());
     let room = Arc::new(Room {
         context: Arc::clone(context),
@@ -62,9 +74,7 @@ pub(crate) fn routes(context: &Arc<Context>) -> Router {
         .disable_allowed_origins();
     config.cancellation_token = context.stop.child_token();
     config.max_request_body_bytes = context.config.limits.body_bytes;
-    let daemon = Arc::clone(&context.daemon);
-    let server = move || Ok(Gateway::of_callers(Arc::clone(&daemon), section.tier));
-    let service = StreamableHttpService::new(server, manager, config);
+    let service = StreamableHttpService::new(move || Ok(server()), manager, config);
     Router::new()
         .route_service("/mcp", service)
         .route_layer(from_fn_with_state(room, pass))

@@ -12,6 +12,7 @@ mod tls;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,14 +50,14 @@ pub(crate) struct Outgoing {
 }
 
 /// How much one request may cost, and whom it believes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct How {
     /// For all of it.
     pub(crate) time: Duration,
     /// Of the answer's body.
     pub(crate) answer_bytes: usize,
-    /// The SHA-256 of the only certificate that is believed; the trusted roots decide where it is absent.
-    pub(crate) pinned: Option<[u8; 32]>,
+    /// The SHA-256 of the only certificates that are believed; the trusted roots decide where it is absent.
+    pub(crate) pinned: Option<Arc<[[u8; 32]]>>,
 }
 
 impl Default for How {

@@ -23,12 +23,12 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use signet_api::ApiError;
+use signet_api::rpc::{Asked, Id, Incoming, Item, batch as array};
 
 use crate::a2a;
 use crate::context::{Caller, Context};
 use call::{Calls, is_streamed};
 use leases::Leases;
-use read::{Asked, Id, Incoming, Item};
 
 /// `[rpc]` of gateway.toml.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -90,7 +90,7 @@ async fn rpc(
     }
     let calls = Calls::of(&room.context, &room.leases, caller);
     match incoming {
-        Err(error) => answered(Some(Id::null().error(&error))),
+        Err(error) => answered(Some(Id::null().answer(&Err(error)))),
         Ok(Incoming::One(Item::Call(asked)))
             if is_streamed(&asked.method) && takes_events(&headers) =>
         {
@@ -104,7 +104,7 @@ async fn rpc(
 async fn one(calls: &Calls<'_>, item: Item) -> Option<String> {
     match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(id.error(&error)),
+        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
         Item::Call(Asked { method, params, id }) => {
             let result = calls.call(&method, params).await;
             // A notification is done, and its end is told to nobody.
@@ -127,7 +127,7 @@ async fn batch(calls: &Calls<'_>, items: Vec<Item>) -> Option<String> {
     });
     let answers: Vec<Option<String>> = answers.buffered(AT_ONCE).collect().await;
     let answers: Vec<String> = answers.into_iter().flatten().collect();
-    (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
+    array(&answers)
 }
 
 fn answered(answer: Option<String>) -> Response {

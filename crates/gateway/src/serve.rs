@@ -115,7 +115,7 @@ fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::Room>>, Ended> {
         .map_err(|fault| (fault.to_string(), fault.next().to_owned(), REFUSED))
 }
 
-fn door(config: &Config, stop: &CancellationToken) -> Door {
+pub(crate) fn door(config: &Config, stop: &CancellationToken) -> Door {
     match config.listen.auth {
         Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
         Auth::Token => {
@@ -128,7 +128,7 @@ fn door(config: &Config, stop: &CancellationToken) -> Door {
 }
 
 /// One line for whoever started it, and what they should know.
-fn say_where(config: &Config, listener: &Listener, door: &Door) {
+pub(crate) fn say_where(config: &Config, listener: &Listener, door: &Door) {
     let scheme = if listener.is_secure() {
         "https"
     } else {

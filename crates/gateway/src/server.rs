@@ -263,7 +263,7 @@ impl ServerHandler for Gateway {
             () = context.ct.cancelled() => return Err(cancelled()),
             read = resources::read(&request.uri, &turn) => read,
         };
-        let shown = read.map_err(|fault| unread(&fault))?;
+        let shown = read.map_err(|fault| unread(&fault, &request.uri))?;
         let contents =
             ResourceContents::text(shown.text(), request.uri).with_mime_type(resources::JSON);
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -286,14 +286,18 @@ fn failed(fault: &Fault, key: Option<&str>) -> Result<CallToolResult, ErrorData>
     )]))
 }
 
-fn unread(fault: &Fault) -> ErrorData {
+fn unread(fault: &Fault, uri: &str) -> ErrorData {
     let code = match fault {
         Fault::NoResource => ErrorCode::RESOURCE_NOT_FOUND,
         // signet://agents/{agent}, of whom nobody has heard.
         unknown if unknown.name() == "peer-unknown" => ErrorCode::RESOURCE_NOT_FOUND,
         _ => ErrorCode::INTERNAL_ERROR,
     };
-    let data = Shown::of(&fault.shown(None)).map(Shown::into_value).ok();
+    let mut shown = fault.shown(None);
+    if let Some(shown) = shown.as_object_mut() {
+        shown.insert("uri".to_owned(), uri.into());
+    }
+    let data = Shown::of(&shown).map(Shown::into_value).ok();
     ErrorData::new(code, visible(&fault.to_string()).into_owned(), data)
 }
 

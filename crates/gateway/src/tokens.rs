@@ -17,11 +17,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use command::{TokenCommand, command};
-use file::{Entry, File, Stamp};
+use file::{Entry, File};
 use rate::Bucket;
 
 use crate::config::Limits;
 use crate::context::{Caller, Scope};
+use crate::stamp::Stamp;
 
 /// The tokens that hold now.
 pub(crate) struct Tokens {

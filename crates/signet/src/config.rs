@@ -28,11 +28,12 @@ use crate::group;
 use crate::home::Home;
 use crate::private;
 
-pub use card::{CardAuth, CardConfig};
+pub use card::CardConfig;
 pub use changes::Changes;
 pub use error::ConfigError;
 pub use notify::NotifyCommand;
 pub use routes::PeerCarriers;
+pub(crate) use routes::routes_of;
 use section::{Document, Section};
 pub use socket::{Access, AgentSocket, CarrierSocket};
 
@@ -493,4 +494,5 @@ principal = "PRINCIPAL"
 # description = "Asks and answers for Alice"
 # auth = "token"                         # "mtls", "none": as in gateway.toml
 # push = true
+# require-extension = false
 "#;

@@ -4,14 +4,14 @@
 //! of the socket, are [`signet_api`].
 //!
 //! ```text
-//! client ── line ──> rpc::parse ── RawCall ──> the daemon's channel ──> signet_api::Call::parse
-//! client <── line ── rpc::answer <── reply / Notifier ──┘
+//! client ── line ──> parse::line ── RawCall ──> the daemon's channel ──> signet_api::Call::parse
+//! client <── line ── Id::answer <── reply / Notifier ──┘
 //! ```
 
 mod connection;
+mod parse;
 mod places;
 mod reply;
-pub mod rpc;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use signet_api::{A2A_EXTENSION, A2A_EXTENSION_SAYS};
+use signet_api::{AgentCard, CardAuth, passing_on, skill};
 
 use super::fault::Fault;
 use super::room::Room;
@@ -33,7 +33,7 @@ pub(crate) async fn own(room: &Room, base: &str, form: CardForm) -> Result<Value
         room,
         peer: None,
         base,
-        skills: vec![plain_skill()],
+        skills: vec![passing_on()],
     };
     about.written(form).await
 }
@@ -69,7 +69,7 @@ pub(crate) async fn extended(
     let peer = Some(peer).filter(|peer| caller.scope.knows(peer));
     let skills = match peer {
         Some(peer) => skills(room, peer).await?,
-        None => vec![plain_skill()],
+        None => vec![passing_on()],
     };
     let about = About {
         room,
@@ -108,38 +108,29 @@ impl About<'_> {
 
     async fn unsigned(self, form: CardForm) -> Result<Value, Fault> {
         let (name, description) = self.words().await?;
-        let address = match self.peer {
+        let url = match self.peer {
             Some(peer) => format!("{}/a2a/{peer}", self.base),
             None => format!("{}/a2a", self.base),
         };
-        let mut card = object(json!({
-            "name": name,
-            "description": description,
-            "version": env!("CARGO_PKG_VERSION"),
-            "defaultInputModes": MODES,
-            "defaultOutputModes": MODES,
-            "skills": self.skills,
-        }));
-        let push = self.room.section().push;
-        let mut capabilities = object(json!({
-            "streaming": true, "pushNotifications": push, "extensions": [self.extension()],
-        }));
-        if form != CardForm::V03 {
-            let interface = |version: &str| json!({ "url": address, "protocolBinding": "JSONRPC", "protocolVersion": version });
-            card.insert(
-                "supportedInterfaces".to_owned(),
-                json!([interface("1.0"), interface("0.3")]),
-            );
-            capabilities.insert("extendedAgentCard".to_owned(), json!(true));
-        }
+        let section = self.room.section();
+        let with_token = self.room.context.config.listen.auth == Auth::Token;
+        let card = AgentCard {
+            name: &name,
+            description: &description,
+            url: &url,
+            push: section.push,
+            extension_required: section.require_extension,
+            auth: with_token.then_some(CardAuth::Bearer),
+            skills: self.skills,
+        };
+        let mut card = object(card.into_json());
         if form != CardForm::V1 {
             put_old_members(&mut card);
-            card.insert("url".to_owned(), json!(address));
+            put_old_security(&mut card);
         }
-        if self.room.context.config.listen.auth == Auth::Token {
-            put_security(&mut card, form);
+        if form == CardForm::V03 {
+            take_new_members(&mut card);
         }
-        card.insert("capabilities".to_owned(), Value::Object(capabilities));
         // What peers write of what they offer stands in it.
         Shown::of(&card)
             .map(Shown::into_value)
@@ -162,30 +153,17 @@ impl About<'_> {
         });
         Ok((name, description))
     }
-
-    fn extension(&self) -> Value {
-        let mut extension = object(json!({
-            "uri": A2A_EXTENSION,
-            "description": A2A_EXTENSION_SAYS,
-        }));
-        if self.room.section().require_extension {
-            extension.insert("required".to_owned(), json!(true));
-        }
-        Value::Object(extension)
-    }
 }
 
 /// What the peer offers, as skills; a plain one where that is unknown.
 async fn skills(room: &Room, peer: &str) -> Result<Vec<Value>, Fault> {
     let offers = room.offers(peer).await?;
-    let skills = offers.into_iter().map(|offer| {
-        let described = offer.description.filter(|text| !text.is_empty());
-        let described = described.unwrap_or_else(|| format!("{} of {peer}", offer.name));
-        json!({ "id": offer.name, "name": offer.name, "description": described, "tags": ["signet"] })
-    });
+    let skills = offers
+        .iter()
+        .map(|offer| skill(&offer.name, offer.description.as_deref()));
     let skills: Vec<Value> = skills.collect();
     Ok(match skills.is_empty() {
-        true => vec![plain_skill()],
+        true => vec![passing_on()],
         false => skills,
     })
 }
@@ -209,28 +187,41 @@ fn put_old_members(card: &mut Map<String, Value>) {
     }
 }
 
-/// That a token is wanted. A hybrid scheme has the members of both forms, as those of the official server have.
-fn put_security(card: &mut Map<String, Value>, form: CardForm) {
-    let mut scheme = Map::new();
-    if form != CardForm::V03 {
-        let bearer = json!({ "scheme": "Bearer" });
-        scheme.insert("httpAuthSecurityScheme".to_owned(), bearer);
-        let needed = json!([{ "schemes": { "bearer": {} } }]);
-        card.insert("securityRequirements".to_owned(), needed);
+/// That a token is wanted, as 0.3 says it, beside what 1.0 says of it.
+fn put_old_security(card: &mut Map<String, Value>) {
+    let Some(schemes) = card
+        .get_mut("securitySchemes")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    let mut wanted = Map::new();
+    for (name, scheme) in schemes {
+        if let Some(scheme) = scheme.as_object_mut() {
+            scheme.insert("type".to_owned(), json!("http"));
+            scheme.insert("scheme".to_owned(), json!("Bearer"));
+        }
+        wanted.insert(name.clone(), json!([]));
     }
-    if form != CardForm::V1 {
-        scheme.insert("type".to_owned(), json!("http"));
-        scheme.insert("scheme".to_owned(), json!("Bearer"));
-        card.insert("security".to_owned(), json!([{ "bearer": [] }]));
-    }
-    card.insert("securitySchemes".to_owned(), json!({ "bearer": scheme }));
+    card.insert("security".to_owned(), json!([wanted]));
 }
 
-fn plain_skill() -> Value {
-    json!({
-        "id": "message", "name": "Message", "tags": ["signet"],
-        "description": "Takes a message as text, data or files, and answers with a task",
-    })
+/// What a reader of 0.3 alone does not know.
+fn take_new_members(card: &mut Map<String, Value>) {
+    card.remove("supportedInterfaces");
+    card.remove("securityRequirements");
+    let capabilities = card.get_mut("capabilities").and_then(Value::as_object_mut);
+    if let Some(capabilities) = capabilities {
+        capabilities.remove("extendedAgentCard");
+    }
+    let schemes = card
+        .get_mut("securitySchemes")
+        .and_then(Value::as_object_mut);
+    for scheme in schemes.into_iter().flat_map(Map::values_mut) {
+        if let Some(scheme) = scheme.as_object_mut() {
+            scheme.remove("httpAuthSecurityScheme");
+        }
+    }
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -239,5 +230,3 @@ fn object(value: Value) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
-
-const MODES: [&str; 2] = ["text/plain", "application/json"];

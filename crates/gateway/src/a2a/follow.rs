@@ -206,17 +206,15 @@ impl Following<'_> {
         }
     }
 
-    /// The answer to a message that is open ends it. It leaves the inbox once it is written here.
+    /// The answer to a message that is open ends it. It leaves the inbox once it is written here, and the message stays
+    /// open until then: what is cut off in between is done again.
     async fn answer(&mut self, link: &mut Link, came: Message) -> Result<(), Fault> {
-        let Some(message) = came.in_reply_to.clone() else {
+        let message = came.in_reply_to.clone().unwrap_or_default();
+        let Some(open) = self.open.get(&message).cloned() else {
             return Ok(());
         };
-        if !self.open.contains_key(&message) {
-            return Ok(());
-        }
         self.answered.retain(|(_, waiting)| *waiting != message);
         let name = came.name();
-        let peer = self.open.get(&message).map(|open| open.peer.clone());
         let change = match (came.error, came.body) {
             (Some(failure), _) => Change::Refused(failure),
             (None, Some(body)) => Change::Answer {
@@ -226,16 +224,11 @@ impl Following<'_> {
             },
             (None, None) => Change::Withheld,
         };
-        let task = self.open.get(&message).map(|open| open.task.clone());
-        self.end(&message, change).await?;
-        let may_leave = match task {
-            Some(task) => self.room.may_leave_inbox(&task).await,
-            None => false,
-        };
-        if may_leave && peer.is_some_and(|peer| peer == name.from) {
+        self.room.changed(open.task.clone(), change).await?;
+        if open.peer == name.from && self.room.may_leave_inbox(&open.task).await {
             self.acknowledge(link, name).await?;
         }
-        Ok(())
+        self.settle(open).await
     }
 
     async fn acknowledge(&self, link: &mut Link, name: Name) -> Result<(), Fault> {
@@ -269,9 +262,14 @@ impl Following<'_> {
         let Some(open) = self.open.get(message).cloned() else {
             return Ok(());
         };
-        self.room.changed(open.task, change).await?;
+        self.room.changed(open.task.clone(), change).await?;
+        self.settle(open).await
+    }
+
+    /// Nothing more is asked about the message, after a new start neither.
+    async fn settle(&mut self, open: Followed) -> Result<(), Fault> {
         self.room.settled(open.key).await?;
-        self.open.remove(message);
+        self.open.remove(&open.message);
         Ok(())
     }
 }

@@ -19,12 +19,12 @@ use tokio::time::timeout;
 
 use super::call::Events;
 use super::fault::Fault;
-use super::frame::Id;
 use super::model::{Event, State};
 use super::room::Room;
 use super::store::Seen;
 use super::v03;
 use super::version::Version;
+use signet_api::rpc::Id;
 
 /// The response that tells them.
 pub(crate) fn respond(

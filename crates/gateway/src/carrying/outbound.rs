@@ -12,31 +12,47 @@ use bytes::Bytes;
 use signet_api::CarriedParcel;
 use url::Url;
 
-use super::room::{Fingerprint, Room};
+use super::room::{Pins, Room};
 use crate::outgoing::{Answer, How};
 
-/// Posts a parcel. Whether the other side says that it has it.
+/// Posts a parcel to the first of its addresses that takes it. Whether the other side says that it has it.
 pub(crate) async fn post(room: &Room, parcel: &CarriedParcel, bytes: Vec<u8>) -> bool {
-    let Some(turn) = room.lanes.enter(&parcel.address, Instant::now()) else {
-        return false;
+    let bytes = Bytes::from(bytes);
+    let count = addresses(&parcel.address).count();
+    let how = How {
+        // The daemon waits for all of them together.
+        time: POST.time / u32::try_from(count.max(1)).unwrap_or(u32::MAX),
+        ..POST
     };
-    let answer = send(room, &parcel.peer, &parcel.address, bytes, POST).await;
-    let Some(answer) = answer else {
-        turn.pause(AFTER_FAULT);
-        return false;
-    };
-    match answer.status {
-        StatusCode::ACCEPTED => true,
-        status => {
-            let said = retry_after(&answer.headers);
-            let is_for_a_while = matches!(
-                status,
-                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-            );
-            turn.pause(said.filter(|_| is_for_a_while).unwrap_or(AFTER_FAULT));
-            false
+    // One that is the only one is asked again soon; of several, one that does not answer is passed over for ever longer.
+    let longest = if count > 1 { LONGEST_SKIP } else { AFTER_FAULT };
+    for address in addresses(&parcel.address) {
+        let Some(turn) = room.lanes.enter(address, Instant::now()) else {
+            continue;
+        };
+        let answer = send(room, &parcel.peer, address, bytes.clone(), how.clone()).await;
+        match answer.map(|answer| (answer.status, retry_after(&answer.headers))) {
+            Some((StatusCode::ACCEPTED, _)) => {
+                turn.well();
+                return true;
+            }
+            Some((status, Some(said))) if is_for_a_while(status) => turn.pause(said),
+            _ => turn.failed(longest),
         }
     }
+    false
+}
+
+/// The addresses of a peer, the first to be tried first: the daemon writes a space between them.
+pub(crate) fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.split(' ').filter(|address| !address.is_empty())
+}
+
+const fn is_for_a_while(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    )
 }
 
 /// One POST of an envelope to the gateway of a peer.
@@ -44,7 +60,7 @@ pub(crate) async fn send(
     room: &Room,
     peer: &str,
     address: &str,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     how: How,
 ) -> Option<Answer> {
     let url = Url::parse(address).ok()?;
@@ -57,15 +73,12 @@ pub(crate) async fn send(
         .section
         .peers
         .get(peer)
-        .and_then(|peer| peer.certificate);
+        .and_then(|peer| peer.certificate.as_ref());
     let how = How {
-        pinned: pinned.map(|Fingerprint(hash)| hash),
+        pinned: pinned.map(Pins::hashes),
         ..how
     };
-    let answer = room
-        .context
-        .outgoing
-        .post(&url, headers, Bytes::from(bytes), &how);
+    let answer = room.context.outgoing.post(&url, headers, bytes, &how);
     answer.await.ok()
 }
 
@@ -84,13 +97,18 @@ pub(crate) struct Lanes(Mutex<HashMap<String, Lane>>);
 struct Lane {
     under_way: usize,
     paused: Option<Instant>,
+    /// Faults one after another.
+    faults: u32,
 }
 
 impl Lanes {
     /// A turn at the gateway of that address, unless it has enough to do or asked for a pause.
     fn enter(&self, address: &str, now: Instant) -> Option<Turn<'_>> {
         let mut lanes = self.lock();
-        lanes.retain(|_, lane| lane.under_way > 0 || lane.paused.is_some_and(|until| until > now));
+        lanes.retain(|_, lane| {
+            let is_kept = |until: Instant| until + REMEMBERED > now;
+            lane.under_way > 0 || lane.paused.is_some_and(is_kept)
+        });
         let lane = lanes.entry(address.to_owned()).or_default();
         if lane.paused.is_some_and(|until| until > now) || lane.under_way >= AT_ONCE {
             return None;
@@ -113,6 +131,22 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// It took what it was given.
+    fn well(&self) {
+        if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
+            (lane.faults, lane.paused) = (0, None);
+        }
+    }
+
+    /// It did not; each time it is left alone for twice as long, up to `longest`.
+    fn failed(&self, longest: Duration) {
+        if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
+            let wait = AFTER_FAULT.saturating_mul(1 << lane.faults.min(16));
+            lane.faults = lane.faults.saturating_add(1);
+            lane.paused = Some(Instant::now() + wait.min(longest));
+        }
+    }
+
     /// Nothing more goes there for so long.
     fn pause(&self, wait: Duration) {
         if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
@@ -139,6 +173,10 @@ const POST: How = How {
 };
 /// A gateway that did not answer is not asked again at once.
 const AFTER_FAULT: Duration = Duration::from_secs(1);
+/// Of several addresses, one that never answers is tried again after so long at the latest.
+const LONGEST_SKIP: Duration = Duration::from_secs(60);
+/// How long after its pause it is known that an address had failed.
+const REMEMBERED: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
@@ -172,6 +210,32 @@ mod tests {
                 .enter("https://a/", now + Duration::from_secs(11))
                 .is_some()
         );
+    }
+
+    #[test]
+    fn an_address_that_fails_is_passed_over_for_ever_longer_until_it_answers() {
+        let lanes = Lanes::default();
+        let pause_of = |after: Duration, end: &dyn Fn(&Turn<'_>)| {
+            let now = Instant::now() + after;
+            let turn = lanes.enter("https://a/", now).expect("the pause is over");
+            end(&turn);
+            drop(turn);
+            let paused = lanes.lock().get("https://a/").and_then(|lane| lane.paused);
+            paused.map_or(Duration::ZERO, |until| {
+                until.saturating_duration_since(Instant::now())
+            })
+        };
+        let seconds = |pause: Duration| pause.as_secs_f64().round() as u64;
+        let mut over = Duration::ZERO;
+        for expected in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let pause = pause_of(over, &|turn| turn.failed(LONGEST_SKIP));
+            assert_eq!(seconds(pause), expected);
+            assert!(lanes.enter("https://a/", Instant::now()).is_none());
+            over = pause + Duration::from_millis(1);
+        }
+        assert_eq!(pause_of(over, &|turn| turn.well()), Duration::ZERO);
+        let first = pause_of(Duration::ZERO, &|turn| turn.failed(LONGEST_SKIP));
+        assert_eq!(seconds(first), 1);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::framing::{LONGEST_BODY, envelopes};
 use super::link::Link;
-use super::outbound::send;
+use super::outbound::{addresses, send};
 use super::room::{PROMPT, Room, decode, encode};
 use crate::outgoing::How;
 
@@ -106,7 +106,15 @@ async fn once(
     };
     let made = link.call(&request, PROMPT).await?;
     let bytes = decode(&made.bytes).ok_or(ClientError::Malformed)?;
-    let Some(answer) = send(room, peer, &made.address, bytes, POLL).await else {
+    let bytes = Bytes::from(bytes);
+    let mut answer = None;
+    for address in addresses(&made.address) {
+        answer = send(room, peer, address, bytes.clone(), POLL).await;
+        if answer.is_some() {
+            break;
+        }
+    }
+    let Some(answer) = answer else {
         return Ok(Came::NoAnswer);
     };
     match answer.status {

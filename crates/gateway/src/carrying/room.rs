@@ -37,8 +37,30 @@ pub(crate) struct Section {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct PeerSection {
-    /// The SHA-256 of the only certificate that is believed there, in hex; the trusted roots decide when absent.
-    pub(crate) certificate: Option<Fingerprint>,
+    /// The SHA-256 of the only certificate that is believed there, in hex, or of several while one is renewed; the trusted
+    /// roots decide when absent.
+    pub(crate) certificate: Option<Pins>,
+}
+
+/// The certificates that are believed at a peer's address, and no others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a certificate's SHA-256 has 64 digits of hex, with colons or without"
+)]
+pub(crate) enum Pins {
+    One(Fingerprint),
+    Several(Vec<Fingerprint>),
+}
+
+impl Pins {
+    /// Their hashes; none of an empty list, which believes nobody.
+    pub(crate) fn hashes(&self) -> Arc<[[u8; 32]]> {
+        match self {
+            Self::One(Fingerprint(hash)) => [*hash].into(),
+            Self::Several(all) => all.iter().map(|Fingerprint(hash)| *hash).collect(),
+        }
+    }
 }
 
 /// The SHA-256 of a certificate.

@@ -24,19 +24,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::Remote;
 use super::guarded::guarded;
 use super::io::Patient;
+use super::tls::Secured;
 use crate::config::Limits;
 
 /// What accepts connections.
 pub(super) struct Accept {
     pub(super) limits: Limits,
-    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) tls: Option<Secured>,
     pub(super) router: Served,
     pub(super) stop: CancellationToken,
 }
@@ -92,7 +92,8 @@ impl Accept {
                 .await
             }
             Some(tls) => {
-                let Ok(Ok(stream)) = timeout(self.limits.header_time(), tls.accept(stream)).await
+                let Ok(Ok(stream)) =
+                    timeout(self.limits.header_time(), tls.acceptor().accept(stream)).await
                 else {
                     return;
                 };

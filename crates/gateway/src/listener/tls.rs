@@ -1,24 +1,89 @@
 //! The listener's own certificate, and those that callers may show.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::{Config, Tls};
 use crate::outgoing::certificates;
+use crate::say::say;
+use crate::stamp::Stamp;
+
+/// The listener's TLS, by the files as they are: a certificate that is renewed is shown from the next connection on.
+pub(super) struct Secured {
+    config: Config,
+    section: Tls,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    acceptor: TlsAcceptor,
+    stamps: Vec<Option<Stamp>>,
+    looked: Instant,
+}
+
+impl Secured {
+    /// By these files.
+    ///
+    /// # Errors
+    /// Which file is at fault, and what to do.
+    pub(super) fn of(config: &Config, section: &Tls) -> Result<Self, (String, &'static str)> {
+        let stamps = stamps(config, section);
+        let now = Now {
+            acceptor: acceptor(config, section)?,
+            stamps,
+            looked: Instant::now(),
+        };
+        Ok(Self {
+            config: config.clone(),
+            section: section.clone(),
+            now: Mutex::new(now),
+        })
+    }
+
+    /// What accepts the next connection. Files that do not fit together, as between the two writes of a renewal, change
+    /// nothing until they do.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.looked.elapsed() >= BEAT {
+            now.looked = Instant::now();
+            let stamps = stamps(&self.config, &self.section);
+            if stamps != now.stamps {
+                now.stamps = stamps;
+                match acceptor(&self.config, &self.section) {
+                    Ok(acceptor) => {
+                        now.acceptor = acceptor;
+                        say("the listener's certificate is read anew");
+                    }
+                    Err((what, _)) => say(&format!("the certificate stays as it was: {what}")),
+                }
+            }
+        }
+        now.acceptor.clone()
+    }
+}
+
+fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
+    let files = [
+        Some(&section.certificate),
+        Some(&section.key),
+        section.client_ca.as_ref(),
+    ];
+    let files = files
+        .into_iter()
+        .flatten()
+        .map(|file: &PathBuf| config.path(file));
+    files.map(|file| Stamp::of(&file)).collect()
+}
 
 /// What accepts connections over TLS.
-///
-/// # Errors
-/// Which file is at fault, and what to do.
-pub(super) fn acceptor(
-    config: &Config,
-    section: &Tls,
-) -> Result<TlsAcceptor, (String, &'static str)> {
+fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'static str)> {
     let (certificate, key) = (config.path(&section.certificate), config.path(&section.key));
     let chain = certificates(&certificate).ok_or_else(|| {
         (
@@ -66,7 +131,14 @@ pub(super) fn acceptor(
         .with_single_cert(chain, secret)
         .map_err(|error| (format!("{}: {error}", certificate.display()), NAME_FILES))?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if section.client_ca.is_some() {
+        // A session that is taken up again is not asked for its certificate anew: one that has expired would still count.
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        server.send_tls13_tickets = 0;
+    }
     Ok(TlsAcceptor::from(Arc::new(server)))
 }
 
+/// How often the files are looked at.
+const BEAT: Duration = Duration::from_secs(1);
 const NAME_FILES: &str = "name the files under [tls] of gateway.toml: `certificate` with its chain, and the `key` that belongs to it";

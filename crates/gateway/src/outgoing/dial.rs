@@ -69,7 +69,7 @@ impl Outgoing {
         // Each request is written at once.
         let _ = stream.set_nodelay(true);
         Ok(TokioIo::new(match is_secure {
-            true => Box::new(self.roots.secure(stream, url, how.pinned).await?),
+            true => Box::new(self.roots.secure(stream, url, how.pinned.clone()).await?),
             false => Box::new(stream),
         }))
     }

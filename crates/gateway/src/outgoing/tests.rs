@@ -231,8 +231,8 @@ async fn a_pinned_certificate_is_believed_and_any_other_is_not() {
     let (port, hash) = secured().await;
     let url = format!("https://127.0.0.1:{port}/");
     let loopback = outgoing(true, &[]);
-    let pinned = |hash| How {
-        pinned: Some(hash),
+    let pinned = |hash: [u8; 32]| How {
+        pinned: Some([hash].into()),
         ..quick()
     };
     assert_eq!(

@@ -55,7 +55,7 @@ impl Roots {
         &self,
         stream: TcpStream,
         url: &Url,
-        pinned: Option<[u8; 32]>,
+        pinned: Option<Arc<[[u8; 32]]>>,
     ) -> Result<TlsStream<TcpStream>, OutgoingError> {
         let config = match pinned {
             Some(pinned) => self.by_pin(pinned).ok_or(OutgoingError::Certificate)?,
@@ -68,7 +68,7 @@ impl Roots {
         secured.map_err(|error| of_tls(&error))
     }
 
-    fn by_pin(&self, pinned: [u8; 32]) -> Option<Arc<ClientConfig>> {
+    fn by_pin(&self, pinned: Arc<[[u8; 32]]>) -> Option<Arc<ClientConfig>> {
         let verifier = Pinned {
             pinned,
             provider: Arc::clone(&self.provider),
@@ -111,10 +111,10 @@ fn of_tls(error: &std::io::Error) -> OutgoingError {
     }
 }
 
-/// Believes one certificate and no other: neither its name nor its dates mean anything beside that.
+/// Believes these certificates and no other: neither its name nor its dates mean anything beside that.
 #[derive(Debug)]
 struct Pinned {
-    pinned: [u8; 32],
+    pinned: Arc<[[u8; 32]]>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -127,7 +127,8 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match Sha256::digest(end_entity.as_ref()).as_slice() == self.pinned {
+        let shown: [u8; 32] = Sha256::digest(end_entity.as_ref()).into();
+        match self.pinned.contains(&shown) {
             true => Ok(ServerCertVerified::assertion()),
             false => Err(Error::InvalidCertificate(
                 rustls::CertificateError::ApplicationVerificationFailure,

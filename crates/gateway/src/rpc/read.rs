@@ -1,242 +1,25 @@
-//! A body becomes requests: JSON-RPC 2.0 to the letter, ids as they were written.
+//! A body of `POST /rpc` becomes requests, their parameters read strictly: what two readers could read differently is no
+//! call.
 
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::Value;
-use serde_json::value::RawValue;
 use signet_api::ApiError;
-use signet_handlers::json::{self, Limits};
-
-/// One body.
-#[derive(Debug)]
-pub(super) enum Incoming {
-    /// Answered by one response.
-    One(Item),
-    /// Answered by one array.
-    Batch(Vec<Item>),
-}
-
-/// One request, or what should have been one.
-#[derive(Debug)]
-pub(super) enum Item {
-    Call(Asked),
-    /// To be answered with an error, whatever methods there are.
-    Faulty(Id, ApiError),
-    /// A notification that cannot be called; no answer tells of it.
-    Ignored,
-}
-
-/// A well-formed request. It does not print its parameters, which may be sealed later.
-pub(super) struct Asked {
-    pub(super) method: String,
-    /// An array or an object; null where there were none.
-    pub(super) params: Value,
-    /// Absent on a notification.
-    pub(super) id: Option<Id>,
-}
-
-/// The id of a request, byte for byte as it was sent: `1` is not `1.0`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Id(String);
-
-impl Id {
-    /// For what has no id that can be read.
-    pub(super) fn null() -> Self {
-        Self("null".to_owned())
-    }
-
-    /// A whole response.
-    pub(super) fn answer(&self, result: &Result<Value, ApiError>) -> String {
-        match result {
-            Ok(result) => format!(
-                "{{\"jsonrpc\":\"2.0\",\"result\":{result},\"id\":{}}}",
-                self.0
-            ),
-            Err(error) => self.error(error),
-        }
-    }
-
-    /// A whole response with that error.
-    pub(super) fn error(&self, error: &ApiError) -> String {
-        // An error has nothing that cannot be written.
-        let error = serde_json::to_string(error).unwrap_or_default();
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"error\":{error},\"id\":{}}}",
-            self.0
-        )
-    }
-}
-
-impl Item {
-    /// The same, which is not to be called.
-    pub(super) fn refused_with(self, error: &ApiError) -> Self {
-        match self {
-            Self::Call(Asked { id: Some(id), .. }) => Self::Faulty(id, error.clone()),
-            Self::Call(_) => Self::Ignored,
-            other => other,
-        }
-    }
-
-    fn parse(raw: &RawValue) -> Result<Self, ApiError> {
-        if !raw.get().starts_with('{') {
-            return Ok(Self::Faulty(Id::null(), ApiError::invalid_request()));
-        }
-        let members: Members<'_> =
-            serde_json::from_str(raw.get()).map_err(|_| ApiError::parse_error())?;
-        let id = match members.id.map(parse_id) {
-            _ if members.id_repeated => {
-                return Ok(Self::Faulty(Id::null(), ApiError::invalid_request()));
-            }
-            None => None,
-            Some(Some(id)) => Some(id),
-            Some(None) => return Ok(Self::Faulty(Id::null(), ApiError::invalid_request())),
-        };
-        let (Some(method), true) = (members.method(), members.is_request()) else {
-            // Whoever sent it may have meant an answer to it, so it is no notification.
-            return Ok(Self::Faulty(
-                id.unwrap_or_else(Id::null),
-                ApiError::invalid_request(),
-            ));
-        };
-        let params = members
-            .params
-            .map(|raw| json::parse(raw.get().as_bytes(), LIMITS));
-        Ok(match (params.transpose(), id) {
-            (Ok(params), id) => Self::Call(Asked {
-                method,
-                params: params.unwrap_or_default(),
-                id,
-            }),
-            (Err(_), Some(id)) => Self::Faulty(id, ApiError::invalid_params(NOT_STRICT)),
-            (Err(_), None) => Self::Ignored,
-        })
-    }
-}
+use signet_api::rpc::{self, Incoming};
+use signet_proto::json::{self, Limits};
 
 /// Reads one body.
 ///
 /// # Errors
 /// What the whole of it is answered with, under the id `null`.
 pub(super) fn parse(body: &[u8]) -> Result<Incoming, ApiError> {
-    let text = std::str::from_utf8(body).map_err(|_| ApiError::parse_error())?;
-    let whole: &RawValue = serde_json::from_str(text).map_err(|_| ApiError::parse_error())?;
-    if !whole.get().starts_with('[') {
-        return Item::parse(whole).map(Incoming::One);
-    }
-    let items: Vec<&RawValue> =
-        serde_json::from_str(whole.get()).map_err(|_| ApiError::parse_error())?;
-    match items.len() {
-        0 => Err(ApiError::invalid_request()),
-        1..=BATCH_MAX => {
-            let items: Result<Vec<_>, _> = items.into_iter().map(Item::parse).collect();
-            items.map(Incoming::Batch)
-        }
-        _ => Err(ApiError::invalid_request()
-            .with_fault(format!("send at most {BATCH_MAX} requests in a batch"))),
-    }
+    rpc::read(body, BATCH_MAX, |params| json::parse(params, Limits::LINE))
 }
 
-/// A text, a number or null.
-fn parse_id(raw: &RawValue) -> Option<Id> {
-    let text = raw.get();
-    let is_scalar = match text.as_bytes().first()? {
-        b'"' => serde_json::from_str::<String>(text).is_ok(),
-        // One beyond every double, such as 1e999, could be read by few of those who get it back.
-        b'-' | b'0'..=b'9' => text.parse::<f64>().is_ok_and(f64::is_finite),
-        first => *first == b'n',
-    };
-    (is_scalar && text.len() <= LONGEST_ID).then(|| Id(text.to_owned()))
-}
-
-/// The members that mean something, as they were sent.
-#[derive(Default)]
-struct Members<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    repeated: bool,
-    id_repeated: bool,
-}
-
-impl Members<'_> {
-    fn method(&self) -> Option<String> {
-        serde_json::from_str(self.method?.get()).ok()
-    }
-
-    fn is_request(&self) -> bool {
-        let version = |raw: &RawValue| {
-            serde_json::from_str::<String>(raw.get()).is_ok_and(|text| text == "2.0")
-        };
-        let structured = |raw: &RawValue| raw.get().starts_with(['{', '[']);
-        !self.repeated && self.jsonrpc.is_some_and(version) && self.params.is_none_or(structured)
-    }
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Members::default();
-        while let Some(name) = map.next_key::<String>()? {
-            let slot = match name.as_str() {
-                "jsonrpc" => &mut members.jsonrpc,
-                "method" => &mut members.method,
-                "params" => &mut members.params,
-                "id" => &mut members.id,
-                // What a response has makes no request.
-                "result" | "error" => {
-                    map.next_value::<IgnoredAny>()?;
-                    members.repeated = true;
-                    continue;
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if slot.replace(map.next_value()?).is_some() {
-                members.repeated = true;
-                members.id_repeated |= name == "id";
-            }
-        }
-        Ok(members)
-    }
-}
-
-impl fmt::Debug for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Asked({}, {:?})", self.method, self.id)
-    }
-}
-
+/// Each may take a while, and the listener has many clients.
 const BATCH_MAX: usize = 50;
-const LONGEST_ID: usize = 1024;
-/// The longest message, with what a call puts around it.
-const LIMITS: Limits = Limits {
-    bytes: 1 << 20,
-    depth: 72,
-    values: 20_000,
-};
-const NOT_STRICT: &str = "params are no strict JSON: a name stands twice, a number is no double, or they are too deep or too many";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
+    use signet_api::rpc::{Asked, Id, Item};
 
     use super::*;
 
@@ -244,11 +27,13 @@ mod tests {
     fn answer(body: &[u8]) -> Option<Value> {
         let one = |item| match item {
             Item::Ignored | Item::Call(Asked { id: None, .. }) => None,
-            Item::Faulty(id, error) => Some(id.error(&error)),
-            Item::Call(Asked { id: Some(id), .. }) => Some(id.error(&ApiError::method_not_found())),
+            Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+            Item::Call(Asked { id: Some(id), .. }) => {
+                Some(id.answer(&Err(ApiError::method_not_found())))
+            }
         };
         let text = match parse(body) {
-            Err(error) => Some(Id::null().error(&error)),
+            Err(error) => Some(Id::null().answer(&Err(error))),
             Ok(Incoming::One(item)) => one(item),
             Ok(Incoming::Batch(items)) => {
                 let all: Vec<String> = items.into_iter().filter_map(one).collect();

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::answered;
 use super::call::Calls;
-use super::read::Asked;
 use crate::daemon::Link;
+use signet_api::rpc::Asked;
 
 /// Begins it, and tells what comes until one of the two ends goes.
 pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
@@ -24,7 +24,7 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
     };
     let (first, link) = match calls.begin(&asked.method, asked.params).await {
         Ok((answer, link)) => (id.answer(&Ok(answer)), link),
-        Err(error) => return answered(Some(id.error(&error))),
+        Err(error) => return answered(Some(id.answer(&Err(error)))),
     };
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(follow(link, tell, calls.context.stop.clone()));

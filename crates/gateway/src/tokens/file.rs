@@ -48,14 +48,6 @@ pub(super) struct Entry {
 #[serde(try_from = "String", into = "String")]
 pub(super) struct Hash(pub(super) [u8; 32]);
 
-/// What tells one state of the file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    bytes: u64,
-    changed: (i64, i64),
-}
-
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileFault {
@@ -140,18 +132,6 @@ impl Entry {
 
     pub(super) fn holds_at(&self, now: u64) -> bool {
         self.expires.is_none_or(|expires| now < expires)
-    }
-}
-
-impl Stamp {
-    /// The stamp of the file at `path`; `None` where there is none.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let facts = fs::metadata(path).ok()?;
-        Some(Self {
-            inode: facts.ino(),
-            bytes: facts.len(),
-            changed: (facts.ctime(), facts.ctime_nsec()),
-        })
     }
 }
 

@@ -11,6 +11,7 @@ use signet_testkit::{Home, eventually};
 pub(crate) struct Gateway {
     child: Option<Child>,
     dir: std::path::PathBuf,
+    environment: Vec<(String, String)>,
     pub(crate) port: u16,
 }
 
@@ -22,6 +23,19 @@ impl Gateway {
 
     /// The same beside whatever has its sockets in that directory.
     pub(crate) fn start_in(dir: &Path, port: u16, sections: &str) -> Self {
+        Self::start_with(dir, port, sections, &[])
+    }
+
+    /// The same with these variables and no others.
+    pub(crate) fn start_with(
+        dir: &Path,
+        port: u16,
+        sections: &str,
+        environment: &[(&str, String)],
+    ) -> Self {
+        let environment = environment
+            .iter()
+            .map(|(name, value)| (String::from(*name), value.clone()));
         let config = format!(
             "[listen]\naddress = \"127.0.0.1:{port}\"\nauth = \"none\"\n[outgoing]\nloopback = true\n{sections}\n"
         );
@@ -29,6 +43,7 @@ impl Gateway {
         let mut gateway = Self {
             child: None,
             dir: dir.to_owned(),
+            environment: environment.collect(),
             port,
         };
         gateway.restart();
@@ -48,6 +63,7 @@ impl Gateway {
         let mut command = Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
         command
             .env_clear()
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(said())
             .stderr(said());

@@ -393,6 +393,42 @@ fn a_gateway_that_asks_for_a_pause_is_left_alone_and_another_is_not() {
 }
 
 #[test]
+fn of_several_addresses_the_first_that_takes_it_gets_it_and_one_that_is_down_costs_no_other() {
+    let bench = Bench::new();
+    let hand_out = |addresses: &[String]| {
+        let id = bench
+            .daemon
+            .hand_out("http", "agent-alice", &addresses.join(" "), b"{}");
+        eventually("it is told", || bench.daemon.fate_of(id))
+    };
+    let down = format!("http://127.0.0.1:{}{INBOX}", free_port());
+    let moved = crate::peer::Peer::refusing(404, "");
+    let (first, second) = (
+        crate::peer::Peer::refusing(202, ""),
+        crate::peer::Peer::refusing(202, ""),
+    );
+    assert!(hand_out(&[
+        down.clone(),
+        moved.url(),
+        first.url(),
+        second.url()
+    ]));
+    assert_eq!((moved.asked(), first.asked(), second.asked()), (1, 1, 0));
+    // Those that failed are passed over for a while.
+    assert!(hand_out(&[down.clone(), moved.url(), first.url()]));
+    assert_eq!((moved.asked(), first.asked()), (1, 2));
+    // What may not be called at all is passed over as well.
+    let inside = "http://10.1.2.3/x".to_owned();
+    assert!(hand_out(&[inside.clone(), second.url()]));
+    assert!(!hand_out(&[inside, down, "file:///etc/passwd".to_owned()]));
+    // After its pause the first is the first again.
+    eventually("it is tried again", || {
+        assert!(hand_out(&[moved.url(), second.url()]));
+        (moved.asked() == 2).then_some(())
+    });
+}
+
+#[test]
 fn a_redirect_is_not_followed_and_an_answer_without_end_is_not_read() {
     let bench = Bench::new();
     let target = crate::peer::Peer::refusing(202, "");

@@ -1,6 +1,6 @@
 //! A gateway that runs, and requests by hand: no library of HTTP, so that what is wrong can be sent as well.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl Drop for Gateway {
 
 impl Answer {
     /// The next answer of a connection; `None` where it ends before one.
-    pub fn read(input: &mut BufReader<TcpStream>) -> Option<Self> {
+    pub fn read<S: Read>(input: &mut BufReader<S>) -> Option<Self> {
         let mut line = String::new();
         input.read_line(&mut line).ok()?;
         let status = line.split(' ').nth(1)?.parse().ok()?;
@@ -186,7 +186,7 @@ impl Answer {
 }
 
 /// One piece of a body in pieces; empty at its end.
-pub fn chunk(input: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+pub fn chunk<S: Read>(input: &mut BufReader<S>) -> Option<Vec<u8>> {
     let mut line = String::new();
     input.read_line(&mut line).ok()?;
     let size = u64::from_str_radix(line.trim(), 16).ok()?;

@@ -128,6 +128,39 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
 }
 
 #[test]
+fn a_peer_of_several_addresses_is_reached_and_polled_by_the_first_that_answers() {
+    let Apart {
+        _house,
+        mut alice,
+        mut bob,
+        ports,
+    } = apart();
+    let nobody = inbox_url(free_port(), &bob);
+    carries(&alice, "[\"http\"]", "[\"poll\"]");
+    reaches(&alice, &bob, &json!([nobody, inbox_url(ports.1, &bob)]));
+    carries(
+        &bob,
+        "[\"http\"]",
+        &json!([inbox_url(ports.1, &bob)]).to_string(),
+    );
+    reaches(&bob, &alice, &json!(["poll"]));
+    let _of_alice = started(&mut alice, ports.0, "[inbox]\npoll-seconds = 1");
+    let _of_bob = started(&mut bob, ports.1, "[inbox]");
+    alice.ping(&bob);
+    bob.ping(&alice);
+    for n in 0..10_u64 {
+        alice.send(&bob, "notification", &json!(n)).unwrap();
+        bob.send(&alice, "notification", &json!(n)).unwrap();
+    }
+    for home in [&alice, &bob] {
+        let came = eventually("every message came", || {
+            Some(bodies(home)).filter(|all| all.len() == 10)
+        });
+        assert!(came.values().all(|times| *times == 1), "{came:?}");
+    }
+}
+
+#[test]
 fn who_can_only_dial_out_is_reached_by_its_polls() {
     let Apart {
         _house,

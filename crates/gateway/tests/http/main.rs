@@ -10,8 +10,10 @@
 )]
 
 mod a2a;
+mod authority;
 mod carriers;
 mod carrying;
+mod certificates;
 mod client;
 mod daemon;
 mod discord;
@@ -22,6 +24,9 @@ mod listener;
 mod mcp;
 mod openapi;
 mod peer;
+mod proxied;
 mod rpc;
+mod tls;
 mod tokens;
+mod trusted;
 mod wire;

@@ -243,6 +243,15 @@ fn next(
             name.handlers_unit()
         ),
     );
+    step(
+        "A gateway, for programs that call over HTTP (docs/gateway.md):",
+        &format!(
+            "{}, readable for {}; systemctl enable --now {}",
+            name.gateway_file(),
+            name.gateway(),
+            name.gateway_unit()
+        ),
+    );
     page.push_str(&format!("\nnext: {mine} peer export\n"));
     page
 }
@@ -251,8 +260,8 @@ fn next(
 const UNITS: [&str; 5] = ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"];
 
 const EXAMPLE: &str = "\
-As root, and as often as you like: what is right stays. It makes the users signet-NAME and signet-handlers-NAME, \
-the groups signet-agent-NAME and signet-audit, the home /var/lib/signet/NAME, and lets systemd run signet@NAME.
+As root, and as often as you like: what is right stays. It makes the users signet-NAME, signet-handlers-NAME and \
+signet-gateway-NAME, the groups signet-agent-NAME and signet-audit, the home /var/lib/signet/NAME, and lets systemd run signet@NAME.
 
 EXAMPLE:
   signet install --agent agent-alice-001 --principal alice

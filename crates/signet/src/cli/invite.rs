@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use signet_api::{AddPeer, Reload};
-use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
+use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, MOST_ROUTES, Route};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::statement::{Invitation, InvitationError, Reached};
@@ -21,7 +21,7 @@ use super::up::lock::UpLock;
 use super::up::server::{Admitted, OwnServer};
 use super::{Exit, Failure, print};
 use crate::clock;
-use crate::config::{Config, PeerCarriers};
+use crate::config::{Config, PeerCarriers, routes_of};
 use crate::home::Home;
 use crate::keystore::Keys;
 
@@ -378,22 +378,23 @@ fn carriers_of(invitation: &Invitation, config: &Config, met: bool) -> Option<Ve
     let peer = &invitation.certificate.agent;
     let mut routes: Vec<String> = Vec::new();
     for reached in &invitation.reached {
-        let text = match reached.carrier.as_str() {
-            "nats" if uses_nats => "nats",
-            "http" => reached.addresses.first().map_or("", String::as_str),
+        let texts = match reached.carrier.as_str() {
+            "nats" if uses_nats => vec!["nats"],
+            "http" => reached.addresses.iter().map(String::as_str).collect(),
             _ => continue,
         };
-        if Route::parse(text, peer).is_ok() {
-            routes.push(text.to_owned());
+        for text in texts {
+            let is_known = routes.iter().any(|known| known == text);
+            if !is_known && routes.len() < MOST_ROUTES && Route::parse(text, peer).is_ok() {
+                routes.push(text.to_owned());
+            }
         }
     }
     if !met {
         routes.sort_by_key(|text| text == "nats");
     }
-    routes.dedup();
     let is_default = routes.iter().all(|text| text == "nats");
-    (!is_default && Route::parse_all(routes.iter().map(String::as_str), peer).is_ok())
-        .then_some(routes)
+    (!is_default && routes_of(&routes, peer).is_ok()).then_some(routes)
 }
 
 /// Keeps where the peer is reached, and tells the daemon where one runs.

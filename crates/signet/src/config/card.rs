@@ -1,5 +1,7 @@
 //! `[card]`: how agents that speak A2A learn of this agent.
 
+use signet_api::CardAuth;
+
 use super::ConfigError;
 use super::section::Section;
 
@@ -12,27 +14,17 @@ pub struct CardConfig {
     pub name: Option<String>,
     /// One line for people.
     pub description: Option<String>,
-    /// How callers prove who they are.
-    pub auth: CardAuth,
+    /// How callers of the gateway prove who they are; `None` where they need not.
+    pub auth: Option<CardAuth>,
     /// Whether the gateway delivers what moves to an address of the caller's.
     pub push: bool,
-}
-
-/// How callers of a gateway prove who they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CardAuth {
-    /// A token in the header `Authorization` (RFC 6750).
-    #[default]
-    Bearer,
-    /// A certificate of theirs (TLS).
-    Mtls,
-    /// Not at all.
-    None,
+    /// Whether the gateway refuses who does not name our extension of A2A.
+    pub extension_required: bool,
 }
 
 /// Reads the section; there is no card without a `url`.
 pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError> {
-    let section = root.section("card", &["url", "name", "description", "auth", "push"])?;
+    let section = root.section("card", KEYS)?;
     let said = |key| section.text(key).map(|text| text.map(str::to_owned));
     let (name, description) = (said("name")?, said("description")?);
     for (key, text) in [("name", &name), ("description", &description)] {
@@ -42,12 +34,13 @@ pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError
         }
     }
     let auth = match section.text("auth")? {
-        None | Some("token") => CardAuth::Bearer,
-        Some("mtls") => CardAuth::Mtls,
-        Some("none") => CardAuth::None,
+        None | Some("token") => Some(CardAuth::Bearer),
+        Some("mtls") => Some(CardAuth::Mtls),
+        Some("none") => None,
         Some(_) => return Err(section.bad("auth", "\"token\", \"mtls\" or \"none\" is expected")),
     };
     let push = section.flag("push")?.unwrap_or(true);
+    let extension_required = section.flag("require-extension")?.unwrap_or(false);
     let Some(url) = section.text("url")? else {
         return match name.is_some() || description.is_some() {
             true => Err(section.bad(
@@ -68,6 +61,7 @@ pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError
         description,
         auth,
         push,
+        extension_required,
     }))
 }
 
@@ -83,6 +77,14 @@ fn address(url: &str) -> Option<String> {
 }
 
 const LONGEST: usize = 200;
+const KEYS: &[&str] = &[
+    "url",
+    "name",
+    "description",
+    "auth",
+    "push",
+    "require-extension",
+];
 
 #[cfg(test)]
 mod tests {
@@ -98,13 +100,16 @@ mod tests {
     #[test]
     fn there_is_a_card_where_there_is_an_address() {
         assert_eq!(parsed("").unwrap(), None);
-        let card = parsed("url = \"https://a.example:8443/\"\nauth = \"mtls\"")
+        let written =
+            "url = \"https://a.example:8443/\"\nauth = \"mtls\"\nrequire-extension = true";
+        let card = parsed(written)
             .unwrap()
             .unwrap();
         assert_eq!(
             (card.url.as_str(), card.auth, card.push),
-            ("https://a.example:8443", CardAuth::Mtls, true)
+            ("https://a.example:8443", Some(CardAuth::Mtls), true)
         );
+        assert!(card.extension_required);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use signet_proto::carrier::{Route, Routes, http_address};
+use signet_proto::carrier::{
+    CarrierId, KEPT_FOR_POLLS, MOST_ROUTES, Route, RouteError, Routes, http_address,
+};
 use signet_proto::ids::AgentId;
 
 use super::section::Section;
@@ -22,7 +24,7 @@ impl PeerCarriers {
         let mut routes = Routes::default();
         for (peer, texts) in &self.0 {
             // Each was read once before.
-            if let Ok(all) = Route::parse_all(texts.iter().map(String::as_str), peer) {
+            if let Ok(all) = routes_of(texts, peer) {
                 routes.set(peer.clone(), all);
             }
         }
@@ -50,8 +52,7 @@ impl PeerCarriers {
         let all: BTreeMap<AgentId, Vec<String>> =
             serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         for (peer, texts) in &all {
-            Route::parse_all(texts.iter().map(String::as_str), peer)
-                .map_err(|error| bad(format!("{peer}: {error}")))?;
+            routes_of(texts, peer).map_err(|error| bad(format!("{peer}: {error}")))?;
         }
         Ok(Self(all))
     }
@@ -87,7 +88,7 @@ impl PeerCarriers {
                 continue;
             };
             let peer: AgentId = section.required("id")?;
-            Route::parse_all(texts.iter().map(String::as_str), &peer)
+            routes_of(&texts, &peer)
                 .map_err(|error| section.bad("carriers", &error.to_string()))?;
             all.insert(peer, texts);
         }
@@ -95,10 +96,43 @@ impl PeerCarriers {
     }
 }
 
+/// The ways to `peer` in their order. Addresses of HTTP are one way, with a space between them: whoever carries it tries
+/// them in that order.
+///
+/// # Errors
+/// Says what is expected.
+pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, RouteError> {
+    let mut routes: Vec<Route> = Vec::new();
+    for text in texts {
+        let route = Route::parse(text, peer)?;
+        let known = routes
+            .iter_mut()
+            .find(|known| known.carrier == route.carrier);
+        match known {
+            None => routes.push(route),
+            Some(known) if is_another_address(known, &route) => {
+                known.address.push(' ');
+                known.address.push_str(&route.address);
+            }
+            Some(_) => return Err(RouteError::Number),
+        }
+    }
+    match routes.is_empty() || texts.len() > MOST_ROUTES {
+        true => Err(RouteError::Number),
+        false => Ok(routes),
+    }
+}
+
+fn is_another_address(known: &Route, route: &Route) -> bool {
+    let is_polled = known.address == KEPT_FOR_POLLS || route.address == KEPT_FOR_POLLS;
+    let is_there = known.address.split(' ').any(|one| one == route.address);
+    route.carrier == CarrierId::HTTP && !is_polled && !is_there
+}
+
 /// Where others reach this agent by HTTP: its addresses, or the one word that it can only dial out.
 pub(super) fn own_addresses(section: &Section<'_>) -> Result<Vec<String>, ConfigError> {
     let texts = section.texts("addresses")?.unwrap_or_default();
-    let is_poll = texts == [signet_proto::carrier::KEPT_FOR_POLLS];
+    let is_poll = texts == [KEPT_FOR_POLLS];
     let all_fit = texts.len() <= 8 && texts.iter().all(|text| http_address(text).is_ok());
     match is_poll || all_fit {
         true => Ok(texts),
@@ -107,5 +141,42 @@ pub(super) fn own_addresses(section: &Section<'_>) -> Result<Vec<String>, Config
             "addresses such as \"https://house.example/agent/agent-bob/inbox\" are expected, eight at most, or \
              [\"poll\"] for an agent that can only dial out",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_addresses_are_one_way_in_their_order_and_nothing_stands_twice() {
+        let peer: AgentId = "agent-bob".parse().unwrap();
+        let of = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| String::from(*text)).collect();
+            let routes = routes_of(&texts, &peer)?;
+            Ok(routes
+                .into_iter()
+                .map(|route| route.address)
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of(&["https://a/x", "nats", "https://b/x"]).unwrap(),
+            ["https://a/x https://b/x", "agent.agent-bob.inbox"]
+        );
+        assert_eq!(of(&["poll"]).unwrap(), ["poll"]);
+        let nine: Vec<String> = (0..9).map(|n| format!("https://h{n}/")).collect();
+        let nine: Vec<&str> = nine.iter().map(String::as_str).collect();
+        assert_eq!(of(&nine), Err(RouteError::Number));
+        assert!(of(&nine[1..]).is_ok());
+        for wrong in [
+            &["https://a/x", "https://a/x"][..],
+            &["https://a/x", "poll"],
+            &["poll", "https://a/x"],
+            &["nats", "nats"],
+            &["https://a/x https://b/x"],
+            &[],
+        ] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use signet_api::rpc::{self, Asked, Id, Incoming, Item};
 use signet_api::{ApiError, Role};
 use signet_proto::json::Value;
 use signet_proto::node::Program;
@@ -20,9 +21,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::daemon::Reach;
 
+use super::parse;
 use super::places::Place;
 use super::reply::Reply;
-use super::rpc::{self, Id, Incoming, Item, Request};
 
 /// What a client asks of the daemon: its parameters are not read yet.
 pub struct RawCall {
@@ -251,7 +252,7 @@ impl Connection<'_> {
 
     /// Hands the calls of one line over, in their order; the future gives the answer.
     async fn submit(&self, line: &[u8]) -> impl Future<Output = Option<String>> + use<> {
-        let (items, is_batch) = match rpc::parse(line) {
+        let (items, is_batch) = match parse::line(line) {
             Ok(Incoming::One(item)) => (vec![item], false),
             Ok(Incoming::Batch(items)) => (items, true),
             Err(error) => (vec![Item::Faulty(Id::null(), error)], false),
@@ -274,7 +275,7 @@ impl Connection<'_> {
         let (id, pending) = match item {
             Item::Ignored => (None, Pending::Known(ApiError::invalid_request())),
             Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
-            Item::Request(Request { method, params, id }) => {
+            Item::Call(Asked { method, params, id }) => {
                 let (reply, answer) = Reply::new();
                 let call = RawCall {
                     method,
@@ -298,7 +299,7 @@ impl Connection<'_> {
                     .await
                     .unwrap_or_else(|_| Err(ApiError::outcome_unknown(None))),
             };
-            Some(rpc::answer(&id, &result))
+            Some(id.answer(&result))
         }
     }
 
@@ -314,7 +315,7 @@ impl Connection<'_> {
     async fn refuse_long_line(&mut self) -> Result<(), Ended> {
         let fault = format!("send lines of at most {} bytes", self.limits.line);
         let error = ApiError::invalid_request().with_fault(fault);
-        self.write_some(Some(rpc::answer(&Id::null(), &Err(error))))
+        self.write_some(Some(Id::null().answer(&Err(error))))
             .await?;
         Err(Ended::LongLine)
     }
@@ -322,7 +323,7 @@ impl Connection<'_> {
     /// One line without waiting: a client that does not read it sees the end of the connection.
     fn say_that_the_place_is_needed(&self) {
         let error = ApiError::place_needed();
-        let line = format!("{}\n", rpc::answer(&Id::null(), &Err(error)));
+        let line = format!("{}\n", Id::null().answer(&Err(error)));
         let _ = self.writer.try_write(line.as_bytes());
     }
 

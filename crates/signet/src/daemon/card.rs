@@ -5,14 +5,14 @@
 
 use serde_json::{Value, json};
 use signet_api::{
-    A2A_EXTENSION, A2A_EXTENSION_SAYS, ApiError, Offer, Reason, Request, ShowCard, ShownCard,
+    AgentCard, ApiError, Offer, Reason, Request, ShowCard, ShownCard, passing_on, skill,
 };
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 use signet_proto::node::LocalError;
 use tracing::warn;
 
-use crate::config::{CardAuth, CardConfig};
+use crate::config::CardConfig;
 use crate::keystore;
 use crate::render;
 
@@ -60,7 +60,7 @@ impl Heart {
             "{me}: passes messages to agents that it trusts, signed, and brings their answers."
         );
         let about = config.description.as_deref().unwrap_or(&about);
-        card(config, (name, about), "/a2a", &[passing_on()])
+        card(config, (name, about), "/a2a", vec![passing_on()])
     }
 
     fn card_of_peer(&self, config: &CardConfig, peer: &AgentId) -> Result<Value, ApiError> {
@@ -76,7 +76,7 @@ impl Heart {
         };
         let session = self.node.session(peer, self.at().now);
         let offered = session.map(|session| render::offers(&session.offered));
-        let skills: Vec<Value> = offered.iter().flatten().map(skill).collect();
+        let skills: Vec<Value> = offered.iter().flatten().map(offered_skill).collect();
         let skills = match skills.is_empty() {
             true => vec![passing_on()],
             false => skills,
@@ -85,78 +85,33 @@ impl Heart {
             config,
             (peer.as_str(), &about),
             &format!("/a2a/{peer}"),
-            &skills,
+            skills,
         ))
     }
 }
 
-/// The card of A2A 1.0. No value in it is empty: readers leave such out, and the signature would not hold.
-fn card(config: &CardConfig, (name, about): (&str, &str), path: &str, skills: &[Value]) -> Value {
-    let interface = |version: &str| {
-        json!({
-            "url": format!("{}{path}", config.url),
-            "protocolBinding": "JSONRPC",
-            "protocolVersion": version,
-        })
+fn card(
+    config: &CardConfig,
+    (name, description): (&str, &str),
+    path: &str,
+    skills: Vec<Value>,
+) -> Value {
+    let card = AgentCard {
+        name,
+        description,
+        url: &format!("{}{path}", config.url),
+        push: config.push,
+        extension_required: config.extension_required,
+        auth: config.auth,
+        skills,
     };
-    let mut card = json!({
-        "name": name,
-        "description": about,
-        "version": env!("CARGO_PKG_VERSION"),
-        "supportedInterfaces": [interface("1.0"), interface("0.3")],
-        "capabilities": {
-            "streaming": true,
-            "pushNotifications": config.push,
-            "extendedAgentCard": true,
-            "extensions": [{ "uri": A2A_EXTENSION, "description": A2A_EXTENSION_SAYS }],
-        },
-        "defaultInputModes": MODES,
-        "defaultOutputModes": MODES,
-        "skills": skills,
-    });
-    let scheme = match config.auth {
-        CardAuth::Bearer => Some((
-            "token",
-            json!({ "httpAuthSecurityScheme": { "scheme": "Bearer", "description": "A token of `signet token make`." } }),
-        )),
-        CardAuth::Mtls => Some((
-            "certificate",
-            json!({ "mtlsSecurityScheme": { "description": "A certificate that the gateway knows." } }),
-        )),
-        CardAuth::None => None,
-    };
-    if let (Some((name, scheme)), Some(members)) = (scheme, card.as_object_mut()) {
-        members.insert("securitySchemes".into(), json!({ name: scheme }));
-        // The list says what the token has to allow; an empty one would be left out.
-        let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
-        members.insert("securityRequirements".into(), required);
-    }
-    card
+    card.into_json()
 }
 
 /// What a peer offers is what the peer wrote: no hidden character of it reaches a reader.
-fn skill(offer: &Offer) -> Value {
-    let name = &offer.name;
-    let about = offer
-        .description
-        .as_deref()
-        .map(visible)
-        .filter(|about| !about.is_empty());
-    let about = about.map_or_else(
-        || format!("Answers requests for {name}."),
-        |about| about.to_string(),
-    );
-    json!({ "id": name, "name": name, "description": about, "tags": TAGS })
+fn offered_skill(offer: &Offer) -> Value {
+    skill(
+        &offer.name,
+        offer.description.as_deref().map(visible).as_deref(),
+    )
 }
-
-fn passing_on() -> Value {
-    json!({
-        "id": "message",
-        "name": "Pass a message on",
-        "description": "Passes a message on, signed, and brings the answer.",
-        "tags": TAGS,
-    })
-}
-
-const MODES: [&str; 2] = ["text/plain", "application/json"];
-const TAGS: [&str; 1] = ["signet"];

@@ -146,14 +146,20 @@ fn an_agent_is_installed_with_the_owners_and_modes_of_the_handbook() {
             .path("etc/systemd/system/multi-user.target.wants/signet-nats.service")
             .is_symlink()
     );
-    // Handlers share no number with the daemon, and open its socket.
-    assert_ne!(machine.number("etc/passwd", "signet-handlers-alpha"), user);
+    // Handlers and gateway share no number with the daemon or with each other, and open its socket.
+    let (handlers, gateway) = (
+        machine.number("etc/passwd", "signet-handlers-alpha"),
+        machine.number("etc/passwd", "signet-gateway-alpha"),
+    );
+    assert!(handlers != user && gateway != user && gateway != handlers);
     let groups = machine.text("etc/group");
     let members = groups
         .lines()
         .find(|line| line.starts_with("signet-agent-alpha:"));
     assert!(
-        members.unwrap().ends_with(":signet-handlers-alpha"),
+        members
+            .unwrap()
+            .ends_with(":signet-handlers-alpha,signet-gateway-alpha"),
         "{groups}"
     );
     assert_eq!(machine.facts("etc/signet/nats/admin.nk"), (0, 0, 0o600));

@@ -197,6 +197,46 @@ fn an_invitation_says_where_an_agent_is_reached_and_accept_keeps_it() {
     assert_eq!(routes["peers"], expected);
 }
 
+#[test]
+fn an_invitation_of_several_addresses_is_kept_whole_and_carried_in_its_order() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    for home in [&mut alice, &mut bob] {
+        home.unserved();
+        home.configure("# servers = [\"nats://127.0.0.1:4222\"]", "servers = []");
+    }
+    let all = [
+        "https://one.example/x",
+        "https://two.example/x",
+        "http://10.0.0.9:8787/x",
+    ];
+    opens_socket(&alice, &all);
+    opens_socket(&bob, &[KEPT_FOR_POLLS]);
+    let wire = Wire::default();
+    let command = alice.command(&["run"]);
+    alice.spawn(command);
+    started(&mut bob);
+    let _gateway = attach(&bob, &wire);
+    let invited = eventually("alice runs", || {
+        let output = alice.cli(&["invite", "--json"]);
+        serde_json::from_slice::<Value>(&output.stdout).ok()
+    });
+    let text = |name: &str| invited[name].as_str().unwrap().to_owned();
+    let (invitation, words) = (text("invitation"), text("fingerprint"));
+    let accepted = bob.json(&["accept", &invitation, "--words", &words]);
+    assert_eq!(accepted[0]["carriers"], json!(all));
+    let kept = std::fs::read_to_string(bob.dir.join("carriers.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, json!({ alice.agent.as_str(): all }));
+    let mut client =
+        signet::control::Client::connect(&bob.dir.join("carrier.sock"), crate::house::PATIENCE)
+            .unwrap();
+    let routes = client
+        .raw("carrier.routes", &json!({"carrier": "http"}))
+        .unwrap();
+    assert_eq!(routes["peers"][0]["address"], all.join(" "));
+}
+
 /// An invitation is the word of whoever wrote it: what is no address is passed over, and never kept.
 #[test]
 fn what_an_invitation_calls_an_address_and_is_none_is_not_kept() {

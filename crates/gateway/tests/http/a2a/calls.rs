@@ -204,7 +204,7 @@ fn versions_that_do_not_fit_are_refused_and_ids_come_back_digit_for_digit() {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetTask","params":{{"id":"x"}}}}"#);
         let told = gateway.post(BOB, "a2a-version: 1.0\r\n", &body);
         assert!(
-            told.body.contains(&format!("\"id\":{id},")),
+            told.body.ends_with(&format!("\"id\":{id}}}")),
             "{}",
             told.body
         );

@@ -66,6 +66,26 @@ impl Name {
         format!("signet-handlers-{}", self.0)
     }
 
+    /// The unit of the gateway.
+    pub(super) fn gateway_unit(&self) -> String {
+        format!("signet-gateway@{}.service", self.0)
+    }
+
+    /// The gateway's user, and its group.
+    pub(super) fn gateway(&self) -> String {
+        format!("signet-gateway-{}", self.0)
+    }
+
+    /// Where the gateway keeps its tokens and tasks.
+    pub(super) fn gateway_directory(&self) -> String {
+        format!("{GATEWAYS}/{}", self.0)
+    }
+
+    /// What the gateway does.
+    pub(super) fn gateway_file(&self) -> String {
+        format!("/etc/signet/gateway-{}.toml", self.0)
+    }
+
     /// Whose members may use the agent's socket.
     pub(super) fn socket_group(&self) -> String {
         format!("signet-agent-{}", self.0)
@@ -98,15 +118,17 @@ impl Name {
 
     /// What that file says.
     pub(super) fn sysusers(&self) -> String {
-        let (name, user, handlers, socket) =
-            (&self.0, self.user(), self.handlers(), self.socket_group());
+        let (name, user, socket) = (&self.0, self.user(), self.socket_group());
+        let (handlers, gateway) = (self.handlers(), self.gateway());
         format!(
-            "# signet@{name}: the daemon's user, who may use its agent's socket, who may read logs, the handlers' user\n\
+            "# signet@{name}: the daemon's user, who may use its agent's socket, who may read logs, the handlers' user, the gateway's\n\
              u {user} - \"signet agent {name}\" {home}\n\
              g {socket} - -\n\
              g {AUDIT_GROUP} - -\n\
              u {handlers} - \"handlers of signet agent {name}\" {HANDLERS}/{name}\n\
-             m {handlers} {socket}\n",
+             m {handlers} {socket}\n\
+             u {gateway} - \"gateway of signet agent {name}\" {GATEWAYS}/{name}\n\
+             m {gateway} {socket}\n",
             home = self.home(),
         )
     }
@@ -115,6 +137,7 @@ impl Name {
 /// Below it are the homes.
 pub(super) const HOMES: &str = "/var/lib/signet";
 const HANDLERS: &str = "/var/lib/signet-handlers";
+const GATEWAYS: &str = "/var/lib/signet-gateway";
 /// Whose members may read logs.
 pub(super) const AUDIT_GROUP: &str = "signet-audit";
 /// A name of a user has at most 31 characters, and the longest one begins with `signet-handlers-`.
@@ -159,7 +182,12 @@ mod tests {
     #[test]
     fn every_user_and_group_has_a_name_that_the_system_takes() {
         let name = Name::choose(Some(&"x".repeat(LONGEST)), &"x".parse().unwrap()).unwrap();
-        for user in [name.user(), name.handlers(), name.socket_group()] {
+        for user in [
+            name.user(),
+            name.handlers(),
+            name.gateway(),
+            name.socket_group(),
+        ] {
             assert!(user.len() <= 31, "{user}");
         }
     }

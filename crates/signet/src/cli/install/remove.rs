@@ -41,7 +41,8 @@ fn stop(machine: &Machine, name: &Name) -> Result<(), Failure> {
     if machine.has_manager() {
         args.push("--now");
     }
-    args.extend([handlers.as_str(), daemon.as_str()]);
+    let gateway = name.gateway_unit();
+    args.extend([gateway.as_str(), handlers.as_str(), daemon.as_str()]);
     if machine.tool("systemctl", &args)? {
         return Ok(());
     }
@@ -59,13 +60,20 @@ fn purge(machine: &Machine, name: &Name) -> Result<(), Failure> {
     machine.delete_all(&name.handlers_directory())?;
     machine.delete(&name.handlers_command())?;
     machine.delete(&name.handlers_file())?;
+    machine.delete_all(&name.gateway_directory())?;
+    machine.delete(&name.gateway_file())?;
     machine.delete(&name.sysusers_file())?;
-    for user in [name.handlers(), name.user()] {
+    for user in [name.gateway(), name.handlers(), name.user()] {
         if machine.knows("/etc/passwd", &user) {
             gone(machine.tool("userdel", &[&user])?, &user)?;
         }
     }
-    for group in [name.handlers(), name.user(), name.socket_group()] {
+    for group in [
+        name.gateway(),
+        name.handlers(),
+        name.user(),
+        name.socket_group(),
+    ] {
         if machine.knows("/etc/group", &group) {
             gone(machine.tool("groupdel", &[&group])?, &group)?;
         }
