@@ -163,6 +163,8 @@ def covered(vector, lines):
     parts, name = vector["checkpoints"].split("\n\n"), sha(f"{origin}\n\1".encode() + key)[:4]
     for text, signature in zip(parts[::2], parts[1::2]):
         who, size, root = text.split("\n")
+        if not signature.startswith(f"\u2014 {origin} "):
+            return False
         raw = base64.b64decode(signature.removeprefix(f"\u2014 {origin} "))
         try:
             VerifyKey(key).verify((text + "\n").encode(), raw[4:])
