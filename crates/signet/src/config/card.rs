@@ -102,9 +102,7 @@ mod tests {
         assert_eq!(parsed("").unwrap(), None);
         let written =
             "url = \"https://a.example:8443/\"\nauth = \"mtls\"\nrequire-extension = true";
-        let card = parsed(written)
-            .unwrap()
-            .unwrap();
+        let card = parsed(written).unwrap().unwrap();
         assert_eq!(
             (card.url.as_str(), card.auth, card.push),
             ("https://a.example:8443", Some(CardAuth::Mtls), true)
