@@ -181,7 +181,7 @@ fn described(exchange: &Exchange) -> Value {
 fn all(world: &World) -> Vec<(&'static str, Exchange)> {
     let mut all = framing(world);
     all.push(("poll-and-what-is-kept", what_is_kept()));
-    all.extend(polls());
+    all.extend(polls(world));
     all
 }
 
@@ -196,6 +196,10 @@ fn framing(world: &World) -> Vec<(&'static str, Exchange)> {
         .bytes
     };
     let [two, three] = [2, 3].map(said);
+    let texts = super::published::said(session, Method::Notification, 1, |value| {
+        value["params"]["body"] = json!({"a, ]}": "b\", [{\\", "c": [["],"], {}]});
+    })
+    .bytes;
     let faults = Faults::of(world);
     let misled = faults.request(set("recipient-id", "agent-carol"));
     let mut forged = two.clone();
@@ -224,6 +228,13 @@ fn framing(world: &World) -> Vec<(&'static str, Exchange)> {
             exchange(
                 "framing and no batch: each is judged by itself, in its order; white space around them is nothing",
                 vec![framed(" [%,\n %\t]\r\n", &[&two, &three], vec![ok(), ok()])],
+            ),
+        ),
+        (
+            "an-array-of-one-whose-texts-look-like-its-end",
+            exchange(
+                "commas, brackets and quotes in texts are text",
+                vec![framed("[%]", &[&texts], vec![ok()])],
             ),
         ),
         (
@@ -269,8 +280,19 @@ fn framing(world: &World) -> Vec<(&'static str, Exchange)> {
                 "the rest is an element that is none",
                 vec![framed(
                     "[%] %",
-                    &[&two, b"null"],
-                    vec![ok(), rejected("invalid-shape")],
+                    &[&two, b"null,null"],
+                    vec![ok(), rejected("malformed-json")],
+                )],
+            ),
+        ),
+        (
+            "an-array-that-begins-with-a-comma",
+            exchange(
+                "nothing is no message, and hides none",
+                vec![framed(
+                    "[%,%]",
+                    &[b"", &two],
+                    vec![rejected("malformed-json"), ok()],
                 )],
             ),
         ),
@@ -336,7 +358,7 @@ fn what_is_kept() -> Exchange {
 }
 
 /// Each breaks one rule; the next honest one is served.
-fn polls() -> Vec<(&'static str, Exchange)> {
+fn polls(world: &World) -> Vec<(&'static str, Exchange)> {
     let alice = identity("agent-alice", "alice");
     let carol = identity("agent-carol", "carol");
     let eve = identity("agent-eve", "eve");
@@ -444,6 +466,14 @@ fn polls() -> Vec<(&'static str, Exchange)> {
     }
     let ask = poll(&alice, NOW, None, |_| {});
     let in_array = framed("[%]", &[&ask], vec![served(None)]);
+    let beside = Faults::of(world).request(|_| {});
+    let beside = framed(
+        "[%,%]",
+        &[&beside, &ask],
+        vec![rejected("handshake-required"), served(None)],
+    );
+    let about = "it is taken, and gets nothing: what is kept is the answer to a poll alone";
+    all.push(("poll-beside-another-message", exchange(about, vec![beside])));
     let about = "an array of one is that one";
     let in_array = answered(in_array, std::slice::from_ref(&kept));
     all.push(("poll-in-an-array", exchange(about, vec![in_array])));
@@ -493,6 +523,9 @@ fn what_is_posted_is_judged_and_answered_as_the_files_say() {
                 said
             });
             assert_eq!(judged.collect::<Vec<_>>(), post.judged, "{name}: {n}");
+            if post.cut.iter().flatten().count() != 1 {
+                given.clear();
+            }
             let given = given
                 .iter()
                 .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap().into());

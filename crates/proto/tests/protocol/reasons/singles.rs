@@ -296,6 +296,15 @@ impl Faults<'_> {
             flight,
             "flights come in their order",
         );
+        let announce = super::late::crossing(&carol, &self.announce(|_| {}));
+        let about = "not later than its flight 2, which was taken: it was under way, and its sender has not lost its half";
+        self.add(
+            "v11-announce-from-before-the-flight-2-that-was-taken",
+            Reason::HandshakeCrossed,
+            "flight-3-sent",
+            announce,
+            about,
+        );
         let newer = carol_of_another_version();
         let mut flight = flight_of_another_version(&self.more().verify);
         body("choice", "1.0.0")(&mut flight);
