@@ -1,8 +1,8 @@
-//! Server-sent events (HTML Living Standard, section 9.2), as much of them as MCP uses.
+//! Server-sent events (HTML Living Standard, section 9.2), as much of them as MCP and A2A use.
 
 /// Gathers events from pieces of any size, each byte looked at once.
 #[derive(Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -10,7 +10,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes the next piece; gives the data of each event that it completes to `event`, until that says true.
-    pub(super) fn push<E>(
+    pub(crate) fn push<E>(
         &mut self,
         piece: &[u8],
         mut event: impl FnMut(&[u8]) -> Result<bool, E>,
