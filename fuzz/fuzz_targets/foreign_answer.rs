@@ -7,7 +7,8 @@ libfuzzer_sys::fuzz_target!(|body: &[u8]| {
     let read = [
         fuzzed::simple_a2a_answer(body, ID),
         fuzzed::jsonrpc_answer(body, ID),
-        fuzzed::a2a_answer(body, ID),
+        fuzzed::a2a_answer(body, ID, true),
+        fuzzed::a2a_answer(body, ID, false),
         fuzzed::mcp_answer(body, ID),
     ];
     for said in read.into_iter().flatten() {

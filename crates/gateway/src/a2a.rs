@@ -25,6 +25,7 @@ mod section;
 mod store;
 mod stream;
 mod task;
+mod unnamed;
 mod v03;
 mod version;
 
@@ -34,7 +35,7 @@ use fault::Fault;
 use read::Fields;
 use version::{Method, Version};
 
-pub(crate) use http::{Heard, answer, is_method, open_routes, routes};
+pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
 pub(crate) use room::Room;
 pub(crate) use section::Section;
 

@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::a2a::Form;
+use crate::events::Events;
 use crate::json::{self, Limits};
 use crate::{Done, a2a, jsonrpc, mcp, simple_a2a};
 
@@ -20,9 +22,10 @@ pub fn jsonrpc_answer(body: &[u8], id: &str) -> Option<String> {
     }
 }
 
-/// What an agent of A2A, of whichever version, answers to the request of this id.
-pub fn a2a_answer(body: &[u8], id: &str) -> Option<String> {
-    match a2a::read_result(result(body, id)?.ok()?).ok()? {
+/// What an agent of A2A, of whichever version, answers to the request of this id, as parts or as text.
+pub fn a2a_answer(body: &[u8], id: &str, as_parts: bool) -> Option<String> {
+    let form = if as_parts { Form::Parts } else { Form::Text };
+    match a2a::read_result(result(body, id)?.ok()?, form).ok()? {
         a2a::Progress::Done(done) => said(done),
         a2a::Progress::Working(task) => Some(task.to_string()),
     }
@@ -31,7 +34,7 @@ pub fn a2a_answer(body: &[u8], id: &str) -> Option<String> {
 /// What a tool of an MCP server answers to the request of this id, by itself or as the events of a stream.
 pub fn mcp_answer(body: &[u8], id: &str) -> Option<String> {
     let mut streamed = None;
-    let mut events = mcp::Events::default();
+    let mut events = Events::default();
     // In pieces of any size the events are the same.
     for piece in body.chunks(7) {
         let heard = events.push(piece, |data| {

@@ -38,6 +38,8 @@ mod config;
 #[cfg(feature = "foreign")]
 mod endpoint;
 #[cfg(feature = "foreign")]
+mod events;
+#[cfg(feature = "foreign")]
 #[doc(hidden)]
 pub mod fuzzed;
 #[cfg(feature = "foreign")]

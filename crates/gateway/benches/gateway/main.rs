@@ -43,8 +43,8 @@ fn main() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// The request by three ways.
-fn round_trip(bed: &Bed) {
+/// The request by three ways; what does not hold.
+fn round_trip(bed: &Bed) -> Vec<String> {
     let (mut socket, mut rpc, mut a2a) = (bed.socket(), bed.caller(), bed.caller());
     for _ in 0..30 {
         socket.ask();
@@ -73,10 +73,13 @@ fn round_trip(bed: &Bed) {
     for (name, times) in [("HTTP, /rpc", &times[1]), ("HTTP, A2A", &times[2])] {
         over.push((name, row(name, times).0 - of_socket));
     }
-    for (name, more) in over {
+    for (name, more) in &over {
         println!("{name}: {more:.2} ms over the socket (at most {MOST})");
-        assert!(more <= MOST, "{name}: {more:.2} ms over the socket");
     }
+    let failed = over.iter().filter(|(_, more)| *more > MOST);
+    failed
+        .map(|(name, more)| format!("{name}: {more:.2} ms over the socket"))
+        .collect()
 }
 
 /// A client alone and under that flood; what does not hold.

@@ -197,6 +197,6 @@ mod tests {
         let silent = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
         let began = tokio::time::Instant::now();
         discard(silent).await;
-        assert_eq!(began.elapsed(), DISCARD_TIME);
+        assert!((DISCARD_TIME..DISCARD_TIME * 2).contains(&began.elapsed()));
     }
 }

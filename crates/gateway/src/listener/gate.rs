@@ -122,11 +122,17 @@ impl Gate {
 
 /// Lets a request through by its head alone, or says why not.
 pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let (path, asked) = (request.uri().path().to_owned(), request.headers().clone());
     let mut response = match gate.admit(&request) {
         Ok(()) => next.run(request).await,
         Err(fault) => {
             discard(request.into_body()).await;
-            fault.response()
+            // The specification of A2A has an error of its own for a content type.
+            let of_a2a = match fault {
+                Fault::ContentType => crate::a2a::wrong_content(&asked, &path),
+                _ => None,
+            };
+            of_a2a.unwrap_or_else(|| fault.response())
         }
     };
     if response.extensions().get::<Known>().is_none() {

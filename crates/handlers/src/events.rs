@@ -1,4 +1,4 @@
-//! Server-sent events (HTML Living Standard, section 9.2), as much of them as MCP uses.
+//! Server-sent events (HTML Living Standard, section 9.2), as much of them as MCP and A2A use.
 
 /// Gathers events from pieces of any size, each byte looked at once.
 #[derive(Default)]
