@@ -13,7 +13,7 @@ pub fn view() -> TrustView {
     for peer in of(KNOWN)["certificates"].as_array().expect("a list") {
         store.bind(&certificate(peer)).expect("a peer of vectors/");
     }
-    store.view()
+    store.view().clone()
 }
 
 /// What those peers signed for that agent, in vectors/accepted.
