@@ -25,9 +25,10 @@ mod section;
 mod store;
 mod stream;
 mod task;
+mod unnamed;
 mod v03;
 mod version;
 
-pub(crate) use http::{Heard, answer, is_method, open_routes, routes};
+pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
 pub(crate) use room::Room;
 pub(crate) use section::Section;

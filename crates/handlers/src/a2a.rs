@@ -1,28 +1,49 @@
-//! Kind `a2a`: an agent that speaks A2A over JSON-RPC, `message/send` (0.3) or `SendMessage` (1.0).
+//! Kind `a2a`: an agent that speaks A2A over JSON-RPC, 0.3 or 1.0.
 //!
-//! The message goes as one text part: JSON, or the text itself where the body is one. The task's id is the message's key,
-//! which no other peer can take: an agent that knows a request again by its id never gives one peer another's answer. For
-//! the same reason no `contextId` goes along: a peer chooses its conversations' names.
+//! ```text
+//! stream ── refused ──▶ send, and hear of it by push ── no listener, or refused ──▶ send, and ask every second
+//!    └── broke off ───────────────────────────────────────────────────────────────▶ ask every second
+//! ```
+//!
+//! The task's id is the message's key, which no other peer can take: an agent that knows a request again by its id never
+//! gives one peer another's answer. For the same reason no `contextId` goes along: a peer chooses its conversations' names.
 
+mod parts;
+mod push;
 mod result;
+mod stream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::jsonrpc::{self, exchange};
+use crate::events::Events;
+use crate::http::{self, EVENTS, Post, content_type};
+use crate::json::{self, Limits};
+use crate::jsonrpc::{self, RpcError, exchange};
 use crate::trace::Trace;
 use crate::{Done, Fault, Handler, Task, Trying};
 
+pub(crate) use parts::Form;
+use push::Bell;
+pub(crate) use push::Receiver;
 use result::Progress;
 pub(crate) use result::{one_or_list, read_text};
+use stream::Told;
 
 /// Sends each message to one agent, and waits until its task is done.
 pub(crate) struct A2a {
     pub(crate) endpoint: Endpoint,
     pub(crate) version: Version,
+    pub(crate) form: Form,
+    /// Whether the agent is asked for a stream of what it does.
+    pub(crate) streams: bool,
+    /// Where it says by push that its task has moved.
+    pub(crate) receiver: Option<Arc<Receiver>>,
     pub(crate) trace: Trace,
 }
 
@@ -33,46 +54,127 @@ pub(crate) enum Version {
     V1_0,
 }
 
+/// What a call came to: its result, or the agent's refusal.
+type Called = Result<Value, RpcError>;
+
 impl Handler for A2a {
     fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
         async move {
-            let params = self.version.message(task);
-            let mut result = match self.call(task, self.version.send(), params).await? {
-                Ok(result) => result,
-                Err(error) => return Ok(Done::Declined(error.to_string())),
-            };
-            loop {
-                let word = result::word(&result);
-                let id = match result::read(result)? {
-                    Progress::Done(done) => return Ok(done),
-                    Progress::Working(id) => id,
-                };
-                task.tell(word);
-                // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
-                tokio::time::sleep(LOOK_AGAIN).await;
-                let params = json!({ "id": id });
-                result = match self.call(task, self.version.look(), params).await? {
-                    Ok(result) => result,
-                    Err(error) => return Ok(Done::Declined(error.to_string())),
-                };
+            if self.streams {
+                match self.stream(task).await? {
+                    Err(error) if NOT_OFFERED.contains(&error.code()) => self.streams = false,
+                    called => return self.finish(task, called, None).await,
+                }
             }
+            let mut bell = match &self.receiver {
+                Some(receiver) => receiver.bell().await,
+                None => None,
+            };
+            let mut called = self.send(task, bell.as_ref()).await?;
+            if let (Some(_), Err(error)) = (&bell, &called)
+                && NO_PUSH.contains(&error.code())
+            {
+                (self.receiver, bell) = (None, None);
+                called = self.send(task, None).await?;
+            }
+            self.finish(task, called, bell).await
         }
         .boxed_local()
     }
 }
 
 impl A2a {
-    async fn call(
+    async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<Called, Fault> {
+        let mut params = self.version.message(task, self.form);
+        if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
+            let configuration = self.version.pushed_to(bell);
+            members.insert("configuration".to_owned(), configuration);
+        }
+        self.call(task, self.version.send(), params).await
+    }
+
+    /// Asks for the task until it is over.
+    async fn finish(
         &self,
         task: &Task<'_>,
-        method: &str,
-        params: Value,
-    ) -> Result<Result<Value, jsonrpc::RpcError>, Fault> {
+        called: Called,
+        bell: Option<Bell>,
+    ) -> Result<Done, Fault> {
+        let mut called = called;
+        loop {
+            let result = match called {
+                Ok(result) => result,
+                Err(error) => return Ok(Done::Declined(error.to_string())),
+            };
+            let word = result::word(&result);
+            let id = match result::read(result, self.form)? {
+                Progress::Done(done) => return Ok(done),
+                Progress::Working(id) => id,
+            };
+            task.tell(word);
+            // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
+            match &bell {
+                // A push may get lost: the agent is asked all the same, and seldom.
+                Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),
+                None => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+            let params = json!({ "id": id });
+            called = self.call(task, self.version.look(), params).await?;
+        }
+    }
+
+    async fn call(&self, task: &Task<'_>, method: &str, params: Value) -> Result<Called, Fault> {
         let request = jsonrpc::call(task.key, method, params);
-        let version = vec![("a2a-version", self.version.name().to_owned())];
-        let reply = exchange(&self.endpoint, &self.trace, task, &request, version).await?;
+        let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
         jsonrpc::outcome(&reply, &json!(task.key))
     }
+
+    /// The task as its stream has told it, when that ended.
+    async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
+        let params = self.version.message(task, self.form);
+        let request = jsonrpc::call(task.key, self.version.stream(), params);
+        let body = request.to_string().into_bytes();
+        self.trace.sent(task, &body);
+        let mut headers = http::who_asks(task);
+        headers.extend(self.says());
+        let post = Post {
+            body,
+            accept: "text/event-stream, application/json",
+            headers,
+        };
+        let id = json!(task.key);
+        let (mut events, mut told, mut refused) = (Events::default(), Told::default(), None);
+        let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
+            true => events.push(piece, |data| {
+                self.trace.heard(task, data);
+                match jsonrpc::answer(json::parse(data, Limits::ANSWER)?, &id)? {
+                    Ok(result) => told.take(result, task),
+                    Err(error) => {
+                        refused = Some(error);
+                        Ok(true)
+                    }
+                }
+            }),
+            false => Ok(false),
+        };
+        let reply = http::post_until(&self.endpoint, post, &mut watch).await?;
+        if !is_stream(&reply.headers) || !reply.status.is_success() {
+            self.trace.heard(task, &reply.body);
+            return jsonrpc::outcome(&reply, &id);
+        }
+        match refused {
+            Some(error) => Ok(Err(error)),
+            None => told.result().map(Ok).ok_or(Fault::CutShort),
+        }
+    }
+
+    fn says(&self) -> Vec<(&'static str, String)> {
+        vec![("a2a-version", self.version.name().to_owned())]
+    }
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    content_type(headers).as_deref() == Some(EVENTS)
 }
 
 impl Version {
@@ -98,6 +200,13 @@ impl Version {
         }
     }
 
+    const fn stream(self) -> &'static str {
+        match self {
+            Self::V0_3 => "message/stream",
+            Self::V1_0 => "SendStreamingMessage",
+        }
+    }
+
     const fn look(self) -> &'static str {
         match self {
             Self::V0_3 => "tasks/get",
@@ -105,17 +214,14 @@ impl Version {
         }
     }
 
-    fn message(self, task: &Task<'_>) -> Value {
-        let text = match task.body() {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    fn message(self, task: &Task<'_>, form: Form) -> Value {
+        let role = match self {
+            Self::V0_3 => "user",
+            Self::V1_0 => "ROLE_USER",
         };
-        let (role, part) = match self {
-            Self::V0_3 => ("user", json!({ "kind": "text", "text": text })),
-            Self::V1_0 => ("ROLE_USER", json!({ "text": text })),
-        };
+        let parts = form.parts(task.body(), self);
         let mut message = json!({
-            "role": role, "messageId": format!("msg-{}", task.key), "parts": [part],
+            "role": role, "messageId": format!("msg-{}", task.key), "parts": parts,
         });
         if self == Self::V0_3
             && let Some(members) = message.as_object_mut()
@@ -123,6 +229,16 @@ impl Version {
             members.insert("kind".to_owned(), json!("message"));
         }
         json!({ "message": message, "metadata": { "signet": about(task) } })
+    }
+
+    /// That the agent answers at once, and says by push when its task has moved.
+    fn pushed_to(self, bell: &Bell) -> Value {
+        match self {
+            Self::V0_3 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
+            Self::V1_0 => {
+                json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
+            }
+        }
     }
 }
 
@@ -147,3 +263,9 @@ pub(crate) fn about(task: &Task<'_>) -> Value {
 
 /// How often an agent is asked whether it is done that answers before it is.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The same of one that was given a bell.
+const LOOK_SELDOM: Duration = Duration::from_secs(30);
+/// The codes of an agent that does not stream: no such method, not supported.
+const NOT_OFFERED: [i64; 2] = [-32601, -32004];
+/// The codes of an agent that does not push.
+const NO_PUSH: [i64; 2] = [-32003, -32004];

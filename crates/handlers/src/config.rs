@@ -1,6 +1,7 @@
 //! `handlers.toml`: which capability is handled by what.
 
 mod section;
+mod written;
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,8 +12,8 @@ use toml::Spanned;
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-use section::Written;
 pub use section::{Kind, Section};
+use written::Written;
 
 /// Every handler of one agent.
 #[derive(Debug)]

@@ -65,6 +65,12 @@ pub(crate) struct RpcError {
     message: String,
 }
 
+impl RpcError {
+    pub(crate) const fn code(&self) -> i64 {
+        self.code
+    }
+}
+
 impl std::fmt::Display for RpcError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "error {}: {}", self.code, self.message)

@@ -38,6 +38,8 @@ mod config;
 #[cfg(feature = "foreign")]
 mod endpoint;
 #[cfg(feature = "foreign")]
+mod events;
+#[cfg(feature = "foreign")]
 mod http;
 #[cfg(feature = "foreign")]
 mod jsonrpc;

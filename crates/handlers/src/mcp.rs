@@ -3,7 +3,6 @@
 //! The client is the crate's own and thin: it needs `initialize` and `tools/call`, offers the server nothing, and has to
 //! bound every line and every event that comes, which a general client leaves to whoever uses it.
 
-mod events;
 mod stdio;
 mod streamable;
 

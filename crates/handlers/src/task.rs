@@ -61,6 +61,14 @@ impl<'a> Task<'a> {
         }
     }
 
+    /// Shows a piece of what the answer will be, as a part of A2A 1.0.
+    #[cfg(feature = "foreign")]
+    pub(crate) fn show(&self, part: Value) {
+        if let Some(teller) = self.teller {
+            teller.show(part);
+        }
+    }
+
     /// What the message says; null where it says nothing.
     pub fn body(&self) -> &'a Value {
         self.message.body.as_ref().unwrap_or(&Value::Null)

@@ -2,8 +2,8 @@
 //!
 //! | parts | body |
 //! |---|---|
-//! | one text | the text |
-//! | one data | its JSON |
+//! | one text, of `text/plain` and without metadata | the text |
+//! | one data, the same of `application/json` | its JSON |
 //! | anything else | `{"parts": […]}`, each part as A2A 1.0 writes it |
 //!
 //! So a handler that takes text gets a text, one that takes JSON gets JSON, and whatever one side says as parts the other
@@ -31,18 +31,7 @@ pub(crate) struct About {
 /// -32602 for what no message of the daemon's holds.
 pub(crate) fn of(message: &Message) -> Result<Value, Fault> {
     let body = match message.parts.as_slice() {
-        [
-            Part {
-                content,
-                filename: None,
-                media_type: _,
-                metadata: _,
-            },
-        ] => match content {
-            Content::Text(text) => Some(Value::String(text.clone())),
-            Content::Data(data) => Some(data.clone()),
-            Content::Raw(_) | Content::Url(_) => None,
-        },
+        [only] => alone(only),
         _ => None,
     };
     let body = body.unwrap_or_else(|| json!({ "parts": message.parts }));
@@ -52,6 +41,24 @@ pub(crate) fn of(message: &Message) -> Result<Value, Fault> {
             "hold more than the 240 KiB that one signed message carries; send a link to what is larger",
         )),
         false => Ok(body),
+    }
+}
+
+/// What a single part is as a body, where nothing of it gets lost: a text, or data that is neither a text nor says parts.
+fn alone(part: &Part) -> Option<Value> {
+    let is_plain = |natural: &str| {
+        let media = part.media_type.as_deref();
+        media.is_none_or(|media| media.eq_ignore_ascii_case(natural))
+            && part.filename.is_none()
+            && part.metadata.is_none()
+    };
+    match &part.content {
+        Content::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
+        Content::Data(Value::String(_) | Value::Null) => None,
+        Content::Data(data) if is_plain("application/json") => {
+            as_parts(data).is_none().then(|| data.clone())
+        }
+        _ => None,
     }
 }
 
@@ -143,6 +150,16 @@ mod tests {
             vec![Part::of(Content::Data(json!({"week": 7})))],
             vec![Part::of(Content::Data(json!([1])))],
             vec![Part::text("a"), Part::text("b")],
+            vec![Part::of(Content::Data(json!("a text as data")))],
+            vec![Part::of(Content::Data(json!({"parts": [{"text": "x"}]})))],
+            vec![Part {
+                media_type: Some("text/markdown".to_owned()),
+                ..Part::text("# x")
+            }],
+            vec![Part {
+                metadata: json!({"lang": "en"}).as_object().cloned(),
+                ..Part::text("x")
+            }],
             vec![file.clone()],
             vec![
                 Part::text("see"),

@@ -2,23 +2,23 @@
 //!
 //! The methods are here; what several share is in [`Room`].
 
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
-use signet_api::{A2A_EXTENSION, Kind as Wants, Send};
+mod begin;
+mod list;
+mod pushes;
 
-use super::body::{self, About};
+use serde_json::{Map, Value, json};
+use signet_api::A2A_EXTENSION;
+
 use super::card;
-use super::clock::{self, Now};
 use super::fault::{Fault, Kind};
-use super::model::{Message, PushConfig, State, Status, Task};
-use super::read::{self, Fields};
+use super::model::Task;
+use super::read::Fields;
 use super::room::Room;
-use super::store::{Begin, Begun, Owner, Query, Said};
-use super::task::{Change, Record};
+use super::store::Owner;
+use super::task::Change;
 use super::v03;
 use super::version::{Method, Version};
 use crate::context::Caller;
-use crate::outgoing::Url;
 
 /// One call, read and admitted.
 pub(crate) struct Asking<'a> {
@@ -30,6 +30,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) base: String,
     pub(crate) version: Version,
     pub(crate) params: Map<String, Value>,
+    /// The extensions that the client activates, of those that are known here.
+    pub(crate) extensions: Vec<String>,
     /// Up to which event a client that comes again has seen.
     pub(crate) last_event: Option<u64>,
 }
@@ -101,7 +103,9 @@ impl Asking<'_> {
         let begun = self.begin().await?;
         let (record, seq) = self.room.task(self.owner(), begun.task.clone()).await?;
         // A client that comes again with the same message has seen the task already.
-        let seen = self.last_event.filter(|last| !begun.is_new && *last <= seq);
+        let seen = self
+            .last_event
+            .filter(|last| begun.call.is_none() && *last <= seq);
         Ok(Events {
             task: begun.task,
             after: seen.unwrap_or(seq),
@@ -139,119 +143,6 @@ impl Asking<'_> {
         })
     }
 
-    /// Takes a message in, with the receiver of pushes that it names.
-    async fn begin(&self) -> Result<Begun, Fault> {
-        if !self.caller.scope.may_send() {
-            return Err(not_allowed("this token may only look"));
-        }
-        let root = Fields::root(&self.params);
-        let fields = root.object("message")?;
-        let fields = fields.ok_or_else(|| root.fault("message", "is missing"))?;
-        let message = read::message(&fields, || Now::read().id())?;
-        let push = self.push_of_configuration()?;
-        let about = About::read(&[
-            message.metadata.as_ref(),
-            self.params.get("metadata").and_then(Value::as_object),
-        ])?;
-        let tier = about.tier.unwrap_or(1);
-        if !self.caller.scope.admits_tier(tier) {
-            return Err(not_allowed("this token does not reach that data tier"));
-        }
-        let body = body::of(&message)?;
-        let capability = self.capability(about.capability.clone()).await?;
-        let key = self.key(&message, &about);
-        let (said, context) = self.said(message, tier).await?;
-        let request = Send {
-            capability,
-            conversation_id: Some(self.conversation(&context)),
-            data_tier: Some(tier),
-            life: about.life,
-            key: Some(format!("a2a-{key}")),
-            ..Send::new(self.peer.clone(), Wants::Request, body)
-        };
-        let begun = self.room.begin(Begin { key, request, said }).await?;
-        if let Some(push) = push {
-            let push = PushConfig {
-                task_id: begun.task.clone(),
-                ..push
-            };
-            self.put_push(push).await?;
-        }
-        Ok(begun)
-    }
-
-    /// Where the message goes: into the task that it names, or one of its own; and the context of that.
-    async fn said(&self, mut message: Message, tier: u8) -> Result<(Said, String), Fault> {
-        let Owner { caller, peer } = self.owner();
-        if let Some(task) = message.task_id.clone() {
-            let (record, _) = self.room.store.task(self.owner(), task.clone()).await?;
-            let context = message.context_id.clone();
-            let known = record.task.context_id;
-            message.context_id = Some(known.clone());
-            let said = Said::Further {
-                task,
-                caller,
-                peer,
-                context,
-                tier,
-                message: Box::new(message),
-            };
-            return Ok((said, known));
-        }
-        let now = Now::read();
-        let context = message.context_id.clone().unwrap_or_else(|| now.id());
-        let id = now.id();
-        message.context_id = Some(context.clone());
-        message.task_id = Some(id.clone());
-        let task = Task {
-            id,
-            context_id: context.clone(),
-            status: Status {
-                state: State::Submitted,
-                message: None,
-                timestamp: now.text(),
-            },
-            artifacts: Vec::new(),
-            history: vec![message],
-            metadata: None,
-        };
-        let keeps = self.room.section().keeps(&peer);
-        let mut record = Record::new(task, &caller, &peer, self.caller.scope.tier, keeps);
-        record.admit(tier);
-        Ok((Said::New(Box::new(record)), context))
-    }
-
-    /// What is asked for: what the client names, else what the configuration does, else the only thing that is offered.
-    async fn capability(&self, named: Option<String>) -> Result<Option<String>, Fault> {
-        let configured = self.room.section().capabilities.get(&self.peer);
-        if let Some(name) = named.or_else(|| configured.cloned()) {
-            return Ok(Some(name));
-        }
-        let offers = self.room.offers(&self.peer).await?;
-        Ok(match offers.as_slice() {
-            [only] => Some(only.name.clone()),
-            _ => None,
-        })
-    }
-
-    /// The name of this very call: clients use a messageId again, with other content and in other tasks.
-    fn key(&self, message: &Message, about: &About) -> String {
-        let content = json!([
-            self.caller.name.as_ref(),
-            self.peer,
-            message,
-            about.capability,
-            about.tier,
-        ]);
-        hex(&Sha256::digest(content.to_string()), 32)
-    }
-
-    /// The conversation of a context: nobody gets into another caller's by its name.
-    fn conversation(&self, context: &str) -> String {
-        let content = json!([self.caller.name.as_ref(), self.peer, context]);
-        format!("a2a-{}", hex(&Sha256::digest(content.to_string()), 32))
-    }
-
     fn owner(&self) -> Owner {
         Owner {
             caller: self.caller.name.as_ref().to_owned(),
@@ -283,188 +174,10 @@ impl Asking<'_> {
         Ok(self.written(&record.task))
     }
 
-    async fn list(self) -> Result<Value, Fault> {
-        let fields = Fields::root(&self.params);
-        let size = match fields.count("pageSize")? {
-            None => PAGE,
-            Some(size @ 1..=PAGE_MAX) => size,
-            Some(_) => return Err(fields.fault("pageSize", "is none of 1 to 100")),
-        };
-        let state = match fields.member("status") {
-            None => None,
-            // The enum's zero, which stands for none.
-            Some(value) if *value == "TASK_STATE_UNSPECIFIED" || *value == 0 || *value == "" => {
-                None
-            }
-            Some(value) => Some(
-                State::read(value)
-                    .ok_or_else(|| fields.fault("status", "is no state of a task"))?,
-            ),
-        };
-        let since =
-            match fields.text("statusTimestampAfter")? {
-                None => None,
-                Some(text) => Some(clock::parse(&text).ok_or_else(|| {
-                    fields.fault("statusTimestampAfter", "is no time of RFC 3339")
-                })?),
-            };
-        let after = match fields.text("pageToken")? {
-            None => None,
-            Some(token) => Some(
-                cursor(&token)
-                    .ok_or_else(|| fields.fault("pageToken", "is none that this list gave"))?,
-            ),
-        };
-        let history = fields.count("historyLength")?;
-        let with_artifacts = fields.flag("includeArtifacts")?.unwrap_or(false);
-        let query = Query {
-            owner: self.owner(),
-            context: fields.text("contextId")?,
-            state,
-            since,
-            after,
-            limit: size,
-        };
-        let page = self.room.store.list(query).await?;
-        let tasks = page.tasks.into_iter().map(|mut task| {
-            if !with_artifacts {
-                task.artifacts.clear();
-            }
-            task.with_history(history)
-        });
-        let next = page
-            .next
-            .map_or_else(String::new, |(time, id)| format!("{time}.{id}"));
-        Ok(json!({
-            "tasks": tasks.collect::<Vec<_>>(),
-            "nextPageToken": next,
-            "pageSize": size,
-            "totalSize": page.total,
-        }))
-    }
-
-    async fn set_push(self) -> Result<Value, Fault> {
-        let fields = Fields::root(&self.params);
-        let task = fields.needed("taskId")?;
-        let config = match (self.version, fields.object("pushNotificationConfig")?) {
-            (_, Some(inner)) => read::push(&inner, Some(task), UNNAMED)?,
-            (Version::V1, None) => read::push(&fields, Some(task), &Now::read().id())?,
-            (Version::V03, None) => {
-                return Err(fields.fault("pushNotificationConfig", "is missing"));
-            }
-        };
-        let written = self.written_push(&config);
-        self.put_push(config).await?;
-        Ok(written)
-    }
-
-    async fn put_push(&self, config: PushConfig) -> Result<(), Fault> {
-        self.admit_push()?;
-        let is_http = Url::parse(&config.url)
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if !is_http || config.url.len() > URL_MAX {
-            return Err(Fault::params("url", "is no address of http or https"));
-        }
-        let task = config.task_id.clone();
-        let is_v1 = self.version == Version::V1;
-        self.room
-            .store
-            .put_push(self.owner(), config, is_v1)
-            .await?;
-        self.room.push(&task);
-        Ok(())
-    }
-
-    async fn get_push(self) -> Result<Value, Fault> {
-        self.admit_push()?;
-        let fields = Fields::root(&self.params);
-        let (task, id) = match self.version {
-            Version::V1 => (fields.needed("taskId")?, Some(fields.needed("id")?)),
-            Version::V03 => (
-                fields.needed("id")?,
-                fields.text("pushNotificationConfigId")?,
-            ),
-        };
-        let all = self.room.store.pushes(self.owner(), task.clone()).await?;
-        let mut all = all.into_iter();
-        let found = match id {
-            Some(id) => all.find(|config| config.id == id),
-            None => all.next(),
-        };
-        let found = found.ok_or_else(|| {
-            let text = "Task not found: it has no push configuration of that id";
-            Fault::new(Kind::TaskNotFound, text).with("taskId", task)
-        })?;
-        Ok(self.written_push(&found))
-    }
-
-    async fn list_push(self) -> Result<Value, Fault> {
-        self.admit_push()?;
-        let fields = Fields::root(&self.params);
-        let task = match self.version {
-            Version::V1 => fields.needed("taskId")?,
-            Version::V03 => fields.needed("id")?,
-        };
-        let all = self.room.store.pushes(self.owner(), task).await?;
-        let all: Vec<Value> = all.iter().map(|config| self.written_push(config)).collect();
-        Ok(match self.version {
-            Version::V1 => json!({ "configs": all, "nextPageToken": "" }),
-            Version::V03 => Value::Array(all),
-        })
-    }
-
-    async fn delete_push(self) -> Result<Value, Fault> {
-        self.admit_push()?;
-        let fields = Fields::root(&self.params);
-        let (task, id) = match self.version {
-            Version::V1 => (fields.needed("taskId")?, fields.needed("id")?),
-            Version::V03 => (
-                fields.needed("id")?,
-                fields.needed("pushNotificationConfigId")?,
-            ),
-        };
-        self.room.store.delete_push(self.owner(), task, id).await?;
-        Ok(match self.version {
-            Version::V1 => json!({}),
-            Version::V03 => Value::Null,
-        })
-    }
-
-    fn push_of_configuration(&self) -> Result<Option<PushConfig>, Fault> {
-        let Some(configuration) = Fields::root(&self.params).object("configuration")? else {
-            return Ok(None);
-        };
-        let given = configuration
-            .object("taskPushNotificationConfig")?
-            .or(configuration.object("pushNotificationConfig")?);
-        let Some(given) = given else {
-            return Ok(None);
-        };
-        self.admit_push()?;
-        read::push(&given, Some(String::new()), UNNAMED).map(Some)
-    }
-
-    fn admit_push(&self) -> Result<(), Fault> {
-        match self.room.section().push {
-            true => Ok(()),
-            false => Err(Fault::new(
-                Kind::PushNotSupported,
-                "Push notification not supported: [a2a] push of gateway.toml is false",
-            )),
-        }
-    }
-
     fn written(&self, task: &Task) -> Value {
         match self.version {
             Version::V1 => json!(task),
             Version::V03 => v03::task(task),
-        }
-    }
-
-    fn written_push(&self, config: &PushConfig) -> Value {
-        match self.version {
-            Version::V1 => json!(config),
-            Version::V03 => v03::push(config),
         }
     }
 }
@@ -490,22 +203,3 @@ fn not_allowed(why: &str) -> Fault {
         ),
     )
 }
-
-/// Where a list went on: when the last task changed, and its id.
-fn cursor(token: &str) -> Option<(i64, String)> {
-    let (time, id) = token.split_once('.')?;
-    let time = time.parse().ok().filter(|time: &i64| *time >= 0)?;
-    (!id.is_empty()).then(|| (time, id.to_owned()))
-}
-
-fn hex(bytes: &[u8], length: usize) -> String {
-    let mut text = data_encoding::HEXLOWER.encode(bytes);
-    text.truncate(length);
-    text
-}
-
-const PAGE: usize = 50;
-const PAGE_MAX: usize = 100;
-/// The id of a push configuration that has none.
-const UNNAMED: &str = "default";
-const URL_MAX: usize = 2_048;

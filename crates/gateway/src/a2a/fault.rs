@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     NotCancelable,
     PushNotSupported,
     Unsupported,
+    ContentType,
     ExtensionRequired,
     VersionNotSupported,
 }
@@ -45,6 +46,7 @@ impl Kind {
             Self::NotCancelable => -32002,
             Self::PushNotSupported => -32003,
             Self::Unsupported => -32004,
+            Self::ContentType => -32005,
             Self::ExtensionRequired => -32008,
             Self::VersionNotSupported => -32009,
         }
@@ -62,6 +64,7 @@ impl Kind {
             Self::NotCancelable => "TASK_NOT_CANCELABLE",
             Self::PushNotSupported => "PUSH_NOTIFICATION_NOT_SUPPORTED",
             Self::Unsupported => "UNSUPPORTED_OPERATION",
+            Self::ContentType => "CONTENT_TYPE_NOT_SUPPORTED",
             Self::ExtensionRequired => "EXTENSION_SUPPORT_REQUIRED",
             Self::VersionNotSupported => "VERSION_NOT_SUPPORTED",
         }

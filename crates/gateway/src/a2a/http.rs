@@ -8,11 +8,12 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bytes::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH,
-    LAST_MODIFIED,
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
+    IF_NONE_MATCH, LAST_MODIFIED,
 };
 use hyper::{StatusCode, Uri};
 use serde_json::Value;
+use signet_api::rpc::Id;
 
 use super::call::{Asking, Outcome, admit_extensions};
 use super::card;
@@ -21,6 +22,7 @@ use super::frame::{self, Asked};
 use super::room::Room;
 use super::section::CardForm;
 use super::stream;
+use super::unnamed;
 use super::version::{Method, Strictness, Version, admit};
 use crate::context::Caller;
 use crate::listener::refused;
@@ -77,6 +79,8 @@ pub(crate) struct Heard {
     version: Option<String>,
     extensions: Vec<String>,
     last_event: Option<u64>,
+    /// Whether the client reads nothing but events.
+    wants_events: bool,
     base: String,
     strictness: Strictness,
 }
@@ -95,9 +99,21 @@ impl Heard {
             version: text(&VERSION).map(str::to_owned).or_else(|| of_query(uri?)),
             extensions: extensions.collect(),
             last_event: text(&LAST_EVENT).and_then(|text| text.trim().parse().ok()),
+            wants_events: text(&ACCEPT).is_some_and(stream::is_wanted_alone),
             base: base(headers),
             strictness,
         }
+    }
+
+    /// Those of the named extensions that are known here.
+    fn activated(&self) -> Vec<String> {
+        let known = |name: &&String| *name == signet_api::A2A_EXTENSION;
+        self.extensions
+            .iter()
+            .find(known)
+            .cloned()
+            .into_iter()
+            .collect()
     }
 
     /// Of a call that came to an address of no version.
@@ -125,6 +141,10 @@ pub(crate) async fn answer(
         Ok(asked) => asked,
         Err((id, fault)) => {
             let version = Version::asked(heard.version.as_deref()).unwrap_or(Version::V1);
+            let (fault, version) = match heard.strictness {
+                Strictness::Header => unnamed::fault(body).unwrap_or((fault, version)),
+                Strictness::Lenient => (fault, version),
+            };
             return json_response(id.error(&fault.write(version)));
         }
     };
@@ -132,6 +152,11 @@ pub(crate) async fn answer(
     let version = found.map_or_else(
         || Version::asked(heard.version.as_deref()).unwrap_or(Version::V1),
         |(_, version)| version,
+    );
+    // 0.3 has its streams say so themselves; in 1.0 a stream that does not begin is a plain error.
+    let streams = matches!(
+        found,
+        Some((Method::Stream | Method::Subscribe, Version::V03))
     );
     let done = async {
         let Some((method, version)) = found else {
@@ -149,6 +174,7 @@ pub(crate) async fn answer(
             base: public(room, &heard.base),
             version,
             params,
+            extensions: heard.activated(),
             last_event: heard.last_event,
         };
         asking.answer(method).await
@@ -160,14 +186,32 @@ pub(crate) async fn answer(
         }
         Err(fault) => Err(fault),
     };
-    let mut response =
-        answered.unwrap_or_else(|fault| json_response(id.error(&fault.write(version))));
-    let is_ours = |name: &&String| *name == signet_api::A2A_EXTENSION;
-    if heard.extensions.iter().any(|name| is_ours(&name)) {
+    let mut response = answered.unwrap_or_else(|fault| {
+        let text = id.error(&fault.write(version));
+        // Who asks for a stream and reads nothing else hears in it why there is none.
+        match streams && heard.wants_events {
+            true => stream::only(&text),
+            false => json_response(text),
+        }
+    });
+    if !heard.activated().is_empty() {
         let value = HeaderValue::from_static(signet_api::A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);
     }
     response
+}
+
+/// What a body hears at an address of A2A that is not declared as JSON.
+pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
+    let is_ours = matches!(path, "/" | "/a2a") || path.starts_with("/a2a/");
+    let version = headers.get(VERSION).and_then(|text| text.to_str().ok());
+    let version = Version::asked(version).unwrap_or(Version::V1);
+    let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
+    let error = Fault::new(Kind::ContentType, text).write(version);
+    is_ours.then(|| {
+        let body = json_response(Id::null().error(&error));
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, body).into_response()
+    })
 }
 
 /// Whether a method of JSON-RPC is one of A2A.

@@ -176,6 +176,9 @@ impl Part {
 pub(crate) struct Artifact {
     pub(crate) artifact_id: String,
     pub(crate) parts: Vec<Part>,
+    /// Those that its client activated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extensions: Vec<String>,
 }
 
 /// What a stream says: in 1.0 each is an object with this one member.

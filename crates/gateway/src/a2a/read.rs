@@ -186,6 +186,10 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Fault> {
             "holds not exactly one of text, raw, url and data",
         ));
     };
+    let mut metadata = fields.map("metadata")?;
+    if let (Content::Data(_), Some(members)) = (&content, metadata.as_mut()) {
+        members.remove(WRAPPED);
+    }
     let named = file.as_ref().unwrap_or(fields);
     let filename = match &file {
         Some(file) => file.text("name")?,
@@ -195,7 +199,7 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Fault> {
         content,
         filename,
         media_type: named.text("mediaType")?.or(named.text("mimeType")?),
-        metadata: fields.map("metadata")?,
+        metadata: metadata.filter(|members| !members.is_empty()),
     })
 }
 

@@ -72,15 +72,8 @@ impl Room {
 
     /// Takes a call in, and lets its message leave where it is new.
     pub(crate) async fn begin(self: &Arc<Self>, begin: Begin) -> Result<Begun, Fault> {
-        let (key, request) = (begin.key.clone(), begin.request.clone());
         let begun = self.store.begin(begin).await?;
-        if begun.is_new {
-            let call = Call {
-                key,
-                task: begun.task.clone(),
-                message: None,
-                request: Some(request),
-            };
+        if let Some(call) = begun.call.clone() {
             self.send_in_background(call);
         }
         Ok(begun)

@@ -34,7 +34,7 @@ type Job = Box<dyn FnOnce(&mut Db) + std::marker::Send>;
 
 /// What a caller wants to have sent.
 pub(crate) struct Begin {
-    /// Of caller, message and content: the same call again is the same task.
+    /// Of caller, message and content: the same call made again is the same task.
     pub(crate) key: String,
     pub(crate) request: Send,
     pub(crate) said: Said,
@@ -56,13 +56,10 @@ pub(crate) enum Said {
 }
 
 /// The task that a call belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Begun {
     pub(crate) task: String,
-    /// Whether its message still has to go to the daemon.
-    pub(crate) is_new: bool,
-    /// The number of the task's newest event.
-    pub(crate) seq: u64,
+    /// Its message, where that still has to go to the daemon: the call is none that was made before.
+    pub(crate) call: Option<Call>,
 }
 
 /// A message of a task on its way.

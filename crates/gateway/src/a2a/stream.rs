@@ -58,15 +58,32 @@ pub(crate) fn respond(
         let piece = telling.next().await?;
         Some((Ok::<_, Infallible>(piece), telling))
     });
-    let headers = [
+    Ok((head(), Body::from_stream(told)).into_response())
+}
+
+/// A stream of one event, which is its last.
+pub(crate) fn only(response: &str) -> Response {
+    (head(), format!("data: {response}\n\n")).into_response()
+}
+
+/// Whether an `Accept` names streams of events and nothing that a plain answer would be.
+pub(crate) fn is_wanted_alone(accept: &str) -> bool {
+    let mut kinds = accept.split(',').map(|kind| {
+        let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
+        kind.trim().to_ascii_lowercase()
+    });
+    kinds.all(|kind| kind == "text/event-stream" || kind == "text/*")
+}
+
+fn head() -> [(HeaderName, HeaderValue); 3] {
+    [
         (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (
             CACHE_CONTROL,
             HeaderValue::from_static("no-cache, no-transform"),
         ),
         (NO_BUFFER, HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(told)).into_response())
+    ]
 }
 
 /// One reader, and how far it is.

@@ -109,7 +109,11 @@ fn message(said: &Message) -> Value {
 
 fn artifact(artifact: &Artifact) -> Value {
     let parts: Vec<Value> = artifact.parts.iter().map(part).collect();
-    json!({ "artifactId": artifact.artifact_id, "parts": parts })
+    let mut written = json!({ "artifactId": artifact.artifact_id, "parts": parts });
+    if let (false, Some(members)) = (artifact.extensions.is_empty(), written.as_object_mut()) {
+        members.insert("extensions".to_owned(), json!(artifact.extensions));
+    }
+    written
 }
 
 fn part(part: &Part) -> Value {
@@ -214,6 +218,7 @@ mod tests {
             context_id: "c".to_owned(),
             artifact: Artifact {
                 artifact_id: "answer".to_owned(),
+                extensions: Vec::new(),
                 parts: vec![Part::text("x")],
             },
             append: false,

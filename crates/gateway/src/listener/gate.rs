@@ -132,8 +132,12 @@ impl Gate {
 
 /// Lets a request through to its room, or says why not.
 pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let (path, asked) = (request.uri().path().to_owned(), request.headers().clone());
     let mut response = match admitted(&gate, request).await {
         Ok(request) => next.run(request).await,
+        // The specification of A2A has an error of its own for it.
+        Err(Fault::ContentType) => crate::a2a::wrong_content(&asked, &path)
+            .unwrap_or_else(|| Fault::ContentType.response()),
         Err(fault) => fault.response(),
     };
     let headers = response.headers_mut();

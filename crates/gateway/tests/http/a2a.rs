@@ -5,6 +5,8 @@ mod calls;
 mod cards;
 mod client;
 mod life;
+mod people;
 mod pushes;
 mod streams;
 mod tasks;
+mod through;

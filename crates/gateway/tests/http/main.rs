@@ -10,6 +10,8 @@
 )]
 
 mod a2a;
+#[path = "../../../handlers/tests/kinds/agent.rs"]
+mod agent;
 mod authority;
 mod carriers;
 mod carrying;

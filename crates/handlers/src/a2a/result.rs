@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::parts::{Form, pieces};
 use crate::jsonrpc::tamed;
 use crate::{Done, Fault};
 
@@ -18,29 +19,42 @@ pub(super) enum Progress {
 ///
 /// # Errors
 /// `Shape`, `UnknownState` and `NoOutput`.
-pub(super) fn read(result: Value) -> Result<Progress, Fault> {
+pub(super) fn read(result: Value, form: Form) -> Result<Progress, Fault> {
     let Value::Object(mut members) = result else {
         return Err(Fault::Shape("its result is neither a task nor a message"));
     };
     // 1.0 names what it is by the member around it.
     match (members.remove("task"), members.remove("message")) {
-        (Some(Value::Object(task)), None) => read_task(&task),
-        (None, Some(Value::Object(message))) => said(&message),
-        (None, None) if members.contains_key("status") => read_task(&members),
-        (None, None) if members.contains_key("parts") => said(&members),
+        (Some(Value::Object(task)), None) => read_task(&task, form),
+        (None, Some(Value::Object(message))) => said(&message, form),
+        (None, None) if members.contains_key("status") => read_task(&members, form),
+        (None, None) if members.contains_key("parts") => said(&members, form),
         _ => Err(Fault::Shape("its result is neither a task nor a message")),
     }
 }
 
-fn read_task(task: &Map<String, Value>) -> Result<Progress, Fault> {
+/// Whether the task is over, or waits for what it will not get.
+pub(super) fn is_over(task: &Map<String, Value>) -> Result<bool, Fault> {
+    let (_, state) = state_of(task)?;
+    Ok(!matches!(state, State::Under))
+}
+
+fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, State), Fault> {
     let status = task.get("status").and_then(Value::as_object);
     let status = status.ok_or(Fault::Shape("its task has no status"))?;
     let state = status
         .get("state")
         .ok_or(Fault::Shape("its task's status has no state"))?;
     let state = State::of(state).ok_or(Fault::UnknownState)?;
+    Ok((status, state))
+}
+
+fn read_task(task: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
+    let (status, state) = state_of(task)?;
     match state {
-        State::Completed => output(task, status).map(|body| Progress::Done(Done::Answer(body))),
+        State::Completed => {
+            output(task, status, form).map(|body| Progress::Done(Done::Answer(body)))
+        }
         State::Under => match task.get("id") {
             Some(id @ Value::String(_)) => Ok(Progress::Working(id.clone())),
             _ => Err(Fault::Shape(
@@ -61,8 +75,8 @@ fn read_task(task: &Map<String, Value>) -> Result<Progress, Fault> {
     }
 }
 
-fn said(message: &Map<String, Value>) -> Result<Progress, Fault> {
-    let body = one_or_list(parts(message)?).ok_or(Fault::NoOutput)?;
+fn said(message: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
+    let body = form.body(pieces(message)?).ok_or(Fault::NoOutput)?;
     Ok(Progress::Done(Done::Answer(body)))
 }
 
@@ -115,13 +129,17 @@ impl State {
 }
 
 /// What came of a task: its artifacts, else what the agent said last.
-fn output(task: &Map<String, Value>, status: &Map<String, Value>) -> Result<Value, Fault> {
+fn output(
+    task: &Map<String, Value>,
+    status: &Map<String, Value>,
+    form: Form,
+) -> Result<Value, Fault> {
     let mut found = Vec::new();
     for artifact in list(task, "artifacts", "its artifacts are no list")? {
         let artifact = artifact
             .as_object()
             .ok_or(Fault::Shape("an artifact is no object"))?;
-        found.extend(parts(artifact)?);
+        found.extend(pieces(artifact)?);
     }
     // Read also where it is not needed: what does not fit is refused, not guessed at.
     let mut last = None;
@@ -131,14 +149,15 @@ fn output(task: &Map<String, Value>, status: &Map<String, Value>) -> Result<Valu
             .ok_or(Fault::Shape("an item of its history is no object"))?;
         let role = item.get("role").and_then(Value::as_str);
         let role = role.ok_or(Fault::Shape("an item of its history has no role"))?;
-        let parts = parts(item)?;
+        let parts = pieces(item)?;
         if matches!(role, "agent" | "ROLE_AGENT") {
-            last = one_or_list(parts);
+            last = form.body(parts);
         }
     }
     let now = status.get("message").and_then(Value::as_object);
-    let now = now.map(parts).transpose()?.and_then(one_or_list);
-    one_or_list(found).or(now).or(last).ok_or(Fault::NoOutput)
+    let now = now.map(pieces).transpose()?;
+    let now = now.and_then(|parts| form.body(parts));
+    form.body(found).or(now).or(last).ok_or(Fault::NoOutput)
 }
 
 fn list<'a>(
@@ -153,31 +172,6 @@ fn list<'a>(
     }
 }
 
-/// The contents of the parts of a message or an artifact.
-fn parts(owner: &Map<String, Value>) -> Result<Vec<Value>, Fault> {
-    let parts = owner.get("parts").and_then(Value::as_array);
-    let parts = parts.ok_or(Fault::Shape("a message or artifact has no parts"))?;
-    parts.iter().map(content).collect()
-}
-
-/// One part: its text, its data, or itself where it is a file, which is never fetched.
-fn content(part: &Value) -> Result<Value, Fault> {
-    let part = part
-        .as_object()
-        .ok_or(Fault::Shape("a part is no object"))?;
-    let kind = part.get("kind").or_else(|| part.get("type"));
-    let kind = kind.map(|kind| kind.as_str().unwrap_or_default());
-    match (kind, part.get("text"), part.get("data")) {
-        (None | Some("text"), Some(Value::String(text)), None) => Ok(read_text(text)),
-        (None | Some("data"), None, Some(data)) => Ok(data.clone()),
-        (Some("file"), None, None) if part.contains_key("file") => Ok(Value::Object(part.clone())),
-        (None, None, None) if part.contains_key("raw") || part.contains_key("url") => {
-            Ok(Value::Object(part.clone()))
-        }
-        _ => Err(Fault::Shape("a part is neither text, data nor a file")),
-    }
-}
-
 /// A text that is a JSON object or array is that; every other one stays a text.
 pub(crate) fn read_text(text: &str) -> Value {
     let is_nested = text.trim_start().starts_with(['{', '[']);
@@ -189,8 +183,11 @@ pub(crate) fn read_text(text: &str) -> Value {
 }
 
 fn text_of(message: &Map<String, Value>) -> Result<String, Fault> {
-    let texts = parts(message)?;
-    let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+    let texts = pieces(message)?;
+    let texts: Vec<&str> = texts
+        .iter()
+        .filter_map(|piece| piece.part.get("text")?.as_str())
+        .collect();
     Ok(texts.join(" "))
 }
 
@@ -223,7 +220,7 @@ mod tests {
     use super::*;
 
     fn answer(result: Value) -> Value {
-        match read(result) {
+        match read(result, Form::Text) {
             Ok(Progress::Done(Done::Answer(body))) => body,
             Ok(_) => panic!("no answer"),
             Err(fault) => json!(fault.to_string()),
@@ -231,7 +228,7 @@ mod tests {
     }
 
     fn declined(result: Value) -> String {
-        match read(result) {
+        match read(result, Form::Text) {
             Ok(Progress::Done(Done::Declined(text))) => text,
             _ => panic!("not declined"),
         }
@@ -283,7 +280,7 @@ mod tests {
             ),
             (
                 json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "file", "file": {"uri": "file:///etc/passwd"}}]}]}),
-                json!({"kind": "file", "file": {"uri": "file:///etc/passwd"}}),
+                json!({"parts": [{"url": "file:///etc/passwd"}]}),
             ),
             (
                 json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text", "text": "{\"a\":1,\"a\":2}"}]}]}),
@@ -313,9 +310,10 @@ mod tests {
 
     #[test]
     fn a_task_that_goes_on_is_asked_for_by_its_id() {
-        let under = read(json!({"id": "t-1", "kind": "task", "status": {"state": "working"}}));
+        let working = json!({"id": "t-1", "kind": "task", "status": {"state": "working"}});
+        let under = read(working, Form::Text);
         assert!(matches!(under, Ok(Progress::Working(id)) if id == "t-1"));
-        let lost = read(json!({"status": {"state": "submitted"}}));
+        let lost = read(json!({"status": {"state": "submitted"}}), Form::Text);
         assert!(matches!(lost, Err(Fault::Shape(_))));
     }
 

@@ -1,16 +1,17 @@
 //! One `[[handler]]` of the file.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde::Deserialize;
-use serde_json::Value;
 use signet_api::OfferCapability;
 
-use crate::a2a::{A2a, Version};
-use crate::endpoint::{Endpoint, Token};
+use super::written::Written;
+use crate::a2a::{A2a, Form, Receiver, Version};
+use crate::endpoint::Endpoint;
 use crate::exec::Command;
 use crate::json::{self, Limits};
 use crate::jsonrpc::JsonRpc;
@@ -51,37 +52,22 @@ pub enum Kind {
 
 /// Where a message goes.
 #[derive(Debug)]
-enum Target {
+pub(super) enum Target {
     Exec(Vec<String>),
-    A2a(Endpoint, Version),
+    A2a(Endpoint, Speaking),
     SimpleA2a(Endpoint),
     Http(Endpoint, String),
     McpCommand(Vec<String>, String),
     McpUrl(Endpoint, String),
 }
 
-/// A section as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Written {
-    capability: String,
-    kind: Kind,
-    timeout: Option<f64>,
-    parallel: Option<u8>,
-    tier: Option<u8>,
-    offer: Option<bool>,
-    schema: Option<String>,
-    description: Option<String>,
-    command: Option<Vec<String>>,
-    url: Option<String>,
-    version: Option<String>,
-    method: Option<String>,
-    tool: Option<String>,
-    token_file: Option<PathBuf>,
-    token_env: Option<String>,
-    ca: Option<PathBuf>,
-    #[serde(default)]
-    allow_cleartext: bool,
+/// How an agent of A2A is spoken to.
+#[derive(Clone, Debug)]
+pub(super) struct Speaking {
+    pub(super) version: Version,
+    pub(super) form: Form,
+    pub(super) streams: bool,
+    pub(super) receiver: Option<Arc<Receiver>>,
 }
 
 impl Section {
@@ -132,9 +118,12 @@ impl Section {
                 home: None,
                 timeout: self.timeout,
             }),
-            Target::A2a(endpoint, version) => Box::new(A2a {
+            Target::A2a(endpoint, speaking) => Box::new(A2a {
                 endpoint: endpoint.clone(),
-                version: *version,
+                version: speaking.version,
+                form: speaking.form,
+                streams: speaking.streams,
+                receiver: speaking.receiver.clone(),
                 trace,
             }),
             Target::SimpleA2a(endpoint) => Box::new(SimpleA2a {
@@ -210,124 +199,6 @@ impl Target {
             },
         }
     }
-}
-
-impl Written {
-    fn target(&self, beside: &Path) -> Result<Target, String> {
-        let allowed: &[&str] = match (self.kind, &self.command) {
-            (Kind::Exec, _) => &["command"],
-            (Kind::A2a, _) => &["url", "version"],
-            (Kind::SimpleA2a, _) => &["url"],
-            (Kind::Http, _) => &["url", "method"],
-            (Kind::Mcp, Some(_)) => &["command", "tool"],
-            (Kind::Mcp, None) => &["url", "tool"],
-        };
-        self.has_only(allowed)?;
-        let tool = || {
-            self.tool
-                .clone()
-                .ok_or("kind mcp needs a `tool`; name one of the server's")
-        };
-        match (self.kind, &self.command) {
-            (Kind::Exec, _) => Ok(Target::Exec(self.program()?)),
-            (Kind::Mcp, Some(_)) => Ok(Target::McpCommand(self.program()?, tool()?)),
-            (Kind::Mcp, None) => Ok(Target::McpUrl(self.endpoint(beside)?, tool()?)),
-            (Kind::A2a, _) => {
-                let name = self.version.as_deref().unwrap_or("0.3");
-                let version = Version::named(name);
-                let version =
-                    version.ok_or("`version` is neither \"0.3\" nor \"1.0\"; 0.3 is usual")?;
-                Ok(Target::A2a(self.endpoint(beside)?, version))
-            }
-            (Kind::SimpleA2a, _) => Ok(Target::SimpleA2a(self.endpoint(beside)?)),
-            (Kind::Http, _) => {
-                let method = self.method.as_ref().unwrap_or(&self.capability).clone();
-                Ok(Target::Http(self.endpoint(beside)?, method))
-            }
-        }
-    }
-
-    fn has_only(&self, allowed: &[&str]) -> Result<(), String> {
-        let is_url = allowed.contains(&"url");
-        let found = [
-            (
-                "command",
-                self.command.is_some(),
-                allowed.contains(&"command"),
-            ),
-            ("url", self.url.is_some(), is_url),
-            (
-                "version",
-                self.version.is_some(),
-                allowed.contains(&"version"),
-            ),
-            ("method", self.method.is_some(), allowed.contains(&"method")),
-            ("tool", self.tool.is_some(), allowed.contains(&"tool")),
-            ("token-file", self.token_file.is_some(), is_url),
-            ("token-env", self.token_env.is_some(), is_url),
-            ("ca", self.ca.is_some(), is_url),
-            ("allow-cleartext", self.allow_cleartext, is_url),
-        ];
-        match found.iter().find(|(_, is_there, may)| *is_there && !may) {
-            Some((key, ..)) => Err(format!("this handler takes no `{key}`; leave it out")),
-            None => Ok(()),
-        }
-    }
-
-    fn program(&self) -> Result<Vec<String>, String> {
-        let command = self.command.clone().unwrap_or_default();
-        match command.first().is_some_and(|program| !program.is_empty()) {
-            true => Ok(command),
-            false => Err(
-                "this handler needs a `command`; write [\"/path/of/it\", \"argument\"]".to_owned(),
-            ),
-        }
-    }
-
-    fn endpoint(&self, beside: &Path) -> Result<Endpoint, String> {
-        let url = self.url.as_deref();
-        let url =
-            url.ok_or("this handler needs a `url`; write for example http://127.0.0.1:9000/")?;
-        let token = match (&self.token_file, &self.token_env) {
-            (Some(_), Some(_)) => {
-                return Err("`token-file` and `token-env` are both there; give one".to_owned());
-            }
-            (Some(path), None) => Some(Token::File(beside.join(path))),
-            (None, Some(name)) => Some(Token::Variable(name.clone())),
-            (None, None) => None,
-        };
-        let ca = self.ca.as_ref().map(|path| beside.join(path));
-        let parsed = Endpoint::parse(url, self.allow_cleartext, ca.as_deref(), token);
-        parsed.map_err(|fault| fault.to_string())
-    }
-
-    /// What peers are told, where they are told.
-    fn offer(&self, beside: &Path) -> Result<Option<OfferCapability>, String> {
-        let schema = self
-            .schema
-            .as_deref()
-            .map(|schema| read_schema(schema, beside));
-        let schema = schema.transpose()?;
-        let offer = || OfferCapability {
-            capability: self.capability.clone(),
-            schema,
-            description: self.description.clone(),
-            // A program offers tier 2 at most.
-            tier: Some(self.tier.unwrap_or(2).min(2)),
-        };
-        Ok(self.offer.unwrap_or(true).then(offer))
-    }
-}
-
-/// The schema itself, or the file beside this one that holds it.
-fn read_schema(schema: &str, beside: &Path) -> Result<Value, String> {
-    let fault =
-        || "`schema` is neither a JSON Schema nor a file that holds one; mend it".to_owned();
-    let text = match schema.trim_start().starts_with('{') {
-        true => schema.to_owned(),
-        false => std::fs::read_to_string(beside.join(schema)).map_err(|_| fault())?,
-    };
-    json::parse(text.as_bytes(), Limits::BODY).map_err(|_| fault())
 }
 
 /// Holds a handler to what it may see, and keeps handoffs for whoever may decide about them.

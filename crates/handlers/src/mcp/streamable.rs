@@ -4,9 +4,9 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::events::Events;
 use super::{Called, greeted, greeting, pass_on};
 use crate::endpoint::Endpoint;
+use crate::events::Events;
 use crate::http::{self, EVENTS, Post, Reply, content_type, who_asks};
 use crate::json::{self, Limits};
 use crate::jsonrpc;

@@ -18,3 +18,4 @@ mod mcp_stdio;
 mod tls;
 mod trace;
 mod trial;
+mod updates;

@@ -12,7 +12,6 @@
 
 pub mod allowed;
 pub mod forger;
-pub mod keeper;
 pub mod liar;
 pub mod net;
 pub mod people;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{OptionalExtension as _, params};
+use signet_api::Send;
 use tokio::sync::watch;
 
 use super::super::clock::Now;
@@ -55,16 +56,17 @@ pub(crate) struct Page {
 
 impl Db {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, Fault> {
-        if let Some(task) = self.task_of(&begin.key)? {
-            let seq = self.written(&task)?.map_or(0, |(_, seq)| seq);
-            return Ok(Begun {
-                task,
-                is_new: false,
-                seq,
-            });
+        let now = Now::read();
+        if let Some(task) = self.task_of(&begin.key, now)? {
+            return Ok(Begun { task, call: None });
         }
         self.make_room_now_and_then()?;
-        let now = Now::read();
+        // The same words may be said again in another task, and the daemon takes one message for each name.
+        let key = format!("{}.{}", begin.key, now.id());
+        let request = Send {
+            key: Some(format!("a2a-{key}")),
+            ..begin.request
+        };
         let (record, events, seq) = match begin.said {
             Said::New(record) => (*record, Vec::new(), 0),
             Said::Further {
@@ -81,15 +83,21 @@ impl Db {
                 (record, events, seq)
             }
         };
-        let request = match record.is_kept {
-            true => Some(write(&begin.request)?),
+        let written = match record.is_kept {
+            true => Some(write(&request)?),
             false => None,
         };
-        let seq = self.put(&record, events, seq, Some((&begin.key, request)))?;
+        self.put(&record, events, seq, Some((&key, written)))?;
+        let task = record.task.id;
+        let call = Call {
+            key,
+            task: task.clone(),
+            message: None,
+            request: Some(request),
+        };
         Ok(Begun {
-            task: record.task.id,
-            is_new: true,
-            seq,
+            task,
+            call: Some(call),
         })
     }
 
@@ -321,12 +329,22 @@ impl Db {
         events.collect()
     }
 
-    fn task_of(&self, key: &str) -> Result<Option<String>, Fault> {
-        let found = self
-            .sql
-            .query_row("SELECT task FROM calls WHERE key = ?1", [key], |row| {
-                row.get(0)
-            });
+    /// The task of the same call before, where this one can be that call made again: its client has not gone on with the
+    /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
+    /// again (3.3.1), and clients use it for another task as well.
+    fn task_of(&self, key: &str, now: Now) -> Result<Option<String>, Fault> {
+        let found = self.sql.query_row(
+            "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
+             WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
+             AND calls.rowid = (SELECT max(rowid) FROM calls AS said WHERE said.task = tasks.id) \
+             ORDER BY calls.rowid DESC LIMIT 1",
+            params![
+                key,
+                state_name(State::Canceled),
+                now.millis().saturating_sub(AGAIN)
+            ],
+            |row| row.get(0),
+        );
         found.optional().map_err(|error| broken(&error))
     }
 
@@ -408,6 +426,8 @@ fn state_name(state: State) -> &'static str {
     state.v03()
 }
 
+/// Milliseconds for which a task that is over is still that of its call made again.
+const AGAIN: i64 = 10 * 60 * 1_000;
 /// Calls between two counts: a task has at most two megabytes, and the limit of bytes is none to the byte.
 const COUNT_AGAIN: u64 = 32;
 const PUT_TASK: &str = "\

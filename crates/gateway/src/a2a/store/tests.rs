@@ -91,29 +91,87 @@ async fn the_same_call_twice_is_one_task_and_other_content_another() {
         .begin(begin("k1", record("t1", 1, "x")))
         .await
         .unwrap();
-    assert!(first.is_new && first.task == "t1");
+    assert!(first.call.is_some() && first.task == "t1");
     let again = store
         .begin(begin("k1", record("t2", 1, "x")))
         .await
         .unwrap();
-    assert!(!again.is_new && again.task == "t1");
+    assert!(again.call.is_none() && again.task == "t1");
     let other = store
         .begin(begin("k2", record("t2", 1, "y")))
         .await
         .unwrap();
-    assert!(other.is_new && other.task == "t2");
+    assert!(other.call.is_some() && other.task == "t2");
+}
+
+#[tokio::test]
+async fn a_call_made_again_is_a_new_task_once_its_client_went_on_or_gave_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let mut names = Vec::new();
+    let mut say = async |task: &str| {
+        let begun = store.begin(begin("k", record(task, 1, "x"))).await.unwrap();
+        names.extend(begun.call.and_then(|call| call.request?.key));
+        begun.task
+    };
+    assert_eq!(say("t1").await, "t1");
+    let more = store.begin(further("more", "t1", None)).await.unwrap();
+    assert!(more.call.is_some());
+    let more = store.begin(further("more", "t1", None)).await.unwrap();
+    assert!(more.call.is_none(), "what was said last may be said again");
+    assert_eq!(say("t2").await, "t2");
+    assert_eq!(say("t3").await, "t2");
+    store
+        .change("t2".to_owned(), answer(json!("done"), 1))
+        .await
+        .unwrap();
+    assert_eq!(say("t3").await, "t2", "its answer may have got lost");
+    let canceled = begin("k2", record("t4", 1, "x"));
+    store.begin(canceled).await.unwrap();
+    store
+        .change("t4".to_owned(), Change::Canceled)
+        .await
+        .unwrap();
+    let again = store.begin(begin("k2", record("t5", 1, "x"))).await;
+    assert_eq!(again.unwrap().task, "t5");
+    // The daemon takes one message for each name: each task has one of its own.
+    assert_eq!(names.len(), 2);
+    assert_ne!(names[0], names[1]);
+}
+
+#[tokio::test]
+async fn the_answer_to_a_call_of_long_ago_is_not_that_of_the_same_words_today() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    store.begin(begin("k", record("t1", 1, "x"))).await.unwrap();
+    store
+        .change("t1".to_owned(), answer(json!("old"), 1))
+        .await
+        .unwrap();
+    store
+        .with(|db| {
+            db.sql
+                .execute("UPDATE tasks SET updated = updated - 660000", [])
+        })
+        .await
+        .unwrap()
+        .unwrap();
+    let today = store.begin(begin("k", record("t2", 1, "x"))).await;
+    assert_eq!(today.unwrap().task, "t2");
 }
 
 #[tokio::test]
 async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
+    let mut first = String::new();
     for number in 0..50 {
         let (key, task) = (format!("k{number}"), format!("t{number}"));
-        store
-            .begin(begin(&key, record(&task, 1, "x")))
-            .await
-            .unwrap();
+        let begun = store.begin(begin(&key, record(&task, 1, "x"))).await;
+        let key = begun.unwrap().call.unwrap().key;
+        if number == 0 {
+            first.clone_from(&key);
+        }
         if number % 2 == 0 {
             store.sent(key, format!("id-{number}")).await.unwrap();
         }
@@ -122,7 +180,7 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
         .change("t0".to_owned(), answer(json!("done"), 1))
         .await
         .unwrap();
-    store.settled("k0".to_owned()).await.unwrap();
+    store.settled(first).await.unwrap();
     drop(store);
     let mut opened = Store::open(&dir.path().join("a2a.db"), LIMITS);
     for _ in 0..100 {

@@ -221,7 +221,9 @@ fn what_is_no_call_is_refused_with_status_200_and_the_strange_content_type_is_no
             "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetTask\"}]",
             -32600,
         ),
-        ("{\"jsonrpc\":\"2.0\",\"method\":\"GetTask\"}", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"method\":\"ListTasks\"}", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"method\":\"GetTask\"}", -32602),
+        ("{\"jsonrpc\":\"2.0\",\"method\":\"message/ssend\"}", -32601),
         (
             "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"GetTask\"}",
             -32600,
@@ -239,7 +241,16 @@ fn what_is_no_call_is_refused_with_status_200_and_the_strange_content_type_is_no
         "POST {BOB} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 1\r\n\r\n{{",
         scene.gateway.address
     );
-    assert_eq!(scene.gateway.ask(&request).status, 415);
+    let told = scene.gateway.ask(&request);
+    assert_eq!((told.status, code(&told.json())), (415, -32005));
+    assert_eq!(told.json()["id"], Value::Null);
+    // Elsewhere it is not A2A's.
+    let elsewhere = request.replace(BOB, "/rpc");
+    let told = scene.gateway.ask(&elsewhere);
+    assert_eq!(
+        (told.status, told.json()["error"]["reason"].clone()),
+        (415, json!("content-type"))
+    );
 }
 
 #[test]
@@ -290,6 +301,57 @@ fn a_message_id_that_comes_again_with_other_content_is_another_task() {
     assert_eq!(
         scene.gateway.v1("ListTasks", &json!({}))["result"]["totalSize"],
         2
+    );
+}
+
+#[test]
+fn the_same_message_after_its_task_went_on_or_was_given_up_is_another_task() {
+    let scene = Scene::new("");
+    let first = id_of(&scene.gateway.v1("SendMessage", &says("kit", "ask me")));
+    let mut more = says("kit-2", "7");
+    more["message"]["taskId"] = json!(first);
+    scene.gateway.v1("SendMessage", &more);
+    let told = scene.gateway.v1("SendMessage", &says("kit", "ask me"));
+    let second = id_of(&told);
+    assert_ne!(first, second);
+    assert_eq!(
+        told["result"]["task"]["status"]["state"], "TASK_STATE_INPUT_REQUIRED",
+        "its agent was asked again: {told}"
+    );
+    let canceled = scene.gateway.v1("CancelTask", &json!({"id": second}));
+    assert_eq!(canceled["result"]["status"]["state"], "TASK_STATE_CANCELED");
+    let third = id_of(&scene.gateway.v1("SendMessage", &says("kit", "ask me")));
+    assert!(third != first && third != second);
+}
+
+#[test]
+fn what_comes_of_an_extension_that_its_client_named_carries_its_name() {
+    let scene = Scene::new("");
+    let ours = "urn:signet:a2a:request:1";
+    let body = call("SendMessage", &says("m", "x"));
+    let named = format!("a2a-version: 1.0\r\na2a-extensions: urn:other, {ours}\r\n");
+    let told = scene.gateway.post(BOB, &named, &body).json();
+    let artifact = &told["result"]["task"]["artifacts"][0];
+    assert_eq!(artifact["extensions"], json!([ours]), "{told}");
+    let old = json!({"message": {"kind": "message", "messageId": "m2", "role": "user", "parts": [{"kind": "text", "text": "x"}]}});
+    let told = scene
+        .gateway
+        .post(
+            BOB,
+            &format!("x-a2a-extensions: {ours}\r\n"),
+            &call("message/send", &old),
+        )
+        .json();
+    assert_eq!(
+        told["result"]["artifacts"][0]["extensions"],
+        json!([ours]),
+        "{told}"
+    );
+    let plain = scene.gateway.v1("SendMessage", &says("m3", "x"));
+    assert!(
+        plain["result"]["task"]["artifacts"][0]
+            .get("extensions")
+            .is_none()
     );
 }
 

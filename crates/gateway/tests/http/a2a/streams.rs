@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{BOB, Scene, begins, call, id_of, says};
+use super::client::{BOB, Scene, begins, call, code, id_of, says};
 
 fn states(told: &[Value]) -> Vec<&str> {
     let states = told.iter().filter_map(|result| {
@@ -136,4 +136,46 @@ fn two_hundred_streams_with_readers_that_do_not_read_hold_no_message_back() {
             told.push_str(&String::from_utf8_lossy(&piece[..read]));
         }
     }
+}
+
+#[test]
+fn a_client_of_0_3_that_reads_events_alone_hears_in_one_why_there_is_no_stream() {
+    let scene = Scene::new("");
+    for method in ["tasks/resubscribe", "message/stream"] {
+        let body = call(method, &json!({"id": "nobody's"}));
+        let ask = |accept: &str| {
+            scene
+                .gateway
+                .post(BOB, &format!("accept: {accept}\r\n"), &body)
+        };
+        let told = ask("text/event-stream");
+        assert_eq!(
+            (told.status, told.header("content-type")),
+            (200, Some("text/event-stream"))
+        );
+        let data = told
+            .body
+            .strip_prefix("data: ")
+            .unwrap_or_else(|| panic!("{}", told.body));
+        let event: Value = serde_json::from_str(data.trim_end()).unwrap();
+        let plain = ask("application/json, text/event-stream");
+        assert_eq!(plain.header("content-type"), Some("application/json"));
+        assert_eq!(event, plain.json());
+        assert!(code(&event) < 0 && told.body.ends_with("\n\n"));
+    }
+    // In 1.0 a stream that does not begin is a plain error.
+    let told = scene.gateway.post(
+        BOB,
+        "a2a-version: 1.0\r\naccept: text/event-stream\r\n",
+        &call("SubscribeToTask", &json!({"id": "x"})),
+    );
+    assert_eq!(told.header("content-type"), Some("application/json"));
+    assert_eq!(code(&told.json()), -32001);
+    // A call that is none of a stream is answered as JSON whatever its client accepts.
+    let told = scene.gateway.post(
+        BOB,
+        "a2a-version: 1.0\r\naccept: text/event-stream\r\n",
+        &call("GetTask", &json!({"id": "x"})),
+    );
+    assert_eq!(told.header("content-type"), Some("application/json"));
 }

@@ -12,7 +12,6 @@ use signet_proto::time::Timestamp;
 
 use signet_proto::envelope::Method;
 
-use super::histories::More;
 use crate::forge::{in_session, read, recipient, sign};
 use crate::household::{Agent, alice_and_bob, at, identity, identity_with, published, settle};
 
@@ -38,8 +37,6 @@ pub struct World {
     pub announce: Value,
     /// Carol's flight 2 to Bob's announce.
     pub verify: Value,
-    /// What other pasts have for their inputs.
-    pub more: More,
 }
 
 pub fn build() -> World {
@@ -65,8 +62,7 @@ pub fn build() -> World {
     let mut far = bob.log.clone();
     far.extend(far_ahead(&bob.log, session));
     let alice = identity("agent-alice", "alice").certificate;
-    let (pasts, more) = super::histories::build();
-    let mut logs = BTreeMap::from([
+    let logs = BTreeMap::from([
         (
             "revoked",
             then(knows(&alice), |bob| {
@@ -120,7 +116,6 @@ pub fn build() -> World {
             knows(&identity("agent-carol", "carol").certificate),
         ),
     ]);
-    logs.extend(pasts);
     World {
         logs,
         session,
@@ -133,7 +128,6 @@ pub fn build() -> World {
         asked,
         announce,
         verify,
-        more,
     }
 }
 

@@ -1,0 +1,82 @@
+//! Where the message of a task is, as the daemon tells it, in words for its client.
+
+use signet_api::{State as Sent, WaitsFor, Whose};
+use signet_text::visible;
+
+use super::super::clock::Now;
+use super::super::model::{Event, Part, State};
+use super::Record;
+
+impl Record {
+    pub(super) fn moved(
+        &mut self,
+        state: Sent,
+        reason: Option<&str>,
+        by: Option<Whose>,
+        waits_for: Option<WaitsFor>,
+        now: Now,
+    ) -> Vec<Event> {
+        self.waits_for_people = waits_for.is_some_and(is_for_people);
+        let because = reason.map_or_else(String::new, |reason| format!(" ({})", visible(reason)));
+        match state {
+            Sent::Queued | Sent::Published => {
+                let Some(sentence) = waits_for.and_then(waiting) else {
+                    return Vec::new();
+                };
+                let is_said =
+                    self.task.status.message.as_ref().is_some_and(|message| {
+                        message.parts.first() == Some(&Part::text(sentence))
+                    });
+                match is_said || self.task.status.state != State::Submitted {
+                    true => Vec::new(),
+                    false => vec![self.status(State::Submitted, Some(sentence.to_owned()), now)],
+                }
+            }
+            // That the peer's daemon has it says nothing of its agent; what waited here waits no more.
+            Sent::Received => match self.task.status.message.is_some()
+                && self.task.status.state == State::Submitted
+            {
+                true => vec![self.status(State::Submitted, None, now)],
+                false => Vec::new(),
+            },
+            Sent::Answered => Vec::new(),
+            Sent::Refused => {
+                let sentence = match by {
+                    Some(Whose::Own) => format!("not sent: this side does not allow it{because}"),
+                    _ => format!("refused by the other side{because}"),
+                };
+                vec![self.ended(State::Rejected, &sentence, now)]
+            }
+            Sent::Expired => vec![self.ended(State::Failed, EXPIRED, now)],
+            Sent::Unknown => {
+                let sentence = format!("{UNKNOWN}{because}");
+                vec![self.ended(State::Failed, &sentence, now)]
+            }
+        }
+    }
+}
+
+/// Why a message is still here, for the client, where people or clocks keep it; what is merely under way says nothing.
+fn waiting(waits_for: WaitsFor) -> Option<&'static str> {
+    match waits_for {
+        WaitsFor::Approval => Some("it waits for the approval of this side's person"),
+        WaitsFor::Introduction => {
+            Some("it waits until the people of both sides have introduced their agents")
+        }
+        WaitsFor::Resume => Some("it waits: the person has told this side's agents to pause"),
+        WaitsFor::Clock => Some("it waits until this side's clock is right"),
+        WaitsFor::Alarm => Some("it waits until a person has seen to an alarm"),
+        WaitsFor::Session | WaitsFor::Connection => {
+            Some("it waits until the other side can be reached")
+        }
+    }
+}
+
+/// Whether a message waits for what no client can wait for at its end of a connection.
+const fn is_for_people(waits_for: WaitsFor) -> bool {
+    !matches!(waits_for, WaitsFor::Session | WaitsFor::Connection)
+}
+
+pub(super) const EXPIRED: &str =
+    "its life ended without a receipt; the other side may have it all the same";
+const UNKNOWN: &str = "nobody can say what became of it; the other side may have it";
