@@ -86,6 +86,14 @@ impl Authority {
 }
 
 impl Issued {
+    /// One that no authority has signed.
+    pub(crate) fn by_itself(name: &str) -> Self {
+        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        Self { certificate, key }
+    }
+
     /// Writes `<stem>.pem` and `<stem>.key`.
     pub(crate) fn write(&self, dir: &Path, stem: &str) {
         std::fs::write(dir.join(format!("{stem}.pem")), self.certificate.pem()).unwrap();

@@ -139,6 +139,7 @@ fn a_gateway_of_another_name_or_time_or_authority_is_not_believed() {
         authority.issue_for_years("localhost", 2000, 2001),
         authority.issue_for_years("localhost", 3000, 3001),
         Authority::new().issue("localhost"),
+        Issued::by_itself("localhost"),
     ] {
         let peer = Peer::showing(&issued);
         assert!(!bench.reaches(&peer.url("localhost")));
@@ -156,6 +157,8 @@ fn without_a_pin_or_a_root_of_ones_own_a_certificate_that_nobody_knows_is_refuse
     let authority = Authority::new();
     let peer = Peer::showing(&authority.issue("localhost"));
     let bench = Bench::with(&Authority::new(), "", &[]);
+    assert!(!bench.reaches(&peer.url("localhost")));
+    peer.shows(&Issued::by_itself("localhost"));
     assert!(!bench.reaches(&peer.url("localhost")));
     assert_eq!(peer.took(), 0);
     // Nor is it tried in clear.
