@@ -21,6 +21,8 @@ pub(crate) struct Limits {
     routes: HashMap<Route, Instant>,
     /// Faults in a row: each doubles the wait.
     faults: u32,
+    /// Refusals of pace in a row: each doubles the least wait.
+    limited: u32,
 }
 
 /// What an answer says about limits.
@@ -51,23 +53,35 @@ impl Limits {
 
     /// Takes what an answer says.
     pub(crate) fn note(&mut self, route: Route, said: Said, now: Instant) {
-        let until = |seconds: Option<f64>, unless_said: Duration| {
-            now + seconds.map_or(unless_said, bounded).max(LEAST)
-        };
         match said.status {
-            429 if said.is_global => self.global = Some(until(said.retry_after, UNSAID)),
-            429 => {
-                let wait = said.retry_after.or(said.reset_after);
-                self.routes.insert(route, until(wait, UNSAID));
-            }
+            429 => self.note_limit(route, said, now),
             // Whoever goes on asking with a token that is refused is banned by address.
             401 | 403 | 404 => self.global = Some(now + REFUSED),
             500.. => self.note_fault(now),
             _ => {
-                self.faults = 0;
+                (self.faults, self.limited) = (0, 0);
                 if said.remaining == Some(0) {
-                    self.routes.insert(route, until(said.reset_after, LEAST));
+                    let wait = said.reset_after.and_then(meant).unwrap_or(LEAST);
+                    self.routes.insert(route, now + wait);
                 }
+            }
+        }
+    }
+
+    /// What is said of the wait counts as far as it can be meant. Whoever asks for next to no wait again and again is asked
+    /// ever more rarely.
+    fn note_limit(&mut self, route: Route, said: Said, now: Instant) {
+        let wait = match said.is_global {
+            true => said.retry_after,
+            false => said.retry_after.or(said.reset_after),
+        };
+        let least = LEAST.saturating_mul(1 << self.limited.min(11)).min(LONGEST);
+        self.limited = self.limited.saturating_add(1);
+        let until = now + wait.and_then(meant).unwrap_or(UNSAID).max(least);
+        match said.is_global {
+            true => self.global = Some(until),
+            false => {
+                self.routes.insert(route, until);
             }
         }
     }
@@ -80,9 +94,10 @@ impl Limits {
     }
 }
 
-fn bounded(seconds: f64) -> Duration {
-    let seconds = if seconds.is_finite() { seconds } else { 0.0 };
-    Duration::from_secs_f64(seconds.clamp(0.0, REFUSED.as_secs_f64() * 6.0))
+/// A wait that can be meant; none where the number is negative, next to nothing, or no number.
+fn meant(seconds: f64) -> Option<Duration> {
+    let is_meant = seconds.is_finite() && seconds >= LEAST.as_secs_f64();
+    is_meant.then(|| Duration::from_secs_f64(seconds.min(REFUSED.as_secs_f64() * 6.0)))
 }
 
 /// A limit that has just passed by Discord's clock may not have by ours.
@@ -90,7 +105,7 @@ const LEAST: Duration = Duration::from_millis(50);
 /// A 429 that does not say how long.
 const UNSAID: Duration = Duration::from_secs(5);
 /// After a refusal that a person has to mend.
-const REFUSED: Duration = Duration::from_secs(600);
+pub(super) const REFUSED: Duration = Duration::from_secs(600);
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -174,6 +189,41 @@ mod tests {
             let wait = limits.wait(Route::Read, now);
             assert!(wait >= LEAST && wait <= REFUSED * 6, "{odd}: {wait:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_below_nothing_or_next_to_nothing_counts_as_not_said() {
+        for odd in [-5.0, -0.0, 0.0, 0.001, f64::NAN] {
+            for is_global in [true, false] {
+                let (mut limits, now) = (Limits::default(), Instant::now());
+                let answer = Said {
+                    retry_after: Some(odd),
+                    is_global,
+                    ..said(429)
+                };
+                limits.note(Route::Post, answer, now);
+                assert_eq!(limits.wait(Route::Post, now), UNSAID, "{odd}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_asks_for_the_least_wait_for_ever_is_asked_ever_more_rarely() {
+        let (mut limits, mut now, began) = (Limits::default(), Instant::now(), Instant::now());
+        let answer = Said {
+            retry_after: Some(0.05),
+            ..said(429)
+        };
+        let mut asked = 0;
+        while now < began + Duration::from_secs(60) {
+            limits.note(Route::Post, answer, now);
+            now += limits.wait(Route::Post, now);
+            asked += 1;
+        }
+        assert!(asked < 15, "{asked}");
+        limits.note(Route::Post, said(200), now);
+        limits.note(Route::Post, answer, now);
+        assert_eq!(limits.wait(Route::Post, now), LEAST);
     }
 
     #[test]

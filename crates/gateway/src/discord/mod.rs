@@ -19,6 +19,7 @@ mod room;
 mod show;
 mod state;
 mod text;
+mod token;
 
 pub(crate) use read::read_answer;
 pub(crate) use room::{Room, Section};

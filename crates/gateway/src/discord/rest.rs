@@ -7,12 +7,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 use url::Url;
 
 use super::found::{Attachment, Post, Snowflake};
-use super::limits::{Limits, Route, Said};
+use super::limits::{Limits, REFUSED, Route, Said};
 use super::text::Written;
 use crate::outgoing::{Answer, How, Outgoing};
 
@@ -39,7 +40,10 @@ pub(crate) enum RestFault {
     #[error("it does not answer, or asks us to wait")]
     Later,
     /// Nothing will change until a person does something.
-    #[error("it answers {0}: see to the token, the channel and the rights of the bot there")]
+    #[error(
+        "it answers {0}: see to the token, the channel and the rights of the bot there; it is asked again in {minutes} \
+         minutes, or at once when the gateway is started again", minutes = REFUSED.as_secs() / 60
+    )]
     Refused(u16),
     /// It will not take this message.
     #[error("it does not take this message ({0})")]
@@ -89,19 +93,13 @@ impl Channel {
         };
         let headers = self.headers(Some(&kind))?;
         let url = self.messages.clone();
-        let answer = self
-            .ask(
-                Route::Post,
-                Ask {
-                    method: Method::POST,
-                    url,
-                    headers,
-                    body: body.into(),
-                },
-            )
-            .await?;
-        let posted: Posted =
-            serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
+        let ask = Ask {
+            method: Method::POST,
+            url,
+            headers,
+            body: body.into(),
+        };
+        let posted: Posted = self.ask_for(Route::Post, ask).await?;
         Ok(posted.id)
     }
 
@@ -116,19 +114,13 @@ impl Channel {
             None => url.query_pairs_mut().append_pair("limit", "1"),
         };
         let headers = self.headers(None)?;
-        let answer = self
-            .ask(
-                Route::Read,
-                Ask {
-                    method: Method::GET,
-                    url,
-                    headers,
-                    body: Bytes::new(),
-                },
-            )
-            .await?;
-        let mut posts: Vec<Post> =
-            serde_json::from_slice(&answer.body).map_err(|_| RestFault::Malformed)?;
+        let ask = Ask {
+            method: Method::GET,
+            url,
+            headers,
+            body: Bytes::new(),
+        };
+        let mut posts: Vec<Post> = self.ask_for(Route::Read, ask).await?;
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }
@@ -156,7 +148,20 @@ impl Channel {
         Ok(headers)
     }
 
-    /// Asks once, when the limits allow it.
+    /// Asks once, when the limits allow it, for JSON of that form. An answer of another form is as good as none: the next
+    /// request waits as it does after a fault.
+    async fn ask_for<T: DeserializeOwned>(&self, route: Route, ask: Ask) -> Result<T, RestFault> {
+        let answer = self.ask(route, ask).await?;
+        let read = serde_json::from_slice(&answer.body);
+        let mut limits = self.limits();
+        match &read {
+            Ok(_) => limits.note(route, said(&answer), Instant::now()),
+            Err(_) => limits.note_fault(Instant::now()),
+        }
+        read.map_err(|_| RestFault::Malformed)
+    }
+
+    /// Asks once, when the limits allow it. What a good answer says of limits is for whoever reads it.
     async fn ask(&self, route: Route, ask: Ask) -> Result<Answer, RestFault> {
         loop {
             let wait = self.limits().wait(route, Instant::now());
@@ -183,7 +188,7 @@ impl Channel {
             return Err(RestFault::Later);
         };
         let status = answer.status.as_u16();
-        if route != Route::File {
+        if route != Route::File && !answer.status.is_success() {
             self.limits().note(route, said(&answer), Instant::now());
         }
         match status {

@@ -14,6 +14,7 @@ use url::Url;
 use super::found::Snowflake;
 use super::rest::Channel;
 use super::state::State;
+use super::token::token;
 use super::{carry, read, show};
 use crate::carrying::link::{Link, Told};
 use crate::context::Context;
@@ -182,33 +183,6 @@ async fn again<F: Future<Output = ClientError>>(what: &str, session: impl Fn() -
             told_why = why;
         }
         sleep(PAUSE).await;
-    }
-}
-
-/// The bot's token, from the file that the configuration names or that systemd gives.
-fn token(context: &Context, section: &Section) -> Result<String, String> {
-    let path = match (
-        &section.token_file,
-        std::env::var_os("CREDENTIALS_DIRECTORY"),
-    ) {
-        (Some(path), _) => context.config.path(path),
-        (None, Some(directory)) => Path::new(&directory).join("discord-token"),
-        (None, None) => {
-            return Err(
-                "[discord] names no `token-file`, and systemd gives no credential `discord-token`"
-                    .to_owned(),
-            );
-        }
-    };
-    let text = std::fs::read_to_string(&path);
-    let text =
-        text.map_err(|error| format!("the token of [discord] in {}: {error}", path.display()))?;
-    match text.trim() {
-        "" => Err(format!(
-            "{} is empty; put the token of the bot there",
-            path.display()
-        )),
-        token => Ok(token.to_owned()),
     }
 }
 

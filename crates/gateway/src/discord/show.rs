@@ -46,7 +46,8 @@ fn keep(room: &Room, line: u64) -> Result<(), ClientError> {
         .map_err(ClientError::Io)
 }
 
-/// Posts one message, as often as it takes. What Discord will not have is left out, and that is said.
+/// Posts one message, as often as it takes. What Discord will not have is left out, and that is said; so is a message that
+/// it may have taken, where no answer says so.
 async fn show(room: &Room, message: &Transparent) {
     if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
         return;
@@ -55,14 +56,22 @@ async fn show(room: &Room, message: &Transparent) {
         return;
     };
     let written = written(&shown(message, &envelope));
-    let mut told = None;
+    let (mut told, mut malformed) = (None, 0);
     loop {
         match room.channel.post(&written).await {
             Ok(post) => return room.note_post(post),
             Err(fault @ RestFault::Unfit(_)) => {
                 return say(&format!("a message is not shown on Discord: {fault}"));
             }
+            Err(RestFault::Malformed) if malformed == MALFORMED => {
+                return say(&format!(
+                    "a message is perhaps not shown on Discord: {}; see to `base-url` under [discord] of gateway.toml, and \
+                     to what stands between this machine and Discord",
+                    RestFault::Malformed
+                ));
+            }
             Err(fault) => {
+                malformed += u32::from(fault == RestFault::Malformed);
                 if told != Some(fault) && fault != RestFault::Later {
                     say(&format!("Discord shows nothing for now: {fault}"));
                 }
@@ -89,3 +98,5 @@ fn shown<'a>(message: &'a Transparent, envelope: &'a [u8]) -> Shown<'a> {
 }
 
 const WAIT: Duration = Duration::from_secs(50);
+/// Answers without a meaning after which a message is posted once more.
+const MALFORMED: u32 = 4;

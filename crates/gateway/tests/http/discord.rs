@@ -1,7 +1,10 @@
 //! A channel of a stand-in for Discord: what is shown there, what is read there, and what happens when it fails.
 
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -213,6 +216,13 @@ fn request(stream: &TcpStream) -> Option<(String, String, Vec<u8>)> {
     Some((first.trim_end().to_owned(), head, body))
 }
 
+/// The file of the bot's token, for its owner alone.
+pub(crate) fn put_token(dir: &Path) {
+    let path = dir.join("token");
+    std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+}
+
 /// Bob's gateway, with a channel beside the daemon.
 struct Bench {
     dir: TempDir,
@@ -231,7 +241,7 @@ impl Bench {
         let (alice, bob) = (pen("agent-alice", "alice", 1), pen("agent-bob", "bob", 2));
         let daemon = Daemon::start(dir.path(), &bob, &[&alice]);
         let discord = Discord::start();
-        std::fs::write(dir.path().join("token"), format!("{TOKEN}\n")).unwrap();
+        put_token(dir.path());
         let section = format!(
             "[discord]\nchannel = \"77\"\ntoken-file = \"token\"\nbase-url = \"http://127.0.0.1:{}/api\"\npoll-seconds = 1\n{more}",
             discord.port
@@ -405,6 +415,58 @@ fn limits_are_kept_to_by_route_and_for_all() {
         "{waits:?}"
     );
     assert!(waits.iter().all(|wait| *wait < 5.0), "{waits:?}");
+}
+
+#[test]
+fn a_page_in_the_place_of_an_answer_and_a_wait_below_nothing_are_no_reason_to_post_at_once() {
+    let bench = Bench::with("");
+    for _ in 0..2 {
+        bench.discord.answers(200, "", "<html>welcome</html>");
+    }
+    let negative = "{\"retry_after\": -5, \"global\": false}";
+    bench.discord.answers(429, "", negative);
+    bench.says(5, 1, "one", 10);
+    bench.shows(1);
+    let asked = bench.discord.asked("POST");
+    let waits: Vec<f64> = asked
+        .windows(2)
+        .map(|two| (two[1] - two[0]).as_secs_f64())
+        .collect();
+    assert_eq!(waits.len(), 3, "two pages, 429, the post: {waits:?}");
+    assert!(
+        waits[0] >= 0.99 && waits[1] >= 1.99 && waits[2] >= 4.9,
+        "{waits:?}"
+    );
+    assert!(bench.gateway.said().contains("none of Discord's"));
+}
+
+#[test]
+fn a_message_that_only_pages_answer_is_not_posted_for_ever() {
+    let bench = Bench::with("");
+    for _ in 0..5 {
+        bench.discord.answers(200, "", "<html>");
+    }
+    bench.says(5, 1, "one", 10);
+    eventually("it is left out", || {
+        let said = bench.gateway.said();
+        said.contains("perhaps not shown").then_some(())
+    });
+    assert_eq!(bench.discord.asked("POST").len(), 5);
+    assert!(bench.discord.posts().is_empty());
+}
+
+#[test]
+fn who_is_refused_by_discord_is_told_for_how_long_and_what_to_do() {
+    let bench = Bench::with("");
+    bench.discord.answers(403, "", "{}");
+    bench.says(5, 1, "one", 10);
+    let said = eventually("it says so", || {
+        Some(bench.gateway.said()).filter(|said| said.contains("it answers 403"))
+    });
+    assert!(
+        said.contains("again in 10 minutes, or at once when the gateway is started again"),
+        "{said}"
+    );
 }
 
 #[test]

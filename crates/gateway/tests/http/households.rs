@@ -262,7 +262,7 @@ fn one_golden_envelope_goes_by_nats_http_and_discord_byte_for_byte_and_acts_once
     alice.start();
     bob.start();
     let (port, discord) = (free_port(), Discord::start());
-    std::fs::write(bob.dir.join("token"), crate::discord::TOKEN).unwrap();
+    crate::discord::put_token(&bob.dir);
     let sections = format!(
         "[inbox]\n[discord]\nchannel = \"77\"\ntoken-file = \"token\"\ncarrier = \"discord\"\npoll-seconds = 1\n\
          base-url = \"http://127.0.0.1:{}/api\"\n",
