@@ -13,6 +13,7 @@ mod body;
 mod call;
 mod card;
 mod clock;
+mod default;
 mod fault;
 mod follow;
 mod frame;
@@ -35,6 +36,7 @@ use fault::Fault;
 use read::Fields;
 use version::{Method, Version};
 
+pub(crate) use default::warn_of_default;
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
 pub(crate) use room::Room;
 pub(crate) use section::Section;

@@ -2,13 +2,16 @@
 //!
 //! Each section is read by the room that it is for. What a section does not name has the default that docs/gateway.md says.
 
+mod fit;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::{a2a, carrying, discord, mcp_http, outgoing, rpc};
 
@@ -36,6 +39,7 @@ pub(crate) struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct Listen {
+    #[serde(deserialize_with = "address")]
     pub(crate) address: SocketAddr,
     /// By which names others call it, besides those of this machine itself.
     pub(crate) hosts: Vec<String>,
@@ -155,7 +159,7 @@ impl Config {
             None => Ok(config),
             Some(what) => Err(ConfigFault::Unfit {
                 path: path.to_owned(),
-                what: what.to_owned(),
+                what,
             }),
         }
     }
@@ -177,35 +181,15 @@ impl Config {
             (line, error.message().to_owned())
         })
     }
+}
 
-    /// What no single value shows to be wrong.
-    fn unfit(&self) -> Option<&'static str> {
-        let is_loopback = self.listen.address.ip().is_loopback();
-        let limits = &self.limits;
-        let is_nothing = [
-            limits.connections,
-            limits.body_bytes,
-            limits.requests_at_once,
-        ]
-        .contains(&0);
-        match (is_loopback, self.listen.auth, &self.tls) {
-            (false, Auth::None, _) => Some(
-                "`auth = \"none\"` lets everybody speak for the agent; it is for an `address` of this machine alone",
-            ),
-            (false, _, None) => Some(
-                "an `address` that others reach needs [tls]; tokens and messages would cross the network in clear",
-            ),
-            _ if is_nothing || limits.header_seconds == 0 || limits.body_seconds == 0 => {
-                Some("a limit of 0 lets nothing in")
-            }
-            _ if limits.body_bytes > BODY_MAX => {
-                Some("`body-bytes` is more than 16777216, and no message is longer than 262144")
-            }
-            _ if self.a2a.unfit().is_some() => self.a2a.unfit(),
-            _ if limits.requests_per_minute == 0 => Some("a limit of 0 lets nothing in"),
-            _ => None,
-        }
-    }
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        D::Error::custom(format!(
+            "`address` is an IP address and a port, such as \"127.0.0.1:8787\", and {text:?} is none"
+        ))
+    })
 }
 
 impl Default for Listen {
@@ -243,15 +227,9 @@ impl Limits {
     }
 }
 
-const BODY_MAX: usize = 16 << 20;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn unfit(text: &str) -> Option<&'static str> {
-        Config::parse(text).unwrap().unfit()
-    }
 
     #[test]
     fn an_empty_file_is_a_listener_on_loopback_that_wants_tokens() {
@@ -262,28 +240,23 @@ mod tests {
     }
 
     #[test]
-    fn nobody_opens_the_agent_to_a_network_by_mistake() {
-        let none = "[listen]\nauth = \"none\"\n";
-        assert_eq!(unfit(none), None);
-        let open = unfit("[listen]\naddress = \"0.0.0.0:80\"\nauth = \"none\"\n").unwrap();
-        assert!(open.contains("everybody"), "{open}");
-        for address in ["0.0.0.0:80", "[::]:80", "192.168.1.4:80"] {
-            let clear = unfit(&format!("[listen]\naddress = \"{address}\"\n")).unwrap();
-            assert!(clear.contains("[tls]"), "{address}: {clear}");
-        }
-        let secured =
-            "[listen]\naddress = \"0.0.0.0:80\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
-        assert_eq!(unfit(secured), None);
-    }
-
-    #[test]
     fn a_misspelt_key_is_refused_with_its_line() {
         let (line, what) = Config::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
         assert_eq!(line, 2);
         assert!(what.contains("adress"), "{what}");
         assert!(Config::parse("[limits]\nconnections = -1\n").is_err());
-        assert!(unfit("[limits]\nconnections = 0\n").is_some());
-        assert!(unfit("[limits]\nbody-bytes = 99999999\n").is_some());
+    }
+
+    #[test]
+    fn an_address_by_name_or_without_a_port_is_refused_with_one_to_write() {
+        for odd in ["localhost:8801", "127.0.0.1", "8787", ""] {
+            let text = format!("[listen]\naddress = \"{odd}\"\n");
+            let (line, what) = Config::parse(&text).unwrap_err();
+            assert!(
+                line == 2 && what.contains("127.0.0.1:8787"),
+                "{odd}: {what}"
+            );
+        }
     }
 
     #[test]

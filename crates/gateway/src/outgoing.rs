@@ -7,6 +7,7 @@
 
 mod dial;
 mod guard;
+mod pem;
 mod proxy;
 mod tls;
 
@@ -21,8 +22,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+pub(crate) use pem::{CERTIFICATE, PemFault, certificates, private_key};
 use serde::Deserialize;
-pub(crate) use tls::certificates;
 use tokio::time::timeout;
 use url::Host;
 pub(crate) use url::Url;

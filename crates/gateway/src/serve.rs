@@ -7,11 +7,12 @@ use std::sync::Arc;
 use axum::Router;
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::a2a;
-use crate::carriers;
+use crate::carriers::Carriers;
 use crate::cli::{NO_ROOM, REFUSED, failed, told};
 use crate::config::{Auth, Config};
 use crate::context::Context;
@@ -60,20 +61,13 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
 type Ended = (String, String, u8);
 
 async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
-    let unusable = |what: String| {
-        (
-            what,
-            "correct gateway.toml or the environment".to_owned(),
-            USAGE,
-        )
-    };
-    let outgoing = Outgoing::new(&config.outgoing, &config.beside).map_err(unusable)?;
+    let outgoing = Outgoing::new(&config.outgoing, &config.beside);
+    let outgoing = outgoing.map_err(|what| (what, CORRECT.to_owned(), USAGE))?;
     make_room(config.limits.connections);
     let listener = Listener::bind(&config).await;
     let listener = listener.map_err(|(what, next)| (what, next.to_owned(), USAGE))?;
     let stop = CancellationToken::new();
     let door = door(&config, &stop);
-    say_where(&config, &listener, &door);
     let context = Arc::new(Context {
         daemon: Arc::new(Daemon::at(&args.socket)),
         outgoing,
@@ -83,7 +77,16 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let stopping = stop_when_asked(stop.clone());
     stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
     let a2a = open_a2a(&context)?;
-    let inbox = carriers::begin(&context, args.carrier_socket.as_deref()).map_err(unusable)?;
+    let carriers = Carriers::of(&context, args.carrier_socket.as_deref());
+    let carriers =
+        carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
+    // Whoever reads that it listens reads no error of the start behind it.
+    say_where(&context.config, &listener, &door);
+    let inbox = carriers.begin();
+    if a2a.is_some() {
+        let (asking, stop) = (a2a::warn_of_default(Arc::clone(&context)), stop.clone());
+        tokio::spawn(async move { stop.run_until_cancelled(asking).await });
+    }
     let rooms = (
         open_rooms(a2a.as_ref()).merge(inbox),
         rooms(&context, a2a.as_ref()),
@@ -141,13 +144,24 @@ pub(crate) fn say_where(config: &Config, listener: &Listener, door: &Door) {
             "warning: auth = \"none\": every program of this machine may speak for the agent\n  \
              next: remove that line from gateway.toml, and make a token with: signet token make NAME\n",
         ),
-        Door::Tokens(tokens) if tokens.count() == 0 => {
-            text.push_str("there is no token yet, so nobody is let in; make one with: signet token make NAME\n");
-        }
-        Door::Tokens(_) => {}
+        Door::Tokens(tokens) => text.push_str(&of_tokens(tokens)),
     }
     // Where nobody reads standard error, there is nobody to tell.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+}
+
+fn of_tokens(tokens: &Tokens) -> String {
+    match tokens.fault() {
+        Some((what, next)) => {
+            let what = visible(&what);
+            format!("warning: {what}; nobody is let in until that is mended\n  next: {next}\n")
+        }
+        None if tokens.count() == 0 => {
+            "there is no token yet, so nobody is let in; make one with: signet token make NAME\n"
+                .to_owned()
+        }
+        None => String::new(),
+    }
 }
 
 /// File descriptors for the connections, and as many again for calls and files; as far as the system allows.
@@ -180,6 +194,8 @@ fn stop_when_asked(stop: CancellationToken) -> std::io::Result<()> {
     Ok(())
 }
 
+const CORRECT: &str =
+    "correct [outgoing] in gateway.toml, or the variables of the environment that name proxies";
 const SPARE_FILES: u64 = 512;
 /// The configuration is wrong: starting again would not mend it.
 const USAGE: u8 = 2;

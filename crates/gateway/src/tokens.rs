@@ -8,7 +8,7 @@ mod file;
 mod rate;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ pub(crate) use rate::Bucket;
 
 use crate::config::Limits;
 use crate::context::{Caller, Scope};
+use crate::say::say;
 use crate::stamp::Stamp;
 
 /// The tokens that hold now.
@@ -34,9 +35,14 @@ pub(crate) struct Tokens {
 #[derive(Default)]
 struct Known {
     stamp: Option<Stamp>,
+    /// Why the file lets nobody in, and what to do.
+    fault: Option<Unusable>,
     /// By the hash of a token, or of a certificate.
     live: HashMap<[u8; 32], Live>,
 }
+
+/// What is wrong with the file, and what to do.
+type Unusable = (String, &'static str);
 
 struct Live {
     entry: Entry,
@@ -83,8 +89,14 @@ impl Tokens {
             limits,
             known: Mutex::default(),
         };
-        tokens.refresh();
+        // Whoever starts the gateway says what is wrong with it.
+        tokens.read();
         tokens
+    }
+
+    /// Why the file lets nobody in, and what to do; nothing of one that can be read.
+    pub(crate) fn fault(&self) -> Option<(String, &'static str)> {
+        self.lock().fault.clone()
     }
 
     /// How many there are.
@@ -118,15 +130,22 @@ impl Tokens {
 
     /// Reads the file again where it has changed, and ends what has expired.
     pub(crate) fn refresh(&self) {
+        if let Some(news) = self.read() {
+            say(&news);
+        }
+    }
+
+    /// What is to be said of it.
+    fn read(&self) -> Option<String> {
         let stamp = Stamp::of(&self.path);
         let mut known = self.lock();
-        if stamp != known.stamp || stamp.is_none() {
-            // A file that cannot be read lets nobody in.
-            let entries = File::load(&self.path).map(|file| file.tokens);
-            known.replace(entries.unwrap_or_default(), self.limits);
+        let (is_changed, mut news) = (stamp != known.stamp, None);
+        if is_changed || stamp.is_none() {
+            news = known.load(&self.path, self.limits, is_changed);
             known.stamp = stamp;
         }
         known.end_expired();
+        news
     }
 
     /// Refreshes every second until the gateway ends, for what is under way.
@@ -143,6 +162,26 @@ impl Tokens {
 }
 
 impl Known {
+    /// Reads the file; what is to be said of it, once for each change. A file that cannot be read lets nobody in.
+    fn load(&mut self, path: &Path, limits: Limits, is_changed: bool) -> Option<String> {
+        let (entries, fault) = match File::load(path) {
+            Ok(file) => (file.tokens, None),
+            Err(fault) => (Vec::new(), Some((fault.to_string(), fault.next()))),
+        };
+        self.replace(entries, limits);
+        let before = std::mem::replace(&mut self.fault, fault);
+        match (&self.fault, before) {
+            (Some(fault), before) if is_changed || before.as_ref() != Some(fault) => {
+                let (what, next) = fault;
+                Some(format!(
+                    "warning: {what}; nobody is let in until that is mended; next: {next}"
+                ))
+            }
+            (None, Some(_)) => Some(format!("{}: the tokens hold again", path.display())),
+            _ => None,
+        }
+    }
+
     fn replace(&mut self, entries: Vec<Entry>, limits: Limits) {
         let mut before = std::mem::take(&mut self.live);
         for entry in entries {
@@ -232,8 +271,6 @@ const PROGRAMS: u32 = 100;
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -309,6 +346,30 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
         assert!(again.gone.is_cancelled());
+    }
+
+    #[test]
+    fn a_file_that_breaks_is_said_once_for_each_change_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(&path, vec![entry("one", "a", None)]);
+        let tokens = Tokens::of(path.clone(), Limits::default());
+        assert_eq!((tokens.read(), tokens.fault()), (None, None));
+        for text in ["\n\nname = [\n", "\n\nname = [[\n# other\n"] {
+            std::fs::write(&path, text).unwrap();
+            let said = tokens.read().unwrap();
+            assert!(
+                said.contains("tokens.toml: line ") && said.contains("correct the file"),
+                "{said}"
+            );
+            assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+            assert_eq!(tokens.read(), None, "once");
+        }
+        let later = Tokens::of(path.clone(), Limits::default());
+        assert_eq!((later.read(), later.fault().is_some()), (None, true));
+        write(&path, vec![entry("one", "a", None)]);
+        assert!(tokens.read().unwrap().contains("hold again"));
+        assert!(tokens.admit("a").is_ok() && tokens.fault().is_none());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The daemon's side of the HTTP carrier, for as long as the daemon is there: attached by one connection, which brings what
 //! is to leave and takes what came. When it ends everything begins anew.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures_util::future::select_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use signet_api::{
     AttachCarrier, CARRIER_PARCEL, CarriedParcel, ClientError, DELIVERED_AT_ONCE, DeliverMessages,
-    ReportParcel, TakeTrust,
+    Reason, ReportParcel, TakeTrust,
 };
 use signet_proto::trust::TrustView;
 use tokio::time::{interval, sleep};
@@ -33,19 +34,18 @@ pub(crate) async fn run(room: Arc<Room>) {
 }
 
 async fn again_and_again(room: &Arc<Room>) {
-    let mut told_why = String::new();
+    let mut told = BTreeSet::new();
     let mut pause = FIRST_PAUSE;
     loop {
         let began = tokio::time::Instant::now();
-        let ended = session(room).await;
+        let ended = session(room, &mut told).await;
         room.lose();
-        let why = ended.to_string();
-        // Once for each reason: a daemon that is away for a night says it once.
-        if why != told_why {
+        let why = cause(&ended);
+        // Once for each cause until the daemon is back: one that is away for a night says it once.
+        if told.insert(why.clone()) {
             say(&format!(
                 "the daemon takes nothing by HTTP: {why}; trying again"
             ));
-            told_why = why;
         }
         pause = if began.elapsed() > LONGEST_PAUSE {
             FIRST_PAUSE
@@ -56,8 +56,20 @@ async fn again_and_again(room: &Arc<Room>) {
     }
 }
 
+/// Why a connection to the daemon ended, and what helps where the daemon does not say that.
+pub(crate) fn cause(ended: &ClientError) -> String {
+    match ended {
+        ClientError::Refused(error) if error.is(&Reason::CarrierTaken) => {
+            format!(
+                "{ended}: another gateway of this home runs; stop it, or wait some seconds after a restart"
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
 /// One connection to the daemon, to its end.
-async fn session(room: &Arc<Room>) -> ClientError {
+async fn session(room: &Arc<Room>, told: &mut BTreeSet<String>) -> ClientError {
     let begun = async {
         let (link, told) = Link::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
@@ -65,16 +77,17 @@ async fn session(room: &Arc<Room>) -> ClientError {
         let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
         Ok((link, told, epoch))
     };
-    let (link, told, epoch) = match begun.await {
+    let (link, parcels, epoch) = match begun.await {
         Ok(begun) => begun,
         Err(error) => return error,
     };
+    told.clear();
     say("the daemon takes what comes by HTTP");
     let delivers = (0..DELIVERIES).map(|_| Box::pin(deliver(room, &link)));
     tokio::select! {
         (ended, ..) = select_all(delivers) => ended,
         ended = follow_trust(room, &link, epoch) => ended,
-        ended = dispatch(room, &link, told) => ended,
+        ended = dispatch(room, &link, parcels) => ended,
         ended = polls::run(room, &link) => ended,
     }
 }
@@ -200,3 +213,23 @@ const TRUST_WAIT: Duration = Duration::from_secs(50);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const COUNTED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use signet_api::ApiError;
+
+    use super::*;
+
+    #[test]
+    fn who_finds_the_carrier_taken_is_told_by_whom_and_what_helps() {
+        let taken = ApiError::refused(Reason::CarrierTaken, "another connection carries http");
+        let why = cause(&ClientError::Refused(taken));
+        assert!(
+            why.contains("another connection carries http")
+                && why.contains("another gateway of this home runs; stop it"),
+            "{why}"
+        );
+        let other = ApiError::refused(Reason::CarrierUnknown, "no carrier of that name");
+        assert!(!cause(&ClientError::Refused(other)).contains("stop it"));
+    }
+}

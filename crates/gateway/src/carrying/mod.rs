@@ -24,7 +24,7 @@ pub(crate) mod verdict;
 
 pub(crate) mod link;
 
-pub(crate) use courier::run;
+pub(crate) use courier::{cause, run};
 pub(crate) use inbox::open_routes;
 pub(crate) use outbound::read_answer;
 pub(crate) use room::{Room, Section, decode, encode};

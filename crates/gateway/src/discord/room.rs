@@ -16,6 +16,8 @@ use super::rest::Channel;
 use super::state::State;
 use super::token::token;
 use super::{carry, read, show};
+use crate::carriers::Lacking;
+use crate::carrying::cause;
 use crate::carrying::link::{Link, Told};
 use crate::context::Context;
 use crate::say::say;
@@ -59,6 +61,26 @@ pub(crate) enum Shows {
     Nothing,
 }
 
+impl Section {
+    /// What cannot be meant.
+    pub(crate) fn unfit(&self) -> Option<String> {
+        self.id().err().or_else(|| self.base().err())
+    }
+
+    fn id(&self) -> Result<Snowflake, String> {
+        let id = self.channel.parse().map(Snowflake);
+        id.map_err(|_| "`channel` under [discord] is the id of a channel: digits alone".to_owned())
+    }
+
+    fn base(&self) -> Result<Url, String> {
+        let base = Url::parse(&self.base_url).ok();
+        let base = base.filter(|base| matches!(base.scheme(), "http" | "https"));
+        base.ok_or_else(|| {
+            "`base-url` under [discord] begins with https://; without it the gateway calls Discord's own".to_owned()
+        })
+    }
+}
+
 impl Shows {
     pub(crate) const fn has(self, tier: u8) -> bool {
         match self {
@@ -88,27 +110,21 @@ struct Own {
 }
 
 impl Room {
-    /// The channel of the configuration.
+    /// The channel of the configuration, beside the daemon of that socket.
     ///
     /// # Errors
-    /// What the configuration lacks.
-    pub(crate) fn of(context: &Context, section: &Section, socket: &Path) -> Result<Self, String> {
-        let token = token(context, section)?;
-        let id = section.channel.parse().map(Snowflake);
-        let id = id.map_err(|_| {
-            "`channel` under [discord] is the id of a channel: digits alone".to_owned()
-        })?;
-        let base = Url::parse(&section.base_url);
-        let base = base.map_err(|_| "`base-url` under [discord] is no address".to_owned())?;
-        let channel = Channel::of(&context.outgoing, &base, id, &token);
-        let path = context.config.path(&section.state_file);
-        let state =
-            State::load(path).map_err(|error| format!("`state-file` under [discord]: {error}"));
+    /// What is lacking: what gateway.toml itself names is said first.
+    pub(crate) fn of(
+        context: &Context,
+        section: &Section,
+        socket: Option<&Path>,
+    ) -> Result<Self, Lacking> {
+        let (channel, state) = parts(context, section).map_err(Lacking::Discord)?;
         Ok(Self {
             section: section.clone(),
-            channel: channel.ok_or("the token of [discord] holds what no token does")?,
-            state: state?,
-            socket: socket.to_owned(),
+            channel,
+            state,
+            socket: socket.ok_or(Lacking::Socket)?.to_owned(),
             stop: context.stop.clone(),
             own: Mutex::default(),
         })
@@ -151,6 +167,17 @@ impl Room {
     }
 }
 
+fn parts(context: &Context, section: &Section) -> Result<(Channel, State), String> {
+    let token = token(context, section)?;
+    let channel = Channel::of(&context.outgoing, &section.base()?, section.id()?, &token);
+    let path = context.config.path(&section.state_file);
+    let state = State::load(path).map_err(|error| format!("`state-file` under [discord]: {error}"));
+    Ok((
+        channel.ok_or("the token of [discord] holds what no token does")?,
+        state?,
+    ))
+}
+
 /// Reads and carries while the daemon is there, where the channel is a carrier.
 async fn carrier(room: &Room) -> ClientError {
     let Some(carrier) = &room.section.carrier else {
@@ -177,7 +204,7 @@ async fn carrier(room: &Room) -> ClientError {
 async fn again<F: Future<Output = ClientError>>(what: &str, session: impl Fn() -> F) {
     let mut told_why = String::new();
     loop {
-        let why = session().await.to_string();
+        let why = cause(&session().await);
         if why != told_why {
             say(&format!("{what}: {why}; trying again"));
             told_why = why;

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject as _;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::{Config, Tls};
-use crate::outgoing::certificates;
+use crate::outgoing::{CERTIFICATE, PemFault, certificates, private_key};
 use crate::say::say;
 use crate::stamp::Stamp;
 
@@ -85,21 +83,9 @@ fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
 /// What accepts connections over TLS.
 fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'static str)> {
     let (certificate, key) = (config.path(&section.certificate), config.path(&section.key));
-    let chain = certificates(&certificate).ok_or_else(|| {
-        (
-            format!("{} holds no certificate in PEM", certificate.display()),
-            NAME_FILES,
-        )
-    })?;
-    let secret = PrivateKeyDer::from_pem_file(&key).map_err(|_| {
-        (
-            format!(
-                "{} holds no private key in PEM that can be read",
-                key.display()
-            ),
-            NAME_FILES,
-        )
-    })?;
+    let unfit = |fault: PemFault| (fault.to_string(), NAME_FILES);
+    let chain = certificates(&certificate).map_err(unfit)?;
+    let secret = private_key(&key).map_err(unfit)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(|_| {
@@ -112,19 +98,15 @@ fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'st
         None => builder.with_no_client_auth(),
         Some(path) => {
             let path = config.path(path);
-            let unfit = || {
-                (
-                    format!("{} holds no certificate in PEM", path.display()),
-                    NAME_FILES,
-                )
-            };
             let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(certificates(&path).ok_or_else(unfit)?);
+            roots.add_parsable_certificates(certificates(&path).map_err(unfit)?);
             // Some routes are open to everybody, and tokens are there as well: whoever shows none is no fault of TLS.
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .allow_unauthenticated()
                 .build();
-            builder.with_client_cert_verifier(verifier.map_err(|_| unfit())?)
+            builder.with_client_cert_verifier(
+                verifier.map_err(|_| unfit(PemFault::nothing(&path, CERTIFICATE)))?,
+            )
         }
     };
     let mut server = builder

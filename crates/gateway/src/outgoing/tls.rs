@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest as _, Sha256};
@@ -16,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 use url::Url;
 
 use super::OutgoingError;
+use super::pem::certificates;
 
 /// The roots of this machine, and those of the configuration.
 #[derive(Clone, Debug)]
@@ -34,12 +34,8 @@ impl Roots {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if let Some(path) = ca {
-            let named = certificates(path).ok_or_else(|| {
-                format!(
-                    "{} holds no certificate in PEM; correct `ca` under [outgoing]",
-                    path.display()
-                )
-            })?;
+            let named = certificates(path);
+            let named = named.map_err(|fault| format!("{fault}; correct `ca` under [outgoing]"))?;
             store.add_parsable_certificates(named);
         }
         // A machine without roots still calls those whose certificate is pinned.
@@ -94,13 +90,6 @@ fn by_roots(provider: &Arc<CryptoProvider>, store: RootCertStore) -> Result<Clie
         .with_safe_default_protocol_versions()
         .map_err(no_tls)?;
     Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
-}
-
-/// The certificates of a file; `None` where it has none.
-pub(crate) fn certificates(path: &Path) -> Option<Vec<CertificateDer<'static>>> {
-    let file = CertificateDer::pem_file_iter(path).ok()?;
-    let all: Vec<_> = file.collect::<Result<_, _>>().ok()?;
-    (!all.is_empty()).then_some(all)
 }
 
 fn of_tls(error: &std::io::Error) -> OutgoingError {

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::file::{self, Entry, File, FileFault};
 use crate::context::{May, Scope};
-use crate::outgoing::certificates;
+use crate::outgoing::{CERTIFICATE, PemFault, certificates};
 
 /// What is done with the tokens.
 #[derive(Debug, Subcommand)]
@@ -66,8 +66,8 @@ pub(crate) enum TokenFault {
     Unknown,
     #[error("a name has 1 to 64 letters, digits, dots, dashes and underscores")]
     Name,
-    #[error("{} holds no certificate in PEM", .0.display())]
-    Certificate(PathBuf),
+    #[error(transparent)]
+    Certificate(#[from] PemFault),
     #[error("the system gives no randomness")]
     Randomness,
 }
@@ -76,13 +76,7 @@ impl TokenFault {
     /// What to do about it.
     pub(crate) const fn next(&self) -> &'static str {
         match self {
-            Self::File(FileFault::Open(_)) => "take that right away: chmod o-w",
-            Self::File(FileFault::Wrong { .. }) => {
-                "correct the file, or move it away and make the tokens again"
-            }
-            Self::File(FileFault::Io { .. }) => {
-                "see to the rights of the file and of its directory"
-            }
+            Self::File(fault) => fault.next(),
             Self::NameTaken | Self::CertificateTaken => {
                 "choose another, or revoke it first: signet token revoke"
             }
@@ -178,10 +172,10 @@ fn lock(path: &Path) -> Result<std::fs::File, FileFault> {
 }
 
 fn hash_of_certificate(path: &Path) -> Result<[u8; 32], TokenFault> {
-    let all = certificates(path).unwrap_or_default();
+    let all = certificates(path)?;
     let first = all
         .first()
-        .ok_or_else(|| TokenFault::Certificate(path.to_owned()))?;
+        .ok_or_else(|| PemFault::nothing(path, CERTIFICATE))?;
     Ok(Sha256::digest(first.as_ref()).into())
 }
 

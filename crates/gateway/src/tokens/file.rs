@@ -59,6 +59,17 @@ pub(crate) enum FileFault {
     Wrong { path: PathBuf, what: String },
 }
 
+impl FileFault {
+    /// What to do about it.
+    pub(super) const fn next(&self) -> &'static str {
+        match self {
+            Self::Open(_) => "take that right away: chmod o-w",
+            Self::Wrong { .. } => "correct the file, or move it away and make the tokens again",
+            Self::Io { .. } => "see to the rights of the file and of its directory",
+        }
+    }
+}
+
 impl File {
     /// Reads it; one that is not there is empty.
     pub(super) fn load(path: &Path) -> Result<Self, FileFault> {
@@ -80,7 +91,11 @@ impl File {
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.message().to_owned())
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+            format!("line {line}: {}", error.message())
+        })
     }
 
     /// Writes it in the place of what was there: a reader sees the one or the other.

@@ -28,6 +28,7 @@ mod openapi;
 mod peer;
 mod proxied;
 mod rpc;
+mod starts;
 mod tls;
 mod tokens;
 mod trusted;

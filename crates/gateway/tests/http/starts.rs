@@ -1,0 +1,130 @@
+//! How a gateway begins: what is wrong with its configuration is said before it listens, with what to write.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use signet_testkit::{Home, House};
+
+use crate::client::Gateway;
+use crate::discord::TOKEN;
+
+const DISCORD: &str = "[discord]\nchannel = \"77\"\n";
+
+fn write(path: &Path, text: &str, mode: u32) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// A start that comes to nothing; what it says.
+fn refused(home: &Home, file: &str) -> String {
+    std::fs::write(home.dir.join("gateway.toml"), file).unwrap();
+    let output = home.cli(&["gateway"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{file}: {said}");
+    assert!(
+        said.contains("next: ") && !said.contains("listens at"),
+        "{file}: {said}"
+    );
+    said
+}
+
+#[test]
+fn what_would_start_and_do_nothing_is_named_with_what_to_write() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    write(&alice.dir.join("open"), TOKEN, 0o644);
+    write(&alice.dir.join("closed"), TOKEN, 0o600);
+    for (file, what) in [
+        ("[listen]\naddress = \"localhost:8801\"\n", "127.0.0.1:8787"),
+        (
+            "[listen]\nhosts = [\"https://agent.example.org/\"]\n",
+            "\"agent.example.org\"",
+        ),
+        ("[listen]\nhosts = [\"*\"]\n", "`hosts` under [listen]"),
+        (
+            "[listen]\norigins = [\"app.example.org\"]\n",
+            "\"https://app.example.org\"",
+        ),
+        ("[listen]\norigins = [\"*\"]\n", "`origins` under [listen]"),
+        ("[mcp]\ntier = 9\n", "1, 2, 3 or 4"),
+        ("[discord]\nchannel = \"abc\"\n", "digits alone"),
+        (
+            "[tls]\ncertificate = \"no.pem\"\nkey = \"no.pem\"\n",
+            "there is no ",
+        ),
+    ] {
+        let said = refused(&alice, &format!("{file}\n"));
+        assert!(said.contains(what), "{file}: {said}");
+    }
+    // There is no carrier socket either; what lies in this file is named first.
+    let port = "[listen]\naddress = \"127.0.0.1:0\"\n";
+    for (name, what) in [
+        ("nothere", "there is no "),
+        ("open", "chmod 600"),
+        ("closed", "config.toml"),
+    ] {
+        let said = refused(&alice, &format!("{port}{DISCORD}token-file = \"{name}\"\n"));
+        assert!(said.contains(what) && !said.contains(TOKEN), "{said}");
+    }
+    let said = refused(&alice, &format!("{port}[inbox]\n"));
+    assert!(
+        said.contains("next: set `socket` under [carrier-socket] of the daemon's config.toml"),
+        "{said}"
+    );
+    let none = ["token", "make", "board", "--certificate", "/nonexistent"];
+    let said = String::from_utf8(alice.cli(&none).stderr).unwrap();
+    assert!(said.contains("there is no /nonexistent"), "{said}");
+}
+
+#[test]
+fn a_second_gateway_on_the_same_tasks_does_not_say_that_it_listens() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let mut first = Gateway::start(&alice, "");
+    let said = refused(&alice, "[listen]\naddress = \"127.0.0.1:0\"\n");
+    assert!(said.contains("gateway-a2a.db"), "{said}");
+    assert!(first.is_up());
+}
+
+#[test]
+fn a_default_that_nobody_knows_is_named_in_the_log() {
+    let house = House::new();
+    let (mut alice, bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    let gateway = Gateway::start(&alice, "[a2a]\ndefault = \"bbo\"\n");
+    assert!(
+        gateway
+            .said
+            .contains("names bbo, and the daemon knows no such agent"),
+        "{}",
+        gateway.said
+    );
+    drop(gateway);
+    let gateway = Gateway::start(&alice, "[a2a]\ndefault = \"agent-bob\"\n");
+    assert!(!gateway.said.contains("warning"), "{}", gateway.said);
+}
+
+#[test]
+fn a_file_of_tokens_that_is_broken_at_the_start_is_named_with_its_line() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let broken = "# mine\n\nname = [\n";
+    write(&alice.dir.join("gateway-tokens.toml"), broken, 0o600);
+    let gateway = Gateway::start(&alice, "");
+    assert!(
+        gateway.said.contains("gateway-tokens.toml: line ")
+            && gateway.said.contains("next: correct the file"),
+        "{}",
+        gateway.said
+    );
+    assert!(
+        !gateway.said.contains("there is no token yet"),
+        "{}",
+        gateway.said
+    );
+}
