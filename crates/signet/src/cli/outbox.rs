@@ -27,7 +27,7 @@ pub(super) struct OutboxArgs {
 }
 
 pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let mut client = connect(home, Duration::ZERO)?;
+    let mut client = connect(home.clone(), Duration::ZERO)?;
     let mut list = ListOutbox {
         peer: args.peer.as_ref().map(ToString::to_string),
         skip: 0,
@@ -37,7 +37,7 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
         for message in &messages {
             match args.json {
                 true => print_json(message)?,
-                false => print(&line(message))?,
+                false => print(&line(message, home.clone()))?,
             }
         }
         list.skip += messages.len();
@@ -55,15 +55,15 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
 pub(super) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
     let among = || names::of_ours(home.clone(), id);
     let message_id = names::one(id, among, "signet outbox")?;
-    let shown = ask(home, &ShowMessage { message_id })?;
+    let shown = ask(home.clone(), &ShowMessage { message_id })?;
     match json {
         true => print_json(&shown),
-        false => print(&visible_lines(&block(&shown))),
+        false => print(&visible_lines(&block(&shown, home))),
     }
 }
 
-fn line(shown: &Outgoing) -> String {
-    let place = Whereabouts::from(shown);
+fn line(shown: &Outgoing, home: Option<PathBuf>) -> String {
+    let place = Whereabouts::from(shown).by_way_of(home);
     let line = format!(
         "{}  {}  {}: {}",
         place.id,
@@ -74,8 +74,8 @@ fn line(shown: &Outgoing) -> String {
     format!("{}\n", visible(&line))
 }
 
-fn block(shown: &Outgoing) -> String {
-    let place = Whereabouts::from(shown);
+fn block(shown: &Outgoing, home: Option<PathBuf>) -> String {
+    let place = Whereabouts::from(shown).by_way_of(home);
     let mut block = format!("{}: {}\n", place.word(), place.sentence());
     if let Some(next) = place.next() {
         // Writing to a String cannot fail.

@@ -95,7 +95,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             "give for example --wait 10",
         )
     })?;
-    let mut client = connect(home, patience)?;
+    let mut client = connect(home.clone(), patience)?;
     let start = Instant::now();
     let sent = change(&mut client, &message)?;
     let took = start.elapsed();
@@ -108,7 +108,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         }
         false => None,
     };
-    let told = tell(&args, &sent, now.as_ref(), took);
+    let told = tell(&args, home, (&sent, now.as_ref()), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
     }
@@ -118,14 +118,14 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 /// What became of it; `now` is where it is after a wait in vain.
 fn tell(
     args: &SendArgs,
-    sent: &Sent,
-    now: Option<&Outgoing>,
+    home: Option<PathBuf>,
+    (sent, now): (&Sent, Option<&Outgoing>),
     took: Duration,
 ) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
-    let place = Whereabouts::of_sent(sent, &args.peer);
+    let place = Whereabouts::of_sent(sent, &args.peer).by_way_of(home);
     let (word, id, sentence) = (place.word(), place.id, place.sentence());
     let done = |text: String| match args.json {
         true => Ok(()),
@@ -140,7 +140,7 @@ fn tell(
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
-            done(format!("the mailbox of {} holds it: {id}\n", args.peer))
+            done(format!("{}: {id}\n", place.holder()))
         }
         (State::Queued, _) if place.waits_for == Some(WaitsFor::Alarm) => {
             let next = place.next().unwrap_or_default();

@@ -31,11 +31,15 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
     if let Some(message) = &args.message {
         return super::outbox::show(message, args.json, home);
     }
+    let uses_nats = Home::find(home.clone())
+        .ok()
+        .and_then(|home| Config::load(&home).ok())
+        .is_none_or(|config| !config.nats.servers.is_empty());
     let status = ask(home.clone(), &ShowStatus {}).map_err(|failure| why(home, failure))?;
     if args.json {
         print_json(&status)
     } else {
-        print(&page(&status))
+        print(&page(&status, uses_nats))
     }
 }
 
@@ -51,7 +55,7 @@ fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
     }
 }
 
-fn page(status: &Status) -> String {
+fn page(status: &Status, uses_nats: bool) -> String {
     let private = status.private.as_ref();
     let log = private.and_then(|private| private.log.as_ref());
     let mut page = format!(
@@ -62,6 +66,7 @@ fn page(status: &Status) -> String {
         private.map_or(0, |private| private.pid),
         status.fingerprint,
         match (status.connected, status.mailbox) {
+            _ if !uses_nats => "none in config.toml; other carriers alone take messages to peers",
             (true, true) => "connected, with a mailbox",
             (true, false) =>
                 "connected, no mailbox: senders keep what is sent meanwhile; signet nats setup",
@@ -235,7 +240,7 @@ mod tests {
         });
         let other = other.as_object().cloned().unwrap_or_default();
         status.as_object_mut().unwrap().extend(other);
-        super::page(&serde_json::from_value(status).unwrap())
+        super::page(&serde_json::from_value(status).unwrap(), true)
     }
 
     fn note(now: &str) -> String {

@@ -1,10 +1,16 @@
 //! Where a message of ours is, for a person: one word, one sentence, and what to do about it.
 
+use std::path::PathBuf;
+
 use signet_api::{Draft, Outgoing, Sent, State, WaitsFor, Whose};
+use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
+use signet_proto::ids::AgentId;
 use signet_proto::reject::{DOES_NOT_FIT, DROPPED, Reason};
 
 use super::ask::or_dash;
 use super::refusal::advice;
+use crate::config::Config;
+use crate::home::Home;
 
 /// Where a message is, as the daemon tells it.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +29,10 @@ pub(super) struct Whereabouts<'a> {
     pub(super) waits_for: Option<WaitsFor>,
     /// Whose alarm keeps it here.
     held_by: &'a [String],
-    /// Whether the peer's mailbox has said that it holds it.
+    /// Whether a carrier holds it for the peer.
     pub(super) stored: bool,
+    /// Whether that carrier is this agent's own daemon, which keeps it until the peer polls.
+    polled: bool,
     /// Whether the peer's agent has taken it, where anybody can tell.
     taken: Option<bool>,
     /// Whether this was said because the daemon stops.
@@ -42,6 +50,7 @@ impl<'a> From<&'a Outgoing> for Whereabouts<'a> {
             waits_for: shown.waits_for,
             held_by: shown.held_by.as_deref().unwrap_or_default(),
             stored: shown.stored == Some(true),
+            polled: false,
             taken: shown.taken,
             stopping: false,
         }
@@ -59,6 +68,7 @@ impl<'a> From<&'a Draft> for Whereabouts<'a> {
             waits_for: Some(draft.waits_for),
             held_by: draft.held_by.as_deref().unwrap_or_default(),
             stored: false,
+            polled: false,
             taken: None,
             stopping: false,
         }
@@ -77,8 +87,34 @@ impl<'a> Whereabouts<'a> {
             waits_for: sent.waits_for,
             held_by: sent.held_by.as_deref().unwrap_or_default(),
             stored: sent.stored == Some(true),
+            polled: false,
             taken: None,
             stopping: sent.stopping == Some(true),
+        }
+    }
+
+    /// The same, with what the configuration of the home says of the way to the peer.
+    pub(super) fn by_way_of(self, home: Option<PathBuf>) -> Self {
+        let routes = || {
+            let config = Config::load(&Home::find(home).ok()?).ok()?;
+            let peer: AgentId = self.peer.parse().ok()?;
+            Some(config.carriers.routes().of(&peer).into_owned())
+        };
+        let polled = self.stored
+            && routes().is_some_and(|routes| {
+                let is_kept = |route: &Route| route.address == KEPT_FOR_POLLS;
+                routes.iter().any(is_kept)
+                    && routes.iter().all(|route| route.carrier != CarrierId::NATS)
+            });
+        Self { polled, ..self }
+    }
+
+    /// Who holds it for the peer.
+    pub(super) fn holder(&self) -> String {
+        let peer = self.peer;
+        match self.polled {
+            true => format!("it is kept here until {peer} polls for it"),
+            false => format!("the mailbox of {peer} holds it"),
         }
     }
 
@@ -98,7 +134,7 @@ impl<'a> Whereabouts<'a> {
         match self.state {
             State::Queued => self.obstacle(),
             State::Published if self.stored => {
-                format!("the mailbox of {peer} holds it; no receipt yet")
+                format!("{}; no receipt yet", self.holder())
             }
             State::Published => {
                 "unconfirmed: sent, and nobody has said that it arrived; it is sent \
