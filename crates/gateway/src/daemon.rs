@@ -1,5 +1,6 @@
 //! The daemon of the agent, by its socket: a connection for each call, so that a daemon that was away is there
-//! again for the next one, and a call that nobody waits for any more ends with its connection.
+//! again for the next one, and a call that nobody waits for any more ends with its connection. Calls of the gateway's own
+//! find the connections of those before, which are kept for some seconds.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,7 +14,7 @@ use signet_api::{ApiError, ClientError, Narrow, Notification, Request, ShowStatu
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::context::{Caller, Scope};
 use crate::fault::Fault;
@@ -31,6 +32,8 @@ struct Shared {
     of_callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     /// Whether the socket has shown that it is the agent's.
     is_agents: AtomicBool,
+    /// Connections that nobody uses, and since when.
+    idle: Mutex<Vec<(Instant, BufReader<UnixStream>)>>,
 }
 
 struct Narrowed {
@@ -47,6 +50,7 @@ impl Daemon {
                 places: Arc::new(Semaphore::new(PLACES)),
                 of_callers: Mutex::default(),
                 is_agents: AtomicBool::new(false),
+                idle: Mutex::default(),
             }),
             narrowed: None,
         }
@@ -80,7 +84,29 @@ impl Daemon {
         request: &R,
         wait: Duration,
     ) -> Result<R::Answer, Fault> {
-        self.link().await?.call(request, PROMPT + wait).await
+        let mut link = match self.narrowed {
+            // Whose connection it was, the daemon would not forget.
+            Some(_) => self.link().await?,
+            None => self.kept_link().await?,
+        };
+        let answer = link.call(request, PROMPT + wait).await;
+        let is_whole = matches!(answer, Ok(_) | Err(Fault::Daemon(ClientError::Refused(_))));
+        if is_whole && self.narrowed.is_none() {
+            self.shared.keep(link);
+        }
+        answer
+    }
+
+    /// The connection of a call before, where the daemon has neither closed it nor said more on it.
+    async fn kept_link(&self) -> Result<Link, Fault> {
+        let place = place(&self.shared.places).await?;
+        match self.shared.idle() {
+            Some(stream) => Ok(Link::over(stream, (None, place))),
+            None => {
+                drop(place);
+                self.link().await
+            }
+        }
     }
 
     /// A connection for several calls, or to be told what moves.
@@ -102,13 +128,7 @@ impl Daemon {
             path: shared.socket.clone(),
             source,
         })?;
-        let mut link = Link {
-            stream: BufReader::new(stream),
-            begun: Vec::new(),
-            last_id: 0,
-            told: VecDeque::new(),
-            _places: places,
-        };
+        let mut link = Link::over(BufReader::new(stream), places);
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // Only the person is told what is theirs alone.
@@ -121,6 +141,28 @@ impl Daemon {
             link.call(scope, PROMPT).await?;
         }
         Ok(link)
+    }
+}
+
+impl Shared {
+    fn idle(&self) -> Option<BufReader<UnixStream>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(since, _)| since.elapsed() < KEPT);
+        std::iter::from_fn(|| idle.pop())
+            .map(|(_, stream)| stream)
+            .find(|stream| {
+                let more = stream.get_ref().try_read(&mut [0]);
+                more.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+            })
+    }
+
+    fn keep(&self, link: Link) {
+        let is_clean =
+            link.begun.is_empty() && link.told.is_empty() && link.stream.buffer().is_empty();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_clean && idle.len() < MOST_KEPT {
+            idle.push((Instant::now(), link.stream));
+        }
     }
 }
 
@@ -147,10 +189,23 @@ pub(crate) struct Link {
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
-    _places: (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit),
+    _places: Places,
 }
 
+/// That of a caller of the listener, and one of all.
+type Places = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
+
 impl Link {
+    fn over(stream: BufReader<UnixStream>, places: Places) -> Self {
+        Self {
+            stream,
+            begun: Vec::new(),
+            last_id: 0,
+            told: VecDeque::new(),
+            _places: places,
+        }
+    }
+
     /// One call, answered within `patience`.
     ///
     /// # Errors
@@ -278,6 +333,9 @@ fn broken(error: io::Error) -> ClientError {
 const PLACES: usize = 32;
 /// Of those, one caller of the listener has so many.
 const PLACES_OF_ONE: usize = 20;
+/// How long a connection is kept that nobody uses, and how many: the places of the daemon are for others, too.
+const KEPT: Duration = Duration::from_secs(5);
+const MOST_KEPT: usize = 4;
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);
 /// An inbox full of the largest messages fits.

@@ -187,7 +187,8 @@ impl Live {
         Self {
             entry,
             caller,
-            bucket: Bucket::full(rate, Instant::now()),
+            // A client that opens its streams comes with many at once.
+            bucket: Bucket::full(rate, rate / 2, Instant::now()),
             places: Arc::new(Semaphore::new(limits.requests_at_once)),
         }
     }

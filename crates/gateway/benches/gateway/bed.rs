@@ -75,7 +75,10 @@ impl Bed {
 
     /// A client of the agent's socket.
     pub fn socket(&self) -> Socket {
-        Socket(Client::connect(&self.alice.dir.join("agent.sock"), PATIENCE).unwrap())
+        Socket(
+            Client::connect(&self.alice.dir.join("agent.sock"), PATIENCE).unwrap(),
+            0,
+        )
     }
 
     /// A client of the gateway.
@@ -123,11 +126,20 @@ impl Drop for Bed {
 }
 
 /// A client of the agent's socket, by hand.
-pub struct Socket(Client);
+pub struct Socket(Client, u64);
 
 impl Socket {
     pub fn ask(&mut self) {
         let answer = self.0.raw("send", &asked()).unwrap();
+        assert_eq!(answer["state"], "answered", "{answer}");
+    }
+
+    /// The same with a key of the caller's: the daemon writes it down before the message leaves.
+    pub fn ask_with_key(&mut self) {
+        self.1 += 1;
+        let mut asked = asked();
+        asked["key"] = json!(format!("k{}", self.1));
+        let answer = self.0.raw("send", &asked).unwrap();
         assert_eq!(answer["state"], "answered", "{answer}");
     }
 }

@@ -7,7 +7,7 @@ mod list;
 mod pushes;
 
 use serde_json::{Map, Value, json};
-use signet_api::A2A_EXTENSION;
+use signet_api::{A2A_EXTENSION, Offer};
 
 use super::card;
 use super::fault::{Fault, Kind};
@@ -26,6 +26,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) caller: &'a Caller,
     /// The agent behind the address of the call.
     pub(crate) peer: String,
+    /// What that agent offers.
+    pub(crate) offers: Vec<Offer>,
     /// The address by which the listener was called.
     pub(crate) base: String,
     pub(crate) version: Version,

@@ -157,7 +157,7 @@ impl About<'_> {
 
 /// What the peer offers, as skills; a plain one where that is unknown.
 async fn skills(room: &Room, peer: &str) -> Result<Vec<Value>, Fault> {
-    let offers = room.offers(peer).await?;
+    let offers = room.offers(peer).await?.unwrap_or_default();
     let skills = offers
         .iter()
         .map(|offer| skill(&offer.name, offer.description.as_deref()));

@@ -77,8 +77,15 @@ impl Following<'_> {
             self.ask(&mut link, &message).await?;
         }
         let renewed = Instant::now() + RENEW;
-        while !self.open.is_empty() && self.asked < self.open.len() + ASKED_MAX {
-            let look = self.answered.front().map_or(renewed, |(when, _)| *when);
+        let mut idle = None;
+        while self.asked < self.open.len() + ASKED_MAX {
+            // For a while the connection is kept for the next message: most come in a row.
+            idle = match self.open.is_empty() {
+                true => idle.or_else(|| Some(Instant::now() + KEPT)),
+                false => None,
+            };
+            let look = self.answered.front().map(|(when, _)| *when);
+            let look = look.or(idle).unwrap_or(renewed);
             tokio::select! {
                 told = link.told() => {
                     let told = told?;
@@ -94,7 +101,7 @@ impl Following<'_> {
                 },
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // Another program may have filled the daemon's list of those who listen.
+                    // Nothing came for a while; or another program may have filled the daemon's list of those who listen.
                     None => return Ok(()),
                 },
             }
@@ -322,6 +329,8 @@ const PROMPT: Duration = Duration::from_secs(30);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long an answer may take that the daemon has, before it is looked for.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long a connection is kept on which nothing is open.
+const KEPT: Duration = Duration::from_secs(5);
 /// How long one connection is used.
 const RENEW: Duration = Duration::from_secs(600);
 /// Messages that one connection is asked about beside those that are open: the daemon remembers 4,096 of all programs.

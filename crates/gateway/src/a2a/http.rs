@@ -13,6 +13,7 @@ use hyper::header::{
 };
 use hyper::{StatusCode, Uri};
 use serde_json::Value;
+use signet_api::Offer;
 use signet_api::rpc::Id;
 
 use super::call::{Asking, Outcome, admit_extensions};
@@ -166,11 +167,12 @@ pub(crate) async fn answer(
         };
         admit(version, heard.version.as_deref(), heard.strictness)?;
         admit_extensions(room, &heard.extensions)?;
-        let peer = behind(room, caller, peer, &heard.base, method).await?;
+        let (peer, offers) = behind(room, caller, peer, &heard.base, method).await?;
         let asking = Asking {
             room,
             caller,
             peer,
+            offers,
             base: public(room, &heard.base),
             version,
             params,
@@ -219,21 +221,21 @@ pub(crate) fn is_method(name: &str) -> bool {
     Method::named(name).is_some()
 }
 
-/// The agent that the address stands for.
+/// The agent that the address stands for, and what it offers.
 async fn behind(
     room: &Room,
     caller: &Caller,
     peer: Option<String>,
     base: &str,
     method: Method,
-) -> Result<String, Fault> {
+) -> Result<(String, Vec<Offer>), Fault> {
     let named = peer.clone().or_else(|| room.section().default.clone());
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
-        match room.knows(&peer).await {
-            Ok(true) => return Ok(peer),
+        match room.offers(&peer).await {
+            Ok(Some(offers)) => return Ok((peer, offers)),
             // Whose a task is, the gateway's own file says.
-            Err(_) if method.is_of_tasks() => return Ok(peer),
-            Ok(false) => {}
+            Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),
+            Ok(None) => {}
             Err(fault) => return Err(fault),
         }
     }
@@ -329,7 +331,7 @@ async fn card_of_peer(
     form: CardForm,
 ) -> Response {
     let is_told = room.section().peer_cards && caller.scope.knows(peer);
-    if !is_told || !room.knows(peer).await.unwrap_or(false) {
+    if !is_told || !matches!(room.offers(peer).await, Ok(Some(_))) {
         return refused(
             StatusCode::NOT_FOUND,
             "no-card",

@@ -238,19 +238,13 @@ impl Room {
         Ok(seen.collect())
     }
 
-    /// Whether the agent is known.
-    pub(crate) async fn knows(&self, peer: &str) -> Result<bool, Fault> {
+    /// What the agent offers, while there is a session with it; `None` for one that is not known.
+    pub(crate) async fn offers(&self, peer: &str) -> Result<Option<Vec<Offer>>, Fault> {
         match self.shown_peer(peer).await {
-            Ok(_) => Ok(true),
+            Ok(shown) => Ok(Some(shown.capabilities.unwrap_or_default())),
             Err(fault) if fault.kind() == Kind::Internal => Err(fault),
-            Err(_) => Ok(false),
+            Err(_) => Ok(None),
         }
-    }
-
-    /// What the agent offers, while there is a session with it.
-    pub(crate) async fn offers(&self, peer: &str) -> Result<Vec<Offer>, Fault> {
-        let shown = self.shown_peer(peer).await?;
-        Ok(shown.capabilities.unwrap_or_default())
     }
 
     async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {

@@ -54,7 +54,7 @@ impl Gate {
             origins: origins
                 .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
                 .collect(),
-            strangers: Mutex::new(Bucket::full(STRANGERS, Instant::now())),
+            strangers: Mutex::new(Bucket::full(STRANGERS, STRANGERS / 10, Instant::now())),
         }
     }
 

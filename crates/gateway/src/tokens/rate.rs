@@ -1,4 +1,4 @@
-//! A token bucket: so many requests in a minute, of which a tenth, and eight at least, may come at once.
+//! A token bucket: so many requests in a minute, and so many of them at once.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,11 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn full(per_minute: u32, now: Instant) -> Self {
-        let per_minute = per_minute.max(1);
-        let pause = Duration::from_secs(60) / per_minute;
-        let burst = (per_minute / 10).max(8);
+    pub(crate) fn full(per_minute: u32, at_once: u32, now: Instant) -> Self {
+        let pause = Duration::from_secs(60) / per_minute.max(1);
         Self {
             pause,
-            size: pause * burst,
+            size: pause * at_once.max(8),
             full_at: now,
         }
     }
@@ -46,7 +44,7 @@ mod tests {
     #[test]
     fn a_burst_passes_then_the_rate_holds() {
         let start = Instant::now();
-        let mut bucket = Bucket::full(60, start);
+        let mut bucket = Bucket::full(60, 6, start);
         let burst = (0..100).take_while(|_| bucket.take(start).is_ok()).count();
         assert_eq!(burst, 8);
         assert!(bucket.take(start).unwrap_err() >= 1);

@@ -108,8 +108,10 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let (login, admitted) = login.transpose()?.unzip();
     let login = login.map(|login| login.to_line());
     let reached = invitation.reached.iter();
-    let mut all = reached.flat_map(|reached| reached.addresses.iter());
-    let loopback = all.all(|address| is_loopback(address));
+    let all: Vec<&str> = reached
+        .flat_map(|reached| reached.addresses.iter().map(String::as_str))
+        .collect();
+    let loopback = all.iter().all(|address| is_loopback(address));
     if args.json {
         return print_json(&Invited {
             invitation: &line,
@@ -143,8 +145,8 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     if loopback {
         anstream::eprintln!(
             "Nobody else reaches this machine by {}: for others, name an address with --address, or use a server that they \
-             reach (signet up --nats URL).",
-            addresses.join(", ")
+             reach (signet up --nats URL); by HTTP, write an address that they reach into [carrier-socket] of config.toml.",
+            all.join(", ")
         );
     }
     if addresses.is_empty() {

@@ -33,7 +33,7 @@ impl Asking<'_> {
             return Err(not_allowed("this token does not reach that data tier"));
         }
         let body = body::of(&message, tier)?;
-        let capability = self.capability(about.capability.clone()).await?;
+        let capability = self.capability(about.capability.clone());
         let key = self.key(&message, &about);
         let (said, context) = self.said(message, tier).await?;
         let request = Send {
@@ -97,16 +97,14 @@ impl Asking<'_> {
     }
 
     /// What is asked for: what the client names, else what the configuration does, else the only thing that is offered.
-    async fn capability(&self, named: Option<String>) -> Result<Option<String>, Fault> {
+    fn capability(&self, named: Option<String>) -> Option<String> {
         let configured = self.room.section().capabilities.get(&self.peer);
-        if let Some(name) = named.or_else(|| configured.cloned()) {
-            return Ok(Some(name));
-        }
-        let offers = self.room.offers(&self.peer).await?;
-        Ok(match offers.as_slice() {
-            [only] => Some(only.name.clone()),
-            _ => None,
-        })
+        named
+            .or_else(|| configured.cloned())
+            .or_else(|| match self.offers.as_slice() {
+                [only] => Some(only.name.clone()),
+                _ => None,
+            })
     }
 
     /// The name of this very call: clients use a messageId again, with other content and in other tasks.
