@@ -66,7 +66,7 @@ fn read_params(params: &Map<String, Value>) -> Result<(), Fault> {
         let message = read::message(&given, String::new)?;
         body::About::read(&[message.metadata.as_ref()])?;
         // What is sent as parts comes back as the same parts.
-        body::parts_of(body::of(&message)?);
+        body::parts_of(body::of(&message, 1)?);
     }
     for name in ["pushNotificationConfig", "configuration"] {
         if let Some(given) = fields.object(name)? {

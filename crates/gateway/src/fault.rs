@@ -138,7 +138,28 @@ impl Fault {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 error.clone()
             }
-            other => ApiError::refused(other.name(), other.message()).with_next(other.next()),
+            other => ApiError::refused(other.name(), other.message()).with_next(other.next_call()),
+        }
+    }
+
+    /// What to do about it for a program that calls by JSON-RPC, where there are no tools.
+    const fn next_call(&self) -> &'static str {
+        match self {
+            Self::Daemon(ClientError::NotReachable { .. }) => {
+                "start the daemon (signet run, or signet up), then send the call again"
+            }
+            Self::Daemon(ClientError::Malformed) => {
+                "look with signet doctor: the gateway and the daemon may be of different releases"
+            }
+            Self::Daemon(_) => {
+                "it may be done all the same: look with `history` before you send it again; a `send` with the same key sends \
+                 nothing twice"
+            }
+            Self::PersonsSocket => "start the gateway with --socket of agent.sock",
+            Self::Arguments(_) => "correct the parameters, then send the call again",
+            Self::Tier { .. } => "leave it to the person, or use a token of a higher tier",
+            Self::NoResource => "look with `history` for what there is",
+            Self::Own(_) => "send the call again, and tell the person if it stays so",
         }
     }
 
@@ -183,6 +204,27 @@ mod tests {
         let shown = Fault::from(unfit).shown(None);
         assert_eq!(shown["error"]["name"], "arguments-unfit");
         assert_eq!(shown["error"]["message"], "tier: 1 to 4");
+    }
+
+    #[test]
+    fn a_program_without_tools_is_told_of_none() {
+        for fault in [
+            Fault::from(ClientError::NotReachable {
+                path: "agent.sock".into(),
+                source: std::io::ErrorKind::NotFound.into(),
+            }),
+            Fault::from(ClientError::Closed),
+            Fault::from(ClientError::Malformed),
+            Fault::Own("x"),
+        ] {
+            let error = fault.api_error();
+            let next = error.refusal().and_then(|refusal| refusal.next.clone());
+            let next = next.unwrap();
+            assert!(
+                !next.contains("tool") && !next.contains("message_status"),
+                "{next}"
+            );
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use url::Host;
 pub(crate) use url::Url;
 
-use guard::{Guard, Network};
+use guard::{Guard, Network, Place};
 use proxy::Proxies;
 use tls::Roots;
 
@@ -89,7 +89,7 @@ pub(crate) enum OutgoingError {
     )]
     Malformed,
     #[error(
-        "the address is of this machine or of a private network; the person allows one by [outgoing] of gateway.toml"
+        "the address is of this machine or of a private network; the person allows one by `loopback` or `networks` under [outgoing] of gateway.toml"
     )]
     Forbidden,
     #[error("the address would be called in clear over a public network; use https")]
@@ -127,6 +127,26 @@ impl Outgoing {
             proxies: Proxies::of(&environment)?,
             roots: Roots::load(ca.as_deref())?,
         })
+    }
+
+    /// Whether the address is one that may be called, as far as it says so itself: what a name resolves to is judged when it
+    /// is called.
+    ///
+    /// # Errors
+    /// Why it never is.
+    pub(crate) fn admit(&self, url: &Url) -> Result<(), OutgoingError> {
+        let is_secure = dial::parse(url)?;
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            Some(Host::Domain(_)) => return Ok(()),
+            None => return Err(OutgoingError::Malformed),
+        };
+        match self.guard.judge(address) {
+            None => Err(OutgoingError::Forbidden),
+            Some(Place::Public) if !is_secure => Err(OutgoingError::Cleartext),
+            Some(_) => Ok(()),
+        }
     }
 
     /// Posts a body.

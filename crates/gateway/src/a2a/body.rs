@@ -11,10 +11,13 @@
 
 use serde_json::{Map, Value, json};
 use signet_api::A2A_EXTENSION;
+use signet_proto::envelope::MAX_MESSAGE;
+use signet_proto::json::canonical;
 
 use super::fault::Fault;
 use super::model::{Content, Message, Part};
 use super::read::{Fields, part};
+use super::task::SEALED;
 
 /// What the call is about, beside its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,22 +28,35 @@ pub(crate) struct About {
     pub(crate) life: Option<u64>,
 }
 
-/// The body of the request.
+/// The body of a request of that data tier.
 ///
 /// # Errors
 /// -32602 for what no message of the daemon's holds.
-pub(crate) fn of(message: &Message) -> Result<Value, Fault> {
+pub(crate) fn of(message: &Message, tier: u8) -> Result<Value, Fault> {
     let body = match message.parts.as_slice() {
         [only] => alone(only),
         _ => None,
     };
     let body = body.unwrap_or_else(|| json!({ "parts": message.parts }));
-    match body.to_string().len() > BODY_MAX {
+    match signed_length(&body, tier) > MAX_MESSAGE {
         true => Err(Fault::params(
             "message.parts",
-            "hold more than the 240 KiB that one signed message carries; send a link to what is larger",
+            "hold more than one signed message carries: 240 KiB with what stands around the body, and about 178 KiB where it \
+             is sealed (tiers 3 and 4); send a link to what is larger",
         )),
         false => Ok(body),
+    }
+}
+
+/// As how much the daemon will measure the whole message, at most. What is sealed travels as base64url.
+fn signed_length(body: &Value, tier: u8) -> usize {
+    let body = canonical(body).len();
+    match tier < SEALED {
+        true => body.saturating_add(AROUND),
+        false => {
+            let sealed = body.saturating_add(AROUND).saturating_mul(4).div_ceil(3);
+            sealed.saturating_add(AROUND)
+        }
     }
 }
 
@@ -116,8 +132,8 @@ impl About {
 
 /// The short name of the extension, as our own handlers write it.
 const SHORT: &str = "signet";
-/// What one message carries (docs/protocol.md, section 2), with room for what stands around the body.
-const BODY_MAX: usize = 240 * 1024;
+/// More than the headers and the signature of a request ever take, each name as long as it may be (docs/protocol.md, section 2).
+const AROUND: usize = 2 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -167,16 +183,20 @@ mod tests {
                 Part::of(Content::Url("https://x.example/".to_owned())),
             ],
         ] {
-            let body = of(&message(parts.clone())).unwrap();
+            let body = of(&message(parts.clone()), 1).unwrap();
             assert!(parts_of(body.clone()) == parts, "{body}");
         }
     }
 
     #[test]
     fn a_handler_gets_what_is_natural() {
-        let text = of(&message(vec![Part::text("{\"week\":7}")])).unwrap();
+        let text = of(&message(vec![Part::text("{\"week\":7}")]), 1).unwrap();
         assert_eq!(text, json!("{\"week\":7}"));
-        let data = of(&message(vec![Part::of(Content::Data(json!({"week": 7})))])).unwrap();
+        let data = of(
+            &message(vec![Part::of(Content::Data(json!({"week": 7})))]),
+            1,
+        )
+        .unwrap();
         assert_eq!(data, json!({"week": 7}));
         assert!(
             parts_of(json!({"parts": []})) == vec![Part::of(Content::Data(json!({"parts": []})))]
@@ -188,9 +208,16 @@ mod tests {
 
     #[test]
     fn a_file_that_is_too_large_is_refused_before_it_is_sent() {
-        let large = Part::of(Content::Raw("A".repeat(BODY_MAX)));
-        let fault = of(&message(vec![large])).unwrap_err();
+        let fits = |length: usize, tier: u8| {
+            of(&message(vec![Part::text("A".repeat(length))]), tier).map(drop)
+        };
+        assert!(fits(MAX_MESSAGE - AROUND - 2, 1).is_ok());
+        let fault = fits(MAX_MESSAGE - AROUND - 1, 1).unwrap_err();
         assert!(fault.to_string().contains("240 KiB"), "{fault}");
+        assert!(fits(178 * 1024, 3).is_ok() && fits(180 * 1024, 3).is_err());
+        // Each is five bytes here and seventeen more as the daemon signs it.
+        let numbers = Part::of(Content::Data(json!(vec![1e20; 15_000])));
+        assert!(of(&message(vec![numbers]), 1).is_err());
     }
 
     #[test]

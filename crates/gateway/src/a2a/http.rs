@@ -167,7 +167,7 @@ pub(crate) async fn answer(
         };
         admit(version, heard.version.as_deref(), heard.strictness)?;
         admit_extensions(room, &heard.extensions)?;
-        let (peer, offers) = behind(room, caller, peer, &heard.base).await?;
+        let (peer, offers) = behind(room, caller, peer, &heard.base, method).await?;
         let asking = Asking {
             room,
             caller,
@@ -227,20 +227,56 @@ async fn behind(
     caller: &Caller,
     peer: Option<String>,
     base: &str,
+    method: Method,
 ) -> Result<(String, Vec<Offer>), Fault> {
-    let named = peer.or_else(|| room.section().default.clone());
-    if let Some(peer) = named.filter(|peer| caller.scope.knows(peer))
-        && let Some(offers) = room.offers(&peer).await?
-    {
-        return Ok((peer, offers));
+    let named = peer.clone().or_else(|| room.section().default.clone());
+    if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
+        match room.offers(&peer).await {
+            Ok(Some(offers)) => return Ok((peer, offers)),
+            // Whose a task is, the gateway's own file says.
+            Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),
+            Ok(None) => {}
+            Err(fault) => return Err(fault),
+        }
     }
     let peers = room.peers(caller).await?;
     let base = public(room, base);
     let addresses = peers.iter().map(|peer| format!("{base}/a2a/{}", peer.peer));
-    let addresses = addresses.take(ADDRESSES_MAX).collect::<Vec<_>>().join(" ");
-    let text =
-        "Unsupported operation: no agent stands behind this address; send it to that of an agent";
-    Err(Fault::new(Kind::Unsupported, text).with("addresses", addresses))
+    let addresses: Vec<String> = addresses.take(ADDRESSES_MAX).collect();
+    let default = match peer {
+        None => room.section().default.as_deref(),
+        Some(_) => None,
+    };
+    let fault = Fault::new(
+        Kind::Unsupported,
+        nobody(&addresses, default, peer.is_none()),
+    );
+    Err(match addresses.is_empty() {
+        true => fault,
+        false => fault.with("addresses", addresses.join(" ")),
+    })
+}
+
+/// What to do where no agent stands behind the address. `default` is the one of the configuration, where it was meant.
+fn nobody(addresses: &[String], default: Option<&str>, is_root: bool) -> String {
+    let what = match default {
+        Some(name) => format!(
+            "the `default` under [a2a] of gateway.toml is {name}, whom the daemon does not know or this token may not see"
+        ),
+        None => "no agent stands behind this address".to_owned(),
+    };
+    let shown = addresses.iter().take(SHOWN_MAX).map(String::as_str);
+    let next = match shown.collect::<Vec<_>>().join(" or ") {
+        none if none.is_empty() => {
+            "this token may see no agent; signet peer list says whom the daemon knows, signet token list what the token may"
+                .to_owned()
+        }
+        shown if is_root && default.is_none() => {
+            format!("post to {shown}, or set `default` under [a2a] of gateway.toml")
+        }
+        shown => format!("post to {shown}"),
+    };
+    format!("Unsupported operation: {what}; {next}")
 }
 
 async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
@@ -365,3 +401,25 @@ const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 const OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const ADDRESSES_MAX: usize = 100;
+/// Addresses that the sentence itself has; programs find more of them beside it.
+const SHOWN_MAX: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_finds_nobody_reads_what_to_type() {
+        let bob = ["http://localhost:8787/a2a/agent-bob".to_owned()];
+        let told = nobody(&bob, None, true);
+        assert!(
+            told.contains("post to http://localhost:8787/a2a/agent-bob, or set `default`"),
+            "{told}"
+        );
+        assert!(nobody(&bob, Some("bbo"), true).contains("is bbo, whom"));
+        assert!(!nobody(&bob, None, false).contains("default"));
+        assert!(nobody(&[], None, true).contains("this token may see no agent"));
+        let many = vec![bob[0].clone(); 200];
+        assert!(nobody(&many, None, true).len() < 500);
+    }
+}

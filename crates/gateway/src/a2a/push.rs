@@ -18,6 +18,7 @@ use super::store::{Due, Store};
 use super::v03;
 use crate::context::Context;
 use crate::outgoing::{How, OutgoingError, Url};
+use crate::say::say;
 
 /// What is being pushed.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(crate) struct Pushing {
     places: Arc<Semaphore>,
     /// The tasks whose pushes are under way; true where there is news since.
     busy: Arc<Mutex<Busy>>,
+    /// The hosts that are not called, of which the log has a line.
+    told: Arc<Mutex<HashSet<String>>>,
 }
 
 #[derive(Default)]
@@ -38,6 +41,7 @@ impl Default for Pushing {
         Self {
             places: Arc::new(Semaphore::new(PLACES)),
             busy: Arc::default(),
+            told: Arc::default(),
         }
     }
 }
@@ -114,16 +118,47 @@ impl Pushing {
                 // It will not be taken another time either.
                 Ok(answer) if answer.status.is_client_error() && answer.status != 429 => return,
                 Err(
-                    OutgoingError::Forbidden
+                    why @ (OutgoingError::Forbidden
                     | OutgoingError::Malformed
                     | OutgoingError::Cleartext
-                    | OutgoingError::Redirected,
-                ) => return,
+                    | OutgoingError::Redirected),
+                ) => return self.tell(url, &why),
                 _ => sleep(pause).await,
             }
             pause *= 3;
         }
     }
+
+    /// Says why nothing goes to that host: once, since each task may name it, and of so many hosts as nobody fills a log
+    /// with.
+    fn tell(&self, url: &Url, why: &OutgoingError) {
+        let host = url.host_str().unwrap_or_default();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD_MAX && told.insert(host.to_owned()) {
+            say(&format!("no push of A2A goes to {host}: {why}"));
+        }
+    }
+}
+
+/// The member of the configuration that no header can hold.
+pub(crate) fn unfit(config: &PushConfig) -> Option<&'static str> {
+    let given = config.authentication.as_ref();
+    let members = [
+        ("token", config.token.as_deref()),
+        (
+            "authentication.scheme",
+            given.map(|given| given.scheme.as_str()),
+        ),
+        (
+            "authentication.credentials",
+            given.and_then(|given| given.credentials.as_deref()),
+        ),
+    ];
+    let is_unfit = |text: &str| text.chars().any(char::is_control) || secret(text).is_none();
+    let mut unfit = members
+        .into_iter()
+        .filter(|(_, text)| text.is_some_and(is_unfit));
+    unfit.next().map(|(name, _)| name)
 }
 
 /// How the receiver knows us; `None` where what the client gave is no header.
@@ -152,6 +187,7 @@ fn secret(text: &str) -> Option<HeaderValue> {
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 /// Pushes under way at once.
 const PLACES: usize = 16;
+const TOLD_MAX: usize = 100;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 const HOW: How = How {
@@ -185,5 +221,11 @@ mod tests {
         assert!(made[&TOKEN].is_sensitive() && made[AUTHORIZATION].is_sensitive());
         assert!(headers(&config("s\r\nx: y", "Bearer")).is_none());
         assert!(headers(&config("s", "Bearer\nx: y")).is_none());
+        assert_eq!(unfit(&config("s", "Bearer")), None);
+        assert_eq!(unfit(&config("s\tt", "Bearer")), Some("token"));
+        assert_eq!(
+            unfit(&config("s", "Bearer\r\nx: y")),
+            Some("authentication.scheme")
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What the calls of A2A share: the tasks, and the one way from a task to the daemon.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use signet_api::{
@@ -32,6 +32,14 @@ pub(crate) struct Room {
     pub(crate) opened: Now,
     /// This agent's own id, once the daemon has said it.
     agent: OnceLock<String>,
+    card: Mutex<LastCard>,
+}
+
+/// What the daemon said last of this agent's card.
+#[derive(Default)]
+struct LastCard {
+    is_known: bool,
+    signed: Option<ShownCard>,
 }
 
 impl Room {
@@ -56,6 +64,7 @@ impl Room {
             pushing: Pushing::default(),
             opened: Now::read(),
             agent: OnceLock::new(),
+            card: Mutex::default(),
         });
         let stop = context.stop.clone();
         let following = follow(Arc::clone(&room), more);
@@ -187,10 +196,10 @@ impl Room {
 
     async fn put_answer(&self, record: &mut Record, answer: &str) -> Result<(), Fault> {
         let peer = record.peer.clone();
-        let mut link = self.context.daemon.link().await.map_err(of_daemon)?;
+        let mut link = self.context.daemon.link().await.map_err(of_inbox)?;
         let is_it = |came: &signet_api::Message| came.from == peer && came.message_id == answer;
         let found = super::follow::find_in_inbox(&mut link, is_it).await;
-        let found = found.map_err(of_daemon)?;
+        let found = found.map_err(of_inbox)?;
         if let Some(body) = found.and_then(|came| came.body) {
             record.put_answer(body);
         }
@@ -252,17 +261,32 @@ impl Room {
         })
     }
 
-    /// The card that the daemon signs, of this agent or of a peer; `None` where it has none.
+    /// The card that the daemon signs, of this agent or of a peer; `None` where it has none. While the daemon is away,
+    /// this agent's is the one that it gave last.
     pub(crate) async fn signed_card(&self, peer: Option<&str>) -> Result<Option<ShownCard>, Fault> {
         let show = ShowCard {
             peer: peer.map(str::to_owned),
         };
-        match self.context.daemon.call(&show, Duration::ZERO).await {
-            Ok(shown) => Ok(Some(shown)),
+        let shown = match self.context.daemon.call(&show, Duration::ZERO).await {
+            Ok(shown) => Some(shown),
             // Without [card], and by a daemon of a release before, nothing is signed.
-            Err(DaemonFault::Daemon(ClientError::Refused(_))) => Ok(None),
-            Err(fault) => Err(of_daemon(fault)),
+            Err(DaemonFault::Daemon(ClientError::Refused(_))) => None,
+            Err(fault) => {
+                let last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+                return match peer.is_none() && last.is_known {
+                    true => Ok(last.signed.clone()),
+                    false => Err(of_daemon(fault)),
+                };
+            }
+        };
+        if peer.is_none() {
+            let mut last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = LastCard {
+                is_known: true,
+                signed: shown.clone(),
+            };
         }
+        Ok(shown)
     }
 
     /// This agent's own id.
@@ -332,12 +356,30 @@ fn refusal(fault: &DaemonFault) -> Option<String> {
     (!passes).then(|| format!("not sent: {} ({reason})", visible(text)))
 }
 
-/// The daemon cannot be asked.
+/// The daemon cannot be asked what has to be known before anything is sent.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(crate) fn of_daemon(fault: DaemonFault) -> Fault {
-    Fault::internal(format!(
-        "Internal error: the daemon of this agent does not answer as it should ({}); try again",
-        fault.name()
-    ))
+    unasked(&fault, "nothing was sent")
+}
+
+/// The daemon cannot be asked for an answer that is in its inbox.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn of_inbox(fault: DaemonFault) -> Fault {
+    unasked(
+        &fault,
+        "the task is done, and its answer waits in the inbox of the daemon",
+    )
+}
+
+fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
+    let name = fault.name();
+    Fault::internal(match fault {
+        DaemonFault::Own(what) => format!("Internal error: {what}; try again"),
+        _ => format!(
+            "Internal error: the daemon of this agent does not answer ({name}); {so_far}. Start it with signet run or signet \
+             up (signet doctor says what is wrong), then call again"
+        ),
+    })
 }
 
 const INTERRUPTED: &str = "\

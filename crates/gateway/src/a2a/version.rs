@@ -27,6 +27,13 @@ pub(crate) enum Method {
     ExtendedCard,
 }
 
+impl Method {
+    /// Whether it is about a task that is there, of which the gateway knows without the daemon.
+    pub(crate) const fn is_of_tasks(self) -> bool {
+        !matches!(self, Self::Send | Self::Stream | Self::ExtendedCard)
+    }
+}
+
 /// What `A2A-Version` has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {

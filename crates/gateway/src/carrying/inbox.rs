@@ -23,7 +23,7 @@ use super::link::Link;
 use super::queue::{Fate, Item, NoPlace};
 use super::room::{PROMPT, Room, decode, encode};
 use super::verdict::{Judged, Verdict};
-use crate::listener::{Known, Remote, Standing};
+use crate::listener::{Known, Remote, Standing, refused};
 
 /// The one route that is open to everybody.
 pub(crate) fn open_routes(room: &Arc<Room>) -> Router {
@@ -236,16 +236,14 @@ impl From<Unread> for Refusal {
 
 impl Refusal {
     fn into_response(self) -> Response {
-        let (status, after) = match self {
-            Self::Nobody => (StatusCode::NOT_FOUND, None),
-            Self::Type => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
-            Self::Size => (StatusCode::PAYLOAD_TOO_LARGE, None),
-            Self::Slow => (StatusCode::REQUEST_TIMEOUT, None),
-            Self::Rate(wait) => (StatusCode::TOO_MANY_REQUESTS, Some(wait)),
-            Self::Full => (StatusCode::SERVICE_UNAVAILABLE, Some(SOON)),
-            Self::Away => (StatusCode::SERVICE_UNAVAILABLE, Some(LATER)),
+        let after = match self {
+            Self::Rate(wait) => Some(wait),
+            Self::Full => Some(SOON),
+            Self::Away => Some(LATER),
+            Self::Nobody | Self::Type | Self::Size | Self::Slow => None,
         };
-        let mut response = status.into_response();
+        let (status, reason, message, next) = self.words();
+        let mut response = refused(status, reason, message, next);
         if let Some(wait) = after {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response
@@ -253,6 +251,55 @@ impl Refusal {
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         response
+    }
+}
+
+impl Refusal {
+    const fn words(self) -> (StatusCode, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Nobody => (
+                StatusCode::NOT_FOUND,
+                "nothing-here",
+                "no agent of that name is here",
+                "ask whose agent it is for its address",
+            ),
+            Self::Type => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "content-type",
+                "the body is not declared as JSON, or is packed",
+                "send Content-Type: application/json, without a content encoding",
+            ),
+            Self::Size => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "an envelope has at most 256 KiB, an array at most 128 of them",
+                "send fewer at once",
+            ),
+            Self::Slow => (
+                StatusCode::REQUEST_TIMEOUT,
+                "too-slow",
+                "the body did not come in time",
+                "send the request again, in one piece",
+            ),
+            Self::Rate(_) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-requests",
+                "too much comes from this address",
+                "send again after the seconds of Retry-After",
+            ),
+            Self::Full => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "there is no room for more",
+                "send again after the seconds of Retry-After",
+            ),
+            Self::Away => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "daemon-away",
+                "the daemon of this agent does not answer",
+                "send again after the seconds of Retry-After",
+            ),
+        }
     }
 }
 

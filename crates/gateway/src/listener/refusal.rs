@@ -1,8 +1,8 @@
 //! What a request hears that no room gets to see: a status, a name for programs, a sentence, and what to do.
 
 use axum::response::{IntoResponse as _, Response};
-use hyper::StatusCode;
 use hyper::header::{self, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
 use serde_json::json;
 
 /// A refusal.
@@ -23,20 +23,98 @@ pub(super) fn later(mut response: Response, seconds: u64) -> Response {
     response
 }
 
-pub(super) async fn nothing_here() -> Response {
+/// No room has the address.
+pub(super) async fn nothing_here(uri: Uri) -> Response {
     refused(
         StatusCode::NOT_FOUND,
         "nothing-here",
         "there is nothing at this address",
-        "docs/gateway.md has the addresses; a room that gateway.toml switches off has none",
+        absent(uri.path()),
     )
 }
 
-pub(super) async fn not_so() -> Response {
+/// A room has the address, and is called by another method.
+pub(super) async fn not_so(method: Method, uri: Uri) -> Response {
+    let message = format!("{method} is not how this address is called");
     refused(
         StatusCode::METHOD_NOT_ALLOWED,
         "method-not-allowed",
-        "this address is not asked so",
-        "the header Allow says how",
+        &message,
+        called(uri.path()),
     )
+}
+
+/// Why an address of a room is not there, or which ones are.
+fn absent(path: &str) -> &'static str {
+    match path {
+        "/rpc" => {
+            "`enabled` under [rpc] of gateway.toml is false; without that line JSON-RPC is there"
+        }
+        "/mcp" => "`enabled` under [mcp] of gateway.toml is false; without that line MCP is there",
+        _ if is_of_a2a(path) => {
+            "`enabled` under [a2a] of gateway.toml is false; without that line A2A is there"
+        }
+        _ if is_inbox(path) => {
+            "messages are taken where gateway.toml has [inbox] (docs/gateway.md)"
+        }
+        _ => {
+            "there are POST /rpc (JSON-RPC), /mcp (MCP), POST /a2a/<agent> (A2A) and GET /.well-known/agent-card.json, unless \
+             gateway.toml switches them off"
+        }
+    }
+}
+
+/// How an address that is there is called.
+fn called(path: &str) -> &'static str {
+    match path {
+        "/rpc" => "send JSON-RPC by POST, with a token",
+        _ if is_inbox(path) => "other gateways hand in messages by POST",
+        _ if is_of_a2a(path) => {
+            "this is a gateway of signet for programs: send a call of A2A by POST, with a token; GET \
+             /.well-known/agent-card.json is the card"
+        }
+        _ => "the header Allow names the methods that it takes",
+    }
+}
+
+fn is_of_a2a(path: &str) -> bool {
+    let agent = path
+        .strip_prefix("/a2a/")
+        .map(|rest| rest.trim_end_matches('/'));
+    matches!(path, "/" | "/a2a") || agent.is_some_and(|agent| !agent.contains('/'))
+}
+
+fn is_inbox(path: &str) -> bool {
+    path.starts_with("/agent/") && path.ends_with("/inbox")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_or_called_otherwise_says_what_to_do() {
+        for (path, named) in [
+            ("/rpc", "[rpc]"),
+            ("/mcp", "[mcp]"),
+            ("/", "[a2a]"),
+            ("/a2a/", "[a2a]"),
+            ("/a2a/agent-bob/", "[a2a]"),
+            ("/agent/agent-bob/inbox", "[inbox]"),
+            ("/favicon.ico", "POST /a2a/<agent>"),
+            ("/a2a/agent-bob/v1/message", "POST /a2a/<agent>"),
+        ] {
+            assert!(absent(path).contains(named), "{path}: {}", absent(path));
+        }
+        for path in [
+            "/",
+            "/a2a",
+            "/a2a/agent-bob",
+            "/rpc",
+            "/agent/agent-bob/inbox",
+        ] {
+            assert!(called(path).contains("by POST"), "{path}");
+        }
+        assert!(called("/.well-known/agent-card.json").contains("Allow"));
+    }
 }

@@ -76,7 +76,7 @@ impl Outgoing {
 }
 
 /// Whether it is called by TLS; refuses what is no address of a server.
-fn parse(url: &Url) -> Result<bool, OutgoingError> {
+pub(super) fn parse(url: &Url) -> Result<bool, OutgoingError> {
     let has_user = !url.username().is_empty() || url.password().is_some();
     match url.scheme() {
         _ if has_user || url.fragment().is_some() => Err(OutgoingError::Malformed),

@@ -360,6 +360,11 @@ fn what_is_no_http_ends_its_own_connection_alone() {
         (there.status, there.reason().as_str()),
         (405, "method-not-allowed")
     );
+    let told = String::from_utf8_lossy(&there.body).into_owned();
+    assert!(
+        told.contains("GET is not how") && told.contains("by POST"),
+        "{told}"
+    );
     let nothing = gateway.post("/nothing", &token, STATUS);
     assert_eq!(
         (nothing.status, nothing.reason().as_str()),

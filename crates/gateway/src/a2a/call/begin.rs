@@ -32,7 +32,7 @@ impl Asking<'_> {
         if !self.caller.scope.admits_tier(tier) {
             return Err(not_allowed("this token does not reach that data tier"));
         }
-        let body = body::of(&message)?;
+        let body = body::of(&message, tier)?;
         let capability = self.capability(about.capability.clone());
         let key = self.key(&message, &about);
         let (said, context) = self.said(message, tier).await?;

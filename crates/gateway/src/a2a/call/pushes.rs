@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::clock::Now;
 use super::super::fault::{Fault, Kind};
 use super::super::model::PushConfig;
+use super::super::push;
 use super::super::read::{self, Fields};
 use super::super::v03;
 use super::super::version::Version;
@@ -13,11 +14,12 @@ use crate::outgoing::Url;
 
 impl Asking<'_> {
     pub(super) async fn set_push(self) -> Result<Value, Fault> {
+        self.admit_push()?;
         let fields = Fields::root(&self.params);
-        let task = fields.needed("taskId")?;
+        let task = Some(fields.needed("taskId")?);
         let config = match (self.version, fields.object("pushNotificationConfig")?) {
-            (_, Some(inner)) => read::push(&inner, Some(task), UNNAMED)?,
-            (Version::V1, None) => read::push(&fields, Some(task), &Now::read().id())?,
+            (_, Some(inner)) => self.receiver(&inner, task, UNNAMED)?,
+            (Version::V1, None) => self.receiver(&fields, task, &Now::read().id())?,
             (Version::V03, None) => {
                 return Err(fields.fault("pushNotificationConfig", "is missing"));
             }
@@ -28,12 +30,6 @@ impl Asking<'_> {
     }
 
     pub(super) async fn put_push(&self, config: PushConfig) -> Result<(), Fault> {
-        self.admit_push()?;
-        let is_http = Url::parse(&config.url)
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if !is_http || config.url.len() > URL_MAX {
-            return Err(Fault::params("url", "is no address of http or https"));
-        }
         let task = config.task_id.clone();
         let is_v1 = self.version == Version::V1;
         self.room
@@ -110,7 +106,28 @@ impl Asking<'_> {
             return Ok(None);
         };
         self.admit_push()?;
-        read::push(&given, Some(String::new()), UNNAMED).map(Some)
+        self.receiver(&given, Some(String::new()), UNNAMED)
+            .map(Some)
+    }
+
+    /// A receiver that a push can go to, as far as its client's words show.
+    fn receiver(
+        &self,
+        fields: &Fields<'_>,
+        task: Option<String>,
+        unless_named: &str,
+    ) -> Result<PushConfig, Fault> {
+        let config = read::push(fields, task, unless_named)?;
+        let url = Url::parse(&config.url)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url = url.ok_or_else(|| fields.fault("url", "is no address of http or https"))?;
+        let admitted = self.room.context.outgoing.admit(&url);
+        admitted.map_err(|why| fields.fault("url", &format!("is never called: {why}")))?;
+        match push::unfit(&config) {
+            Some(name) => Err(fields.fault(name, "holds what no header of HTTP can")),
+            None => Ok(config),
+        }
     }
 
     fn admit_push(&self) -> Result<(), Fault> {
@@ -133,4 +150,3 @@ impl Asking<'_> {
 
 /// The id of a push configuration that has none.
 const UNNAMED: &str = "default";
-const URL_MAX: usize = 2_048;

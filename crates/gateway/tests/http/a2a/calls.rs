@@ -266,6 +266,9 @@ fn without_a_default_agent_the_root_names_the_agents_that_there_are() {
             )
             .json();
         assert_eq!(code(&told), -32004, "{path}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("/a2a/agent-bob"), "{message}");
+        assert_eq!(message.contains("`default`"), path != "/a2a/agent-nobody");
         let addresses = told["error"]["data"][0]["metadata"]["addresses"]
             .as_str()
             .unwrap();
@@ -387,6 +390,17 @@ fn a_file_above_the_message_limit_says_how_much_fits() {
             .contains("240 KiB"),
         "{told}"
     );
+    // As the whole message is measured: headers and signature count.
+    let body = "x".repeat(240 * 1024 - 10);
+    let told = scene.gateway.v1("SendMessage", &says("near", &body));
+    assert_eq!(code(&told), -32602);
+    for (id, tier, fits) in [("t1", 1, 238 * 1024 - 2), ("t3", 3, 176 * 1024)] {
+        let mut said = says(id, &"x".repeat(fits));
+        said["message"]["metadata"] = json!({"signet": {"tier": tier}});
+        let told = scene.gateway.v1("SendMessage", &said);
+        let state = told["result"]["task"]["status"]["state"].as_str();
+        assert_ne!(state.unwrap(), "TASK_STATE_REJECTED", "{id}");
+    }
     let told = scene.gateway.v1("SendMessage", &file(200 * 1024));
     assert_eq!(
         told["result"]["task"]["status"]["state"],

@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use signet_testkit::{Home, House, eventually};
 pub(crate) struct Gateway {
     process: Child,
     pub(crate) address: String,
+    /// What it wrote into its log.
+    pub(crate) log: Arc<Mutex<String>>,
 }
 
 impl Gateway {
@@ -35,9 +37,19 @@ impl Gateway {
         said.read_line(&mut line).unwrap();
         let address = line.split("//").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.trim().trim_end_matches('/').to_owned();
-        // Its words are of no use here, and a full pipe would hold it up.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { process, address }
+        let log = Arc::new(Mutex::new(String::new()));
+        let written = Arc::clone(&log);
+        // A full pipe would hold it up.
+        std::thread::spawn(move || {
+            for line in said.lines().map_while(Result::ok) {
+                written.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
+        Self {
+            process,
+            address,
+            log,
+        }
     }
 
     pub(crate) fn kill(&mut self) {

@@ -71,11 +71,32 @@ fn a_daemon_that_is_away_gives_a_task_that_goes_on_by_itself() {
         Scene::new("[a2a]\nwait-seconds = 1\n[a2a.capabilities]\nagent-bob = \"signet.none\"\n");
     let first = scene.gateway.v1("SendMessage", &says("m0", "hello"));
     assert!(first.get("result").is_some());
+    let card = scene.gateway.get("/.well-known/agent-card.json", "");
     scene.alice.kill();
     // Nobody can say whether the agent is known.
-    assert_eq!(
-        code(&scene.gateway.v1("SendMessage", &says("m", "hello"))),
-        -32603
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    assert_eq!(code(&told), -32603);
+    let message = told["error"]["message"].as_str().unwrap();
+    for part in ["daemon-away", "nothing was sent", "signet run"] {
+        assert!(message.contains(part), "{message}");
+    }
+    // The gateway's own file knows the tasks, and whose they are.
+    let known = scene.gateway.v1("GetTask", &json!({"id": id_of(&first)}));
+    assert_eq!(known["result"]["id"], json!(id_of(&first)));
+    let listed = scene.gateway.v1("ListTasks", &json!({}));
+    assert_eq!(listed["result"]["totalSize"], 1);
+    let of_another = crate::a2a::client::call("GetTask", &json!({"id": id_of(&first)}));
+    let of_another = scene
+        .gateway
+        .post("/a2a/agent-carol", "a2a-version: 1.0\r\n", &of_another);
+    assert_eq!(code(&of_another.json()), -32001);
+    let again = scene.gateway.get("/.well-known/agent-card.json", "");
+    assert_eq!((again.status, again.json()), (200, card.json()));
+    let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "status"}).to_string();
+    let told = scene.gateway.post("/rpc", "", &rpc).json().to_string();
+    assert!(
+        told.contains("signet run") && !told.contains("tool"),
+        "{told}"
     );
     // What was taken in is seen all the same once the daemon is back.
     scene.alice.start();

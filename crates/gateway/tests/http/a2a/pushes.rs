@@ -165,14 +165,90 @@ fn configurations_are_made_found_listed_and_deleted_under_both_names() {
 }
 
 #[test]
-fn a_webhook_on_this_machine_is_never_called_unless_the_person_allows_it() {
+fn a_webhook_on_this_machine_or_in_a_private_network_is_refused_by_its_address() {
+    let scene = Scene::new("[outgoing]\nnetworks = [\"192.168.7.0/24\"]\n");
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    let create = |config: Value| {
+        let mut params = config;
+        params["taskId"] = json!(task);
+        scene
+            .gateway
+            .v1("CreateTaskPushNotificationConfig", &params)
+    };
+    for url in [
+        "http://127.0.0.1:9/",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1/",
+        "https://10.0.0.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://8.8.8.8/",
+        "https://user:secret@x.example/",
+    ] {
+        let told = create(json!({"url": url}));
+        assert_eq!(code(&told), -32602, "{url}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("url is never called"), "{message}");
+        assert!(!message.contains("secret"), "{message}");
+    }
+    let told = create(json!({"url": "http://192.168.7.9/"}));
+    assert!(told.get("result").is_some(), "{told}");
+    let mut said = says("other", "must not leave");
+    said["configuration"] = json!({"taskPushNotificationConfig": {"url": "http://127.0.0.1:9/"}, "returnImmediately": true});
+    let told = scene.gateway.v1("SendMessage", &said);
+    assert_eq!(code(&told), -32602, "{told}");
+    let listed = scene.gateway.v1("ListTasks", &json!({}));
+    assert_eq!(listed["result"]["totalSize"], 1, "nothing was sent");
+}
+
+#[test]
+fn a_line_in_what_a_receiver_is_to_be_told_is_refused() {
+    let scene = Scene::new("");
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    for (config, named) in [
+        (json!({"token": "a\r\nX: y"}), "token"),
+        (
+            json!({"authentication": {"scheme": "Bearer\r\nHost: x"}}),
+            "authentication.scheme",
+        ),
+        (
+            json!({"authentication": {"scheme": "Bearer", "credentials": "a\u{0}"}}),
+            "authentication.credentials",
+        ),
+    ] {
+        let mut params = config;
+        params["taskId"] = json!(task);
+        params["url"] = json!("https://x.example/");
+        let told = scene
+            .gateway
+            .v1("CreateTaskPushNotificationConfig", &params);
+        assert_eq!(code(&told), -32602, "{told}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains(named), "{message}");
+    }
+}
+
+#[test]
+fn a_name_that_leads_to_this_machine_is_never_called_and_the_log_says_so_once() {
     let scene = Scene::new("");
     let (url, came) = receiver();
-    let mut said = says("m", "hello");
-    said["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
-    let task = id_of(&scene.gateway.v1("SendMessage", &said));
-    scene.until(&task, "COMPLETED");
+    let url = url.replace("127.0.0.1", "localhost");
+    for id in ["m1", "m2"] {
+        let mut said = says(id, "hello");
+        said["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
+        let task = id_of(&scene.gateway.v1("SendMessage", &said));
+        scene.until(&task, "COMPLETED");
+    }
     assert!(came.recv_timeout(Duration::from_secs(3)).is_err());
+    let log = scene.gateway.log.lock().unwrap().clone();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("push")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(
+        lines[0].contains("localhost") && lines[0].contains("`networks` under [outgoing]"),
+        "{log}"
+    );
 }
 
 #[test]
