@@ -52,6 +52,15 @@ fn what_is_answered_while_the_gateway_is_away_is_there_when_it_is_back() {
     let mut scene = Scene::new("");
     scene.agent = None;
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "hello")));
+    // What the daemon does not have yet would leave with the next gateway alone.
+    eventually("the message has left", || {
+        scene
+            .bob
+            .log()
+            .iter()
+            .any(|line| line.to_string().contains("\"request\""))
+            .then_some(())
+    });
     scene.gateway.kill();
     scene.agent = Some(Agent::of(&scene.bob));
     eventually("the answer is in the inbox", || {
