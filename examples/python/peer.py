@@ -123,6 +123,7 @@ class Peer:
             if m.method:
                 self.inbox.append((m, body))
             else:
+                s.unsettled = {n: sent for n, sent in s.unsettled.items() if sent.id != m.h["in-reply-to"]}  # it is a receipt too
                 failed = m.reason and Refused(f"{m.reason}: {m.value['error']['message'] or body}")
                 self.result(m.h["in-reply-to"], failed or (m, body))
         return self.noted(m, None)

@@ -213,7 +213,7 @@ class Session:
         self.seen[m.n] = m.hash
         if reason:
             self.exceptions[m.n] = {"sequence": m.n, "reason": reason}
-        for n in [n for n in self.seen if n <= max(self.seen) - 8192]:
+        for n in [n for n in self.seen if n <= max(self.seen) - 8192 and n != self.through]:  # that hash is told
             del self.seen[n]
         self.advance()
 

@@ -7,6 +7,7 @@ import json
 from nacl.exceptions import CryptoError
 from nacl.signing import VerifyKey
 
+from carrier import Inbox, messages
 from peer import Peer
 from state import Home, certified, states, transcript
 from wire import FLIGHTS, Message, Refused, b64, canonical, fits, instant, key_id, proven, sha, stated, unb64
@@ -18,7 +19,7 @@ class Told(Peer):
     """An agent whose past is told to it: what it said then is what it said, instead of being signed anew."""
 
     def __init__(self, home, knowledge):
-        self.said, self.now = [], 0
+        self.said, self.now, self.outcomes = [], 0, {}
         super().__init__(home, knowledge["certificates"], clock=lambda: self.now)
         for word in knowledge["revocations"]:
             assert self.revoke(word)
@@ -46,7 +47,10 @@ class Told(Peer):
         return super().write(to, method, *said, **more)
 
     def result(self, request, outcome):
-        self.outcome = outcome
+        self.outcome = self.outcomes[request] = outcome
+
+    def waiting(self):
+        return {m.id for s in self.sessions.values() for m in s.unsettled.values()}
 
 
 def judge(folder, vector, home):
@@ -54,22 +58,59 @@ def judge(folder, vector, home):
     peer = Told(home, json.loads((folder / "knowledge" / f"{vector['knowledge']}.json").read_text()))
     peer.now = instant(vector["now"])
     raw = base64.b64decode(vector["input-base64"]) if "input-base64" in vector else vector["input"].encode()
+    waiting, held = peer.waiting(), set(peer.sessions)
     reason = peer.take(raw + b" " * vector.get("pad", 0))
+    said = {"reason": reason}
+    peer.tick()
+    if "receipt" in vector["expect"]:
+        said["receipt"] = peer.sessions[Message.read(raw).session].receipt()
     if reason:
-        return {"reason": reason}
+        return said
     m = Message.read(raw)
-    said = {"hash": m.hash}
+    said["hash"] = m.hash
     if "sealed" in m.envelope:
         said["body"] = peer.inbox[0][1] if m.method else peer.outcome[1]
+    if "settles" in vector["expect"]:
+        said["settles"] = {name: settled(peer.outcomes.get(name)) for name in waiting - peer.waiting()}
+    if "session" in vector["expect"]:
+        said["session"] = next(iter(set(peer.sessions) - held), None)
+    if "ended" in vector["expect"]:
+        said["ended"] = peer.ended.get(m.sender)
     return said
+
+
+def settled(outcome):
+    """What became of a message that no receipt is awaited for any more."""
+    if not isinstance(outcome, Refused):
+        return {"state": "received"}
+    return {"state": "unknown"} if str(outcome) == "unknown" else {"state": "refused", "reason": str(outcome)}
 
 
 def input_holds(folder, vector, home):
     said, expected = judge(folder, vector, home), vector["expect"]
-    if expected["verdict"] == "rejected":
-        return said == {"reason": expected["reason"]} or said
-    wanted = {"hash": expected["hash"]} | ({"body": expected["opened"]["body"]} if "opened" in expected else {})
+    wanted = {"reason": expected.get("reason")}
+    wanted |= {name: expected[name] for name in ("hash", "receipt", "settles", "session", "ended") if name in expected}
+    wanted |= {"body": expected["opened"]["body"]} if "opened" in expected else {}
     return said == wanted or said
+
+
+def exchange_holds(folder, vector, home):
+    """What is posted to the inbox, one body after the other (section 11)."""
+    peer = Told(home, json.loads((folder / "knowledge" / f"{vector['knowledge']}.json").read_text()))
+    inbox = Inbox(peer, instant(vector["started"]))
+    for kept in vector["kept"]:
+        inbox.keep(kept.encode())
+    for post in vector["posts"]:
+        peer.now, expected = instant(post["now"]), post["expect"]
+        status, answer = inbox.post(post["body"].encode())
+        said = {"status": status}
+        if status != 413:
+            said |= {"messages": [raw.decode() for raw in messages(post["body"].encode())], "judged": inbox.judged}
+        if answer is not None:
+            said["answer"] = [raw.decode() for raw in messages(answer)]
+        if said != expected:
+            return said
+    return True
 
 
 def statement_holds(_, vector, __):
@@ -122,6 +163,8 @@ def covered(vector, lines):
     parts, name = vector["checkpoints"].split("\n\n"), sha(f"{origin}\n\1".encode() + key)[:4]
     for text, signature in zip(parts[::2], parts[1::2]):
         who, size, root = text.split("\n")
+        if not signature.startswith(f"\u2014 {origin} "):
+            return False
         raw = base64.b64decode(signature.removeprefix(f"\u2014 {origin} "))
         try:
             VerifyKey(key).verify((text + "\n").encode(), raw[4:])
@@ -141,7 +184,7 @@ def tree(lines):
 
 
 KINDS = {"refused": input_holds, "accepted": input_holds, "statements": statement_holds, "handshakes": handshake_holds,
-         "log": log_holds}
+         "log": log_holds, "http": exchange_holds}
 
 
 def check(folder):
@@ -161,6 +204,6 @@ def check(folder):
             passed += said is True
             if said is not True:
                 wrong += 1
-                print(f"{kind}/{file.name}: expected {json.dumps(vector['expect'] if 'expect' in vector else 'hashes')}, said {said}")
+                print(f"{kind}/{file.name}: expected {json.dumps(vector.get('expect', 'what the file says'))}, said {said}")
     print(f"{passed} hold, {wrong} do not; left out: {dict(left_out)}")
     return 1 if wrong or passed < 100 else 0

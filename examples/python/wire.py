@@ -214,7 +214,7 @@ SCHEMAS["shape"] = SHAPE
 METHODS = SCHEMAS["urn:signet:1:message"]["properties"]["method"]["enum"]
 HEADERS = SCHEMAS["urn:signet:1:message"]["$defs"]["headers"]
 BODIES = {method: method.removeprefix("agent.") for method in [
-    *FLIGHTS, "agent.receipt", "agent.offer", "agent.revoke", "agent.pause"]}
+    *FLIGHTS, "agent.receipt", "agent.offer", "agent.poll", "agent.revoke", "agent.pause"]}
 BODIES["agent.resume"] = "pause"
 
 

@@ -494,4 +494,5 @@ principal = "PRINCIPAL"
 # description = "Asks and answers for Alice"
 # auth = "token"                         # "mtls", "none": as in gateway.toml
 # push = true
+# require-extension = false
 "#;

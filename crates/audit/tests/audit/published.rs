@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use signet_audit::{CheckpointKeys, Log, verify};
+use signet_proto::ids::Digest;
 use zeroize::Zeroizing;
 
 use crate::common::*;
 use crate::pair::FEBRUARY_NOTES;
+use crate::tlog;
+
+/// The secret of the month's checkpoints.
+const SEED: [u8; 32] = [0x5c; 32];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/log")
@@ -20,7 +25,7 @@ fn folder() -> PathBuf {
 fn log() -> (Vec<String>, String) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("audit");
-    let keys = CheckpointKeys::new(home.path().join("keys"), || Ok(Zeroizing::new([0x5c; 32])));
+    let keys = CheckpointKeys::new(home.path().join("keys"), || Ok(Zeroizing::new(SEED)));
     let mut log = Log::open_with(&dir, second(0), &genesis(), keys).unwrap();
     log.append(second(0), &trust_bob()).unwrap();
     for number in 1..=4 {
@@ -35,6 +40,27 @@ fn log() -> (Vec<String>, String) {
     drop(log);
     let notes = fs::read_to_string(dir.join(FEBRUARY_NOTES)).unwrap();
     (lines_of(&dir.join(FEBRUARY)), notes)
+}
+
+/// The checkpoints signed anew, each as `change` says of its size and origin: the lines that it is over, its origin, its key.
+fn signed_anew(
+    notes: &str,
+    change: impl Fn(usize, &str) -> (Vec<String>, String, [u8; 32]),
+) -> String {
+    let anew = tlog::split(notes).into_iter().map(|note| {
+        let (origin, size) = (note.lines().next().unwrap(), note.lines().nth(1).unwrap());
+        let size: usize = size.parse().unwrap();
+        let (lines, origin, seed) = change(size, origin);
+        tlog::sign(&origin, size as u64, &tlog::root(&lines), &seed) + "\n"
+    });
+    anew.collect()
+}
+
+/// The hash of the message in a line, as the line should name it.
+fn hash_in(line: &str) -> String {
+    let line: Value = serde_json::from_str(line).unwrap();
+    let canonical = signet_proto::json::canonical(&line["message"]);
+    Digest::of(&[&canonical]).to_hex()
 }
 
 fn files() -> BTreeMap<&'static str, Value> {
@@ -61,7 +87,79 @@ fn files() -> BTreeMap<&'static str, Value> {
     let shortened = edited(&|lines| drop(lines.pop()));
     let resized = notes.replacen("2026-02\n6\n", "2026-02\n5\n", 1);
     assert_ne!(resized, notes, "the last checkpoint covers six lines");
+    let over = |lines: &[String]| {
+        let lines = lines.to_vec();
+        signed_anew(&notes, move |size, origin| {
+            (lines[..size].to_vec(), origin.to_owned(), SEED)
+        })
+    };
+    let hash = hash_in(&lines[3]);
+    let misnamed = edited(&|lines| {
+        lines[3] = lines[3].replace(&hash, &Digest::of(&[b"another"]).to_hex());
+        relink_all(lines);
+    });
+    let forged = edited(&|lines| {
+        word(lines);
+        lines[3] = lines[3].replace(&hash, &hash_in(&lines[3]));
+        relink_all(lines);
+    });
+    assert!(misnamed != lines && forged != relinked);
+    let of_others = signed_anew(&notes, |size, origin| {
+        (swapped[..size].to_vec(), origin.to_owned(), SEED)
+    });
+    let of_another_log = signed_anew(&notes, |size, origin| {
+        let origin = origin.replace("agent-alice-001", "agent-bob-001");
+        (lines[..size].to_vec(), origin, SEED)
+    });
+    let by_another_key = signed_anew(&notes, |size, origin| {
+        (lines[..size].to_vec(), origin.to_owned(), [0x5d; 32])
+    });
     BTreeMap::from([
+        (
+            "a-hash-of-another-message",
+            of(
+                "the chain and the checkpoints are made anew; the signature holds, and the hash is not that of the message",
+                &misnamed,
+                &over(&misnamed),
+                Some("message"),
+            ),
+        ),
+        (
+            "a-word-changed-and-everything-made-anew",
+            of(
+                "hash, chain and checkpoints are made anew, and the message's signature does not hold",
+                &forged,
+                &over(&forged),
+                Some("message"),
+            ),
+        ),
+        (
+            "checkpoints-over-other-lines",
+            of(
+                "the signature holds, and the root is that of two lines in another order",
+                &lines,
+                &of_others,
+                Some("checkpoint"),
+            ),
+        ),
+        (
+            "checkpoints-of-another-log",
+            of(
+                "the signature holds, and the origin names another agent",
+                &lines,
+                &of_another_log,
+                Some("checkpoint"),
+            ),
+        ),
+        (
+            "checkpoints-by-another-key",
+            of(
+                "the month's first line names the key",
+                &lines,
+                &by_another_key,
+                Some("checkpoint"),
+            ),
+        ),
         (
             "whole",
             of("six lines and their checkpoints", &lines, &notes, None),

@@ -141,4 +141,24 @@ mod tests {
         let deep = "[".repeat(200_000);
         assert_eq!(cut(&deep).len(), 1);
     }
+
+    /// Other implementations cut them the same way.
+    #[test]
+    fn the_published_bodies_are_cut_as_their_files_say() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/http");
+        let mut bodies = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let exchange: serde_json::Value = serde_json::from_str(&text).unwrap();
+            for post in exchange["posts"].as_array().unwrap() {
+                let (body, expect) = (post["body"].as_str().unwrap(), &post["expect"]);
+                match envelopes(&Bytes::copy_from_slice(body.as_bytes())) {
+                    Err(TooMuch) => assert_eq!(expect["status"], 413, "{body}"),
+                    Ok(_) => assert_eq!(expect["messages"], serde_json::json!(cut(body))),
+                }
+                bodies += 1;
+            }
+        }
+        assert!(bodies >= 20, "{bodies} bodies are there");
+    }
 }

@@ -12,6 +12,7 @@
 
 pub mod allowed;
 pub mod forger;
+pub mod keeper;
 pub mod liar;
 pub mod net;
 pub mod people;

@@ -10,13 +10,17 @@ mod boxes;
 mod early;
 mod faults;
 mod handoff;
+mod histories;
+mod http;
 mod late;
 mod newer;
 mod people;
 mod published;
 mod rules;
 mod sender;
+mod singles;
 mod stages;
+mod taken;
 mod two;
 mod vector;
 
@@ -106,6 +110,8 @@ fn judge_effects(vector: &Vector, effects: &[Effect]) {
             Effect::Publish(signed) => signed,
             // What the person hears of a clock or an alarm holds no words of the message.
             Effect::Notice(_) => continue,
+            // A revocation that it carried is obeyed: whoever verifies hears of it, and what waited ends.
+            Effect::Trust(_) | Effect::Settle { .. } => continue,
             _ => panic!("{name}: {effect:?}"),
         };
         assert_eq!(Some(signed.recipient()), sender.as_ref(), "{name}");

@@ -32,6 +32,8 @@ pub struct Agent {
     pub online: bool,
     /// Whether its second carrier is up.
     pub beside: bool,
+    /// When its last start was, in the world's time.
+    pub begun: i64,
     /// Its state as rows, and how many lines they hold.
     pub rows: Option<(usize, Vec<Row>)>,
     /// A copy of its durable lines.
@@ -70,6 +72,7 @@ impl Agent {
             life: 0,
             online: false,
             beside: false,
+            begun: 0,
             rows: None,
             copy: None,
             past: None,
@@ -181,6 +184,7 @@ impl Agent {
             node.handle_disconnected(&carriers::beside());
             node.set_routes(routes);
         }
+        self.begun = now;
         let outcome = node.resume(self.at(now));
         self.node = Some(node);
         outcome

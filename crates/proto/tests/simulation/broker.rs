@@ -112,6 +112,9 @@ impl World {
 
     /// The line is durable: the broker may forget.
     pub fn acknowledge(&mut self, who: usize, places: Vec<u64>) {
+        if self.is_dialer(who) {
+            return self.have_response(&places);
+        }
         if self.agents[who].online && !self.dice.percent(self.mood.loss) {
             let epoch = self.broker.epoch;
             let after = 1 + self.dice.below(self.mood.delay) as i64;

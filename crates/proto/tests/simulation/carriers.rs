@@ -32,7 +32,7 @@ pub struct Beside {
 
 /// Its name.
 pub fn beside() -> CarrierId {
-    "beside".parse().unwrap()
+    CarrierId::HTTP
 }
 
 impl Mood {
@@ -79,7 +79,8 @@ impl World {
                 address: format!("beside:{id}"),
             };
             let order = if first { [other, nats] } else { [nats, other] };
-            routes.set(id.clone(), order.into());
+            let order = self.way_to_dialer(agent.who).unwrap_or(order.into());
+            routes.set(id.clone(), order);
         }
         Some(routes)
     }
@@ -88,6 +89,9 @@ impl World {
         let Some(kind) = self.mood.beside.filter(|_| self.agents[from].beside) else {
             return;
         };
+        if self.is_dialer(to) {
+            return self.keep_for_polls(from, to, name, bytes);
+        }
         let peer = cast::certificate(to).agent.clone();
         let after = 1 + self.dice.below(self.mood.delay) as i64;
         if kind.swallows && !self.calm {
@@ -98,8 +102,14 @@ impl World {
             node.handle_unconfirmed(&beside(), &peer, name);
         }
         let loss = if self.calm { 0 } else { kind.loss };
-        if !self.dice.percent(loss) {
-            self.plan(after, Event::ArriveBeside(to, bytes));
+        if self.dice.percent(loss) || self.is_cut(from, to) {
+            return;
+        }
+        self.plan(after, Event::ArriveBeside(to, bytes));
+        // Whether the other side says so is another matter.
+        if self.is_dialer(from) && !self.dice.percent(loss) {
+            let life = self.agents[from].life;
+            self.plan(2 * after, Event::HeldBeside(from, life, peer, name));
         }
     }
 
@@ -149,6 +159,8 @@ impl World {
         for outcome in [Some(connected), drained].into_iter().flatten() {
             self.keep(who, outcome, Vec::new());
         }
+        self.begin_polls(who);
+        self.bring_overheard(who);
     }
 
     /// What a carrier is told of a message agrees with its line.

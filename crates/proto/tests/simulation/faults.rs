@@ -185,6 +185,7 @@ impl World {
         self.watch_index(who);
         self.agents[who].online = true;
         self.perform(who, done);
+        self.forget_polls(who);
         self.agents[who].online = false;
     }
 
@@ -231,7 +232,7 @@ impl World {
 
     pub fn connect(&mut self, who: usize) {
         let agent = &mut self.agents[who];
-        if agent.online || !self.broker.up {
+        if agent.online || !self.broker.up || self.mood.dialer == Some(who) {
             return;
         }
         let at = agent.at(self.now);

@@ -33,6 +33,7 @@ fn two(seed: u64, mailbox: bool) -> World {
         strays: false,
         papers: Vec::new(),
         beside: None,
+        dialer: None,
     };
     let first = dice.below(u64::MAX);
     let mut world = World::new(seed, mood, Dice(first), false);

@@ -9,7 +9,8 @@
 //!
 //! Some seeds have more: people who pause their agents (`pauses.rs`), handlers that fail (`shelf.rs`), a
 //! bound peer that lies (`liar.rs`), certificates and keys that run out (`papers.rs`), a second
-//! carrier besides NATS (`carriers.rs`), clocks that leave the dates of the certificates (`elements.rs`).
+//! carrier besides NATS (`carriers.rs`), an agent that can only dial out and polls (`polls.rs`), clocks that leave the
+//! dates of the certificates (`elements.rs`).
 //!
 //! `mood.rs` makes a run out of a seed, `world.rs` lives through it, `invariants.rs` watches every
 //! step and the end. When faults stop, everything has four hours to come to its end, unless clocks
@@ -63,6 +64,7 @@ mod limits;
 mod mood;
 mod papers;
 mod pauses;
+mod polls;
 mod restored;
 mod runs;
 mod sabotage;

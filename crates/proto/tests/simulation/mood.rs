@@ -36,6 +36,8 @@ pub struct Mood {
     pub papers: Vec<Papers>,
     /// A second carrier besides NATS.
     pub beside: Option<Beside>,
+    /// Who can only dial out, by the second carrier, and polls the others.
+    pub dialer: Option<usize>,
 }
 
 impl Mood {
@@ -61,6 +63,7 @@ impl Mood {
             strays: false,
             papers: Vec::new(),
             beside: None,
+            dialer: None,
         };
         if dice.percent(30) {
             mood.offsets.fill(0);

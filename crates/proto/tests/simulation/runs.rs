@@ -31,8 +31,16 @@ fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u
 }
 
 /// Lives through a run, and says how it ended, and how to see it again.
-fn ending(mut world: World, test: &str) -> Result<(u64, u64), String> {
-    let done = catch_unwind(AssertUnwindSafe(|| live(&mut world)));
+fn ending(world: World, test: &str) -> Result<(u64, u64), String> {
+    ending_with(world, test, |_| {})
+}
+
+/// The same, and looks at what is left.
+fn ending_with(mut world: World, test: &str, look: impl Fn(&World)) -> Result<(u64, u64), String> {
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        live(&mut world);
+        look(&world);
+    }));
     done.map(|()| world.trace.digest()).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -189,6 +197,29 @@ fn by_two_carriers_at_once_nothing_is_lost_and_nothing_acts_twice() {
     all_end_well(asked("SIGNET_SEEDS").unwrap_or(200), |seed| {
         run(seed, false)
     });
+}
+
+#[test]
+fn who_can_only_dial_out_gets_everything_once_by_polls_and_nobody_by_copies_of_them() {
+    let given = AtomicU64::new(0);
+    let run = |seed, loud| {
+        let mut dice = Dice(seed);
+        let mood = Mood::of_polls(&mut dice);
+        let world = World::new(seed, mood, dice, loud);
+        ending_with(world, "who_can_only_dial_out", |world| {
+            world.watch_kept();
+            given.fetch_add(world.polls.given, Ordering::Relaxed);
+        })
+    };
+    if let Some(seed) = asked("SIGNET_SEED") {
+        println!("{:?}", run(seed, true).unwrap());
+        return;
+    }
+    all_end_well(asked("SIGNET_SEEDS").unwrap_or(100), |seed| {
+        run(seed, false)
+    });
+    let given = given.into_inner();
+    assert!(given > 100, "{given} messages came by polls");
 }
 
 #[test]

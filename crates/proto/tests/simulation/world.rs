@@ -15,6 +15,7 @@ use crate::faults::Fault;
 use crate::household::net::Dice;
 use crate::mood::Mood;
 use crate::note;
+use crate::polls::Polls;
 use crate::sabotage::Sabotage;
 use crate::trace::Trace;
 
@@ -28,6 +29,14 @@ pub enum Event {
     HeldBeside(usize, u32, AgentId, MessageId),
     /// The second carrier is up.
     ConnectBeside(usize, u32),
+    /// The second carrier counts as read.
+    ReadBeside(usize, u32),
+    /// Who can only dial out asks a keeper.
+    Poll(usize, u32, usize),
+    /// A poll reaches its keeper, from whoever sent it in that life, or from somebody who overheard it.
+    Polled(usize, Arc<[u8]>, Option<u32>),
+    /// What a keeper gave reaches whoever polled.
+    Response(usize, u32, usize, Vec<Arc<[u8]>>),
     /// Bytes reach the broker.
     Store(usize, usize, MessageId, Arc<[u8]>),
     /// The broker's word that it stored them reaches their sender.
@@ -80,6 +89,8 @@ pub struct World {
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
     /// How many lies were told.
     pub lies: u64,
+    /// What is kept for whoever can only dial out.
+    pub polls: Polls,
     queue: BTreeMap<(i64, u64), Event>,
     count: u64,
 }
@@ -108,6 +119,7 @@ impl World {
             published: BTreeSet::new(),
             handed: BTreeMap::new(),
             lies: 0,
+            polls: Polls::default(),
             queue: BTreeMap::new(),
             count: 0,
         }
@@ -171,6 +183,12 @@ impl World {
             Event::ArriveBeside(to, bytes) => self.arrive_beside(to, &bytes),
             Event::HeldBeside(who, life, peer, name) => self.held_beside(who, life, &peer, name),
             Event::ConnectBeside(who, life) => self.connect_beside(who, life),
+            Event::ReadBeside(who, life) => self.read_beside(who, life),
+            Event::Poll(who, life, keeper) => self.poll(who, life, keeper),
+            Event::Polled(keeper, bytes, from) => self.polled(keeper, &bytes, from),
+            Event::Response(who, life, keeper, given) => {
+                self.response((who, life), keeper, &given);
+            }
             Event::Store(from, to, name, bytes) => self.store(from, to, name, bytes),
             Event::Stored(from, life, peer, name) => self.note_stored(from, life, peer, name),
             Event::Offer(to, place, attempt) => self.offer(to, place, attempt),
@@ -274,6 +292,7 @@ impl World {
                     let life = self.agents[who].life;
                     self.plan(after, Event::Look(who, life));
                 }
+                Effect::Settle { message_id, .. } => self.forget_kept(who, message_id),
                 _ => {}
             }
         }

@@ -18,11 +18,13 @@ pub struct CardConfig {
     pub auth: Option<CardAuth>,
     /// Whether the gateway delivers what moves to an address of the caller's.
     pub push: bool,
+    /// Whether the gateway refuses who does not name our extension of A2A.
+    pub extension_required: bool,
 }
 
 /// Reads the section; there is no card without a `url`.
 pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError> {
-    let section = root.section("card", &["url", "name", "description", "auth", "push"])?;
+    let section = root.section("card", KEYS)?;
     let said = |key| section.text(key).map(|text| text.map(str::to_owned));
     let (name, description) = (said("name")?, said("description")?);
     for (key, text) in [("name", &name), ("description", &description)] {
@@ -38,6 +40,7 @@ pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError
         Some(_) => return Err(section.bad("auth", "\"token\", \"mtls\" or \"none\" is expected")),
     };
     let push = section.flag("push")?.unwrap_or(true);
+    let extension_required = section.flag("require-extension")?.unwrap_or(false);
     let Some(url) = section.text("url")? else {
         return match name.is_some() || description.is_some() {
             true => Err(section.bad(
@@ -58,6 +61,7 @@ pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError
         description,
         auth,
         push,
+        extension_required,
     }))
 }
 
@@ -73,6 +77,14 @@ fn address(url: &str) -> Option<String> {
 }
 
 const LONGEST: usize = 200;
+const KEYS: &[&str] = &[
+    "url",
+    "name",
+    "description",
+    "auth",
+    "push",
+    "require-extension",
+];
 
 #[cfg(test)]
 mod tests {
@@ -88,13 +100,14 @@ mod tests {
     #[test]
     fn there_is_a_card_where_there_is_an_address() {
         assert_eq!(parsed("").unwrap(), None);
-        let card = parsed("url = \"https://a.example:8443/\"\nauth = \"mtls\"")
-            .unwrap()
-            .unwrap();
+        let written =
+            "url = \"https://a.example:8443/\"\nauth = \"mtls\"\nrequire-extension = true";
+        let card = parsed(written).unwrap().unwrap();
         assert_eq!(
             (card.url.as_str(), card.auth, card.push),
             ("https://a.example:8443", Some(CardAuth::Mtls), true)
         );
+        assert!(card.extension_required);
     }
 
     #[test]

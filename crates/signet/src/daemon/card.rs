@@ -101,7 +101,7 @@ fn card(
         description,
         url: &format!("{}{path}", config.url),
         push: config.push,
-        extension_required: false,
+        extension_required: config.extension_required,
         auth: config.auth,
         skills,
     };

@@ -53,6 +53,7 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.in_decrees();
     faults.of_single_rules();
     faults.of_two_checks();
+    faults.of_histories();
     faults.all
 }
 

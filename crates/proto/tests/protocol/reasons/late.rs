@@ -311,7 +311,7 @@ impl Faults<'_> {
 }
 
 /// Carol's own flight 1, made of Alice's with her names.
-fn crossing(carol: &Identity, announce: &[u8]) -> Vec<u8> {
+pub fn crossing(carol: &Identity, announce: &[u8]) -> Vec<u8> {
     let mut value = read(announce);
     set("agent-id", "agent-carol")(&mut value);
     set("principal-id", "carol")(&mut value);

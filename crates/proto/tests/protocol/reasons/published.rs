@@ -17,7 +17,7 @@ use signet_proto::statement::Revocation;
 
 use super::faults::{self, Fault, Faults, NOW, set};
 use super::stages::{self, Log, World};
-use super::vector;
+use super::{http, taken, vector};
 use crate::forge::{envelope, headers, in_session, read, reason, sign};
 use crate::household::{at, control, identity, identity_with, key, people, rng};
 
@@ -33,10 +33,17 @@ fn files() -> BTreeMap<String, Value> {
         files.insert(format!("knowledge/{name}"), knowledge(log));
     }
     for fault in faults::all(&world) {
-        files.insert(format!("refused/{}", fault.name), refused(&fault));
+        files.insert(
+            format!("refused/{}", fault.name),
+            refused(&fault, &world.logs[fault.log]),
+        );
     }
-    for input in accepted(&world) {
-        files.insert(format!("accepted/{}", input.name), input.described());
+    for input in all_accepted(&world) {
+        let described = input.described(&world.logs[input.log]);
+        files.insert(format!("accepted/{}", input.name), described);
+    }
+    for (name, exchange) in http::exchanges(&world) {
+        files.insert(format!("http/{name}"), exchange);
     }
     for (name, log) in [("1.0.0", "session"), ("1.1.0", "newer")] {
         files.insert(format!("handshakes/{name}"), handshake(&world.logs[log]));
@@ -61,7 +68,7 @@ fn recipient() -> Value {
 }
 
 /// What a log comes to for who keeps none.
-fn knowledge(log: &Log) -> Value {
+pub fn knowledge(log: &Log) -> Value {
     let text = String::from_utf8(vector::write_log(log)).unwrap();
     let mut known: BTreeMap<&str, Vec<Value>> = [
         "certificates",
@@ -96,7 +103,7 @@ fn knowledge(log: &Log) -> Value {
     json!(known)
 }
 
-fn refused(fault: &Fault) -> Value {
+fn refused(fault: &Fault, log: &Log) -> Value {
     let mut described = described(fault.about, fault.log, fault.ms, &fault.input);
     if fault.pad > 0 {
         described["pad"] = fault.pad.into();
@@ -107,7 +114,11 @@ fn refused(fault: &Fault) -> Value {
     if let Some(need) = need(fault) {
         described["needs"] = json!([need]);
     }
-    described["expect"] = json!({"verdict": "rejected", "check": fault.expect.check(), "reason": fault.expect.name()});
+    let mut expect = json!({"verdict": "rejected", "check": fault.expect.check(), "reason": fault.expect.name()});
+    let mut input = fault.input.clone();
+    input.resize(input.len() + fault.pad, b' ');
+    taken::note_receipt(&mut expect, log, fault.ms, &input);
+    described["expect"] = expect;
     described
 }
 
@@ -121,7 +132,7 @@ fn need(fault: &Fault) -> Option<&'static str> {
     }
 }
 
-fn described(about: &str, log: &str, ms: i64, input: &[u8]) -> Value {
+pub fn described(about: &str, log: &str, ms: i64, input: &[u8]) -> Value {
     let (name, input) = match std::str::from_utf8(input) {
         Ok(text) => ("input", text.to_owned()),
         Err(_) => ("input-base64", BASE64.encode(input)),
@@ -130,33 +141,50 @@ fn described(about: &str, log: &str, ms: i64, input: &[u8]) -> Value {
 }
 
 /// An input that is taken.
-struct Input {
-    name: &'static str,
-    about: &'static str,
-    log: &'static str,
-    bytes: Vec<u8>,
+pub struct Input {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub log: &'static str,
+    pub bytes: Vec<u8>,
     /// What was sealed in it.
-    opened: Option<Value>,
+    pub opened: Option<Value>,
+    /// What else comes of it, by name.
+    pub follows: Vec<(&'static str, Value)>,
 }
 
 impl Input {
-    fn described(&self) -> Value {
+    fn described(&self, log: &Log) -> Value {
         let mut described = described(self.about, self.log, NOW, &self.bytes);
         let mut expect = json!({"verdict": "accepted", "hash": hash_of(&self.bytes).to_string()});
         if let Some(opened) = &self.opened {
             expect["opened"] = opened.clone();
         }
+        for (name, value) in &self.follows {
+            expect[*name] = value.clone();
+        }
+        taken::note_receipt(&mut expect, log, NOW, &self.bytes);
         described["expect"] = expect;
         described
     }
 }
 
-fn hash_of(bytes: &[u8]) -> Digest {
+fn all_accepted(world: &World) -> Vec<Input> {
+    let mut all = accepted(world);
+    all.extend(taken::all(world));
+    all
+}
+
+pub fn hash_of(bytes: &[u8]) -> Digest {
     Unverified::parse(bytes).unwrap().claims().hash()
 }
 
 /// Alice's message of that tier to Bob, sealed where it has to be.
-fn said(session: SessionId, method: Method, tier: u8, change: impl FnOnce(&mut Value)) -> Input {
+pub fn said(
+    session: SessionId,
+    method: Method,
+    tier: u8,
+    change: impl FnOnce(&mut Value),
+) -> Input {
     let alice = identity("agent-alice", "alice");
     let place = Some((session, 2));
     let mut value = in_session(&alice, "agent-bob", method, "input", NOW, place);
@@ -184,6 +212,7 @@ fn said(session: SessionId, method: Method, tier: u8, change: impl FnOnce(&mut V
         log: "private",
         bytes: sign(value, &alice.signing),
         opened,
+        follows: Vec::new(),
     }
 }
 
@@ -260,6 +289,7 @@ fn accepted(world: &World) -> Vec<Input> {
         log: "private",
         bytes: text.replacen("2026-W07", "2026-\\u005707", 1).into_bytes(),
         opened: None,
+        follows: Vec::new(),
     });
     all.push(Input {
         name: "flight-1",
@@ -267,12 +297,13 @@ fn accepted(world: &World) -> Vec<Input> {
         log: "acquainted",
         bytes: Faults::of(world).announce(|_| {}),
         opened: None,
+        follows: Vec::new(),
     });
     all
 }
 
 /// The message-id of Bob's open request.
-fn asked_in(log: &Log) -> String {
+pub fn asked_in(log: &Log) -> String {
     let known = knowledge(log);
     let mut sent = known["history"].as_array().unwrap().iter();
     let request = sent.find(|item| item["sent"]["method"] == "agent.request");
@@ -502,8 +533,9 @@ fn the_published_vectors_are_those_of_the_code() {
 #[test]
 fn the_published_messages_are_taken_and_the_statements_are_what_they_are_called() {
     let world = stages::build();
-    for input in accepted(&world) {
-        let mut bob = stages::bob(&world.logs[input.log]);
+    for input in all_accepted(&world) {
+        let log = &world.logs[input.log];
+        let mut bob = stages::bob(log);
         let before = bob.log.len();
         bob.hear(at(NOW), &input.bytes);
         let new: Vec<_> = bob.log[before..]
@@ -511,6 +543,10 @@ fn the_published_messages_are_taken_and_the_statements_are_what_they_are_called(
             .map(|(_, entry)| entry.clone())
             .collect();
         assert_eq!(reason(&new), None, "{}", input.name);
+        for (name, expected) in &input.follows {
+            let follows = taken::what_follows(name, log, &bob);
+            assert_eq!(follows, *expected, "{}: {name}", input.name);
+        }
     }
     for (name, value) in statements() {
         let statement = &value["statement"];

@@ -12,6 +12,7 @@ use signet_proto::time::Timestamp;
 
 use signet_proto::envelope::Method;
 
+use super::histories::More;
 use crate::forge::{in_session, read, recipient, sign};
 use crate::household::{Agent, alice_and_bob, at, identity, identity_with, published, settle};
 
@@ -37,6 +38,8 @@ pub struct World {
     pub announce: Value,
     /// Carol's flight 2 to Bob's announce.
     pub verify: Value,
+    /// What other pasts have for their inputs.
+    pub more: More,
 }
 
 pub fn build() -> World {
@@ -62,7 +65,8 @@ pub fn build() -> World {
     let mut far = bob.log.clone();
     far.extend(far_ahead(&bob.log, session));
     let alice = identity("agent-alice", "alice").certificate;
-    let logs = BTreeMap::from([
+    let (pasts, more) = super::histories::build();
+    let mut logs = BTreeMap::from([
         (
             "revoked",
             then(knows(&alice), |bob| {
@@ -116,6 +120,7 @@ pub fn build() -> World {
             knows(&identity("agent-carol", "carol").certificate),
         ),
     ]);
+    logs.extend(pasts);
     World {
         logs,
         session,
@@ -128,6 +133,7 @@ pub fn build() -> World {
         asked,
         announce,
         verify,
+        more,
     }
 }
 

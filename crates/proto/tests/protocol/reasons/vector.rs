@@ -133,6 +133,7 @@ pub fn names_of(effects: &[Effect]) -> Vec<String> {
             Notice::Alarm(alarm) => format!("ring {} of {}", alarm.what.as_str(), alarm.peer),
             other => format!("{other:?}"),
         },
+        Effect::Trust(_) => "tell verifiers whom to trust".to_owned(),
         other => format!("{other:?}"),
     };
     effects.iter().map(name).collect()
