@@ -119,14 +119,9 @@ fn two_households_without_a_common_server_talk_over_http_alone_while_a_gateway_i
             of_bob.restart();
         }
     }
-    // What a killed gateway had taken goes out again when its turn comes, which may be minutes later.
-    let all_came = || bodies(&bob).len() == 60;
-    let waited = (0..300).find(|_| {
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        all_came()
+    let came = eventually("every message came", || {
+        Some(bodies(&bob)).filter(|all| all.len() == 60)
     });
-    let came = bodies(&bob);
-    assert!(waited.is_some(), "{} of 60 came", came.len());
     assert!(came.values().all(|times| *times == 1), "{came:?}");
     let log = bob.log();
     let carried = log.iter().filter(|line| line["carrier"] == "http").count();
