@@ -12,6 +12,7 @@
 mod defaults;
 mod glossary;
 mod masks;
+mod named_tests;
 mod pages;
 mod quickstart;
 mod shell;
