@@ -11,12 +11,13 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerConfig, ServerRequest, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerConfig, ServerRequest, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::time::sleep;
@@ -104,6 +105,22 @@ impl Server {
     }
 }
 
+impl Server {
+    /// One round of a call that takes several; `None` for a name that takes one.
+    fn round<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        (responses, state): (&Option<InputResponses>, &Option<String>),
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Result<Ended<T>, ErrorData>> {
+        let call = self.fixture().rounds.get(name)?;
+        let can = context.client_capabilities();
+        let (responses, state) = (responses.as_ref(), state.as_deref());
+        let states = &self.shared.states;
+        Some(states.round((name, call), responses, state, can.as_ref()))
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(self.fixture().capabilities.clone()).with_server_info(
@@ -136,17 +153,9 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let (name, fixture) = (&*request.name, self.fixture());
         let arguments = request.arguments.unwrap_or_default();
-        if let Some(call) = fixture.rounds.get(name) {
-            let (responses, state) = (
-                request.input_responses.as_ref(),
-                request.request_state.as_deref(),
-            );
-            let can = context.client_capabilities();
-            let ended = self
-                .shared
-                .states
-                .round((name, call), responses, state, can.as_ref())?;
-            return Ok(match ended {
+        let told = (&request.input_responses, &request.request_state);
+        if let Some(ended) = self.round(name, told, &context) {
+            return Ok(match ended? {
                 Ended::Asks(asks) => asks.into(),
                 Ended::Says(says) => CallToolResponse::Complete(says),
             });
@@ -175,17 +184,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let (name, fixture) = (&*request.name, self.fixture());
-        if let Some(call) = fixture.rounds.get(name) {
-            let (responses, state) = (
-                request.input_responses.as_ref(),
-                request.request_state.as_deref(),
-            );
-            let can = context.client_capabilities();
-            let ended = self
-                .shared
-                .states
-                .round((name, call), responses, state, can.as_ref())?;
-            return Ok(match ended {
+        let told = (&request.input_responses, &request.request_state);
+        if let Some(ended) = self.round(name, told, &context) {
+            return Ok(match ended? {
                 Ended::Asks(asks) => asks.into(),
                 Ended::Says(says) => GetPromptResponse::Complete(says),
             });
