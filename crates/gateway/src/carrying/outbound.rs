@@ -302,7 +302,7 @@ mod tests {
         let lanes = Lanes::default();
         let pause_of = async |end: &dyn Fn(&Turn<'_>)| {
             let together = [(); 2].map(|()| lanes.enter("https://a/", Instant::now()));
-            together.iter().flatten().for_each(|turn| end(turn));
+            together.iter().flatten().for_each(end);
             drop(together);
             let paused = lanes.lock().get("https://a/").and_then(|lane| lane.paused);
             let pause = paused.map_or(Duration::ZERO, |until| until - Instant::now());
