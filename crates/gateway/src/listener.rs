@@ -11,6 +11,7 @@
 mod accept;
 mod authenticate;
 mod body;
+mod dates;
 mod gate;
 mod guarded;
 mod io;

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
+use super::dates;
 use crate::config::{Config, Tls};
 use crate::outgoing::{CERTIFICATE, PemFault, certificates, private_key};
 use crate::say::say;
@@ -21,9 +23,17 @@ pub(super) struct Secured {
 }
 
 struct Now {
-    acceptor: TlsAcceptor,
+    shown: Shown,
     stamps: Vec<Option<Stamp>>,
     looked: Instant,
+    /// When the dates of the certificate were looked at.
+    dated: Instant,
+}
+
+/// What callers are shown.
+struct Shown {
+    acceptor: TlsAcceptor,
+    leaf: Option<CertificateDer<'static>>,
 }
 
 impl Secured {
@@ -33,10 +43,13 @@ impl Secured {
     /// Which file is at fault, and what to do.
     pub(super) fn of(config: &Config, section: &Tls) -> Result<Self, (String, &'static str)> {
         let stamps = stamps(config, section);
+        let shown = shown(config, section)?;
+        shown.warn();
         let now = Now {
-            acceptor: acceptor(config, section)?,
+            shown,
             stamps,
             looked: Instant::now(),
+            dated: Instant::now(),
         };
         Ok(Self {
             config: config.clone(),
@@ -54,16 +67,31 @@ impl Secured {
             let stamps = stamps(&self.config, &self.section);
             if stamps != now.stamps {
                 now.stamps = stamps;
-                match acceptor(&self.config, &self.section) {
-                    Ok(acceptor) => {
-                        now.acceptor = acceptor;
+                match shown(&self.config, &self.section) {
+                    Ok(shown) => {
                         say("the listener's certificate is read anew");
+                        shown.warn();
+                        now.shown = shown;
                     }
                     Err((what, _)) => say(&format!("the certificate stays as it was: {what}")),
                 }
             }
+            if now.dated.elapsed() >= DAY {
+                now.dated = Instant::now();
+                now.shown.warn();
+            }
         }
-        now.acceptor.clone()
+        now.shown.acceptor.clone()
+    }
+}
+
+impl Shown {
+    /// Tells the owner of a certificate that is near its end or past it.
+    fn warn(&self) {
+        let leaf = self.leaf.as_ref();
+        if let Some(warning) = leaf.and_then(|leaf| dates::warning(leaf, UnixTime::now())) {
+            say(&warning);
+        }
     }
 }
 
@@ -80,8 +108,8 @@ fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
     files.map(|file| Stamp::of(&file)).collect()
 }
 
-/// What accepts connections over TLS.
-fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'static str)> {
+/// What accepts connections over TLS, by the files as they are.
+fn shown(config: &Config, section: &Tls) -> Result<Shown, (String, &'static str)> {
     let (certificate, key) = (config.path(&section.certificate), config.path(&section.key));
     let unfit = |fault: PemFault| (fault.to_string(), NAME_FILES);
     let chain = certificates(&certificate).map_err(unfit)?;
@@ -109,6 +137,7 @@ fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'st
             )
         }
     };
+    let leaf = chain.first().cloned();
     let mut server = builder
         .with_single_cert(chain, secret)
         .map_err(|error| (format!("{}: {error}", certificate.display()), NAME_FILES))?;
@@ -118,9 +147,12 @@ fn acceptor(config: &Config, section: &Tls) -> Result<TlsAcceptor, (String, &'st
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
     }
-    Ok(TlsAcceptor::from(Arc::new(server)))
+    let acceptor = TlsAcceptor::from(Arc::new(server));
+    Ok(Shown { acceptor, leaf })
 }
 
 /// How often the files are looked at.
 const BEAT: Duration = Duration::from_secs(1);
+/// How often the dates of the certificate are.
+const DAY: Duration = Duration::from_hours(24);
 const NAME_FILES: &str = "name the files under [tls] of gateway.toml: `certificate` with its chain, and the `key` that belongs to it";
