@@ -1,5 +1,7 @@
 //! The addresses of A2A: a call to `/`, `/a2a` or `/a2a/<agent>`, and cards.
 
+mod cards;
+
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -7,26 +9,20 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bytes::Bytes;
-use hyper::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
-    IF_NONE_MATCH, LAST_MODIFIED,
-};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, Uri};
-use serde_json::Value;
 use signet_api::Offer;
 use signet_api::rpc::Id;
 
+use self::cards::{keys, own_card, own_old_card, peers_card, peers_old_card};
 use super::call::{Asking, Outcome, admit_extensions};
-use super::card;
 use super::fault::{Fault, Kind};
 use super::frame::{self, Asked};
 use super::room::Room;
-use super::section::CardForm;
 use super::stream;
 use super::unnamed;
 use super::version::{Method, Strictness, Version, admit};
 use crate::context::Caller;
-use crate::listener::refused;
 
 /// Behind authentication.
 pub(crate) fn routes(room: &Arc<Room>) -> Router {
@@ -277,101 +273,6 @@ fn nobody(addresses: &[String], default: Option<&str>, is_root: bool) -> String 
         shown => format!("post to {shown}"),
     };
     format!("Unsupported operation: {what}; {next}")
-}
-
-async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
-    let form = room.section().card;
-    let written = card::own(&room, &public(&room, &base(&headers)), form).await;
-    card_response(&room, written, &headers)
-}
-
-async fn own_old_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
-    let written = card::own(&room, &public(&room, &base(&headers)), CardForm::V03).await;
-    card_response(&room, written, &headers)
-}
-
-/// The public half of what signs cards.
-async fn keys(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
-    match room.signed_card(None).await {
-        Ok(Some(shown)) => card_response(&room, Ok(shown.keys), &headers),
-        Ok(None) => refused(
-            StatusCode::NOT_FOUND,
-            "no-card-key",
-            "the cards of this agent are not signed",
-            "a [card] in the daemon's config.toml has them signed",
-        ),
-        Err(fault) => card_response(&room, Err(fault), &headers),
-    }
-}
-
-async fn peers_card(
-    State(room): State<Arc<Room>>,
-    Extension(caller): Extension<Caller>,
-    Path(peer): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    let form = room.section().card;
-    card_of_peer(&room, &caller, &peer, &headers, form).await
-}
-
-async fn peers_old_card(
-    State(room): State<Arc<Room>>,
-    Extension(caller): Extension<Caller>,
-    Path(peer): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    card_of_peer(&room, &caller, &peer, &headers, CardForm::V03).await
-}
-
-async fn card_of_peer(
-    room: &Room,
-    caller: &Caller,
-    peer: &str,
-    headers: &HeaderMap,
-    form: CardForm,
-) -> Response {
-    let is_told = room.section().peer_cards && caller.scope.knows(peer);
-    if !is_told || !matches!(room.offers(peer).await, Ok(Some(_))) {
-        return refused(
-            StatusCode::NOT_FOUND,
-            "no-card",
-            "there is no card at this address",
-            "[a2a] peer-cards = true in gateway.toml lets cards of peers be told",
-        );
-    }
-    let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
-    card_response(room, written, headers)
-}
-
-fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) -> Response {
-    let card = match written {
-        Ok(card) => card.to_string(),
-        Err(fault) => {
-            return refused(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "daemon-away",
-                &fault.to_string(),
-                "start the daemon: signet run, or signet up",
-            );
-        }
-    };
-    let etag = card::etag(&card);
-    let is_known = asked
-        .get(IF_NONE_MATCH)
-        .is_some_and(|known| known.as_bytes() == etag.as_bytes());
-    let mut response = match is_known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json_response(card),
-    };
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
-    let texts = [(LAST_MODIFIED, room.opened.http()), (ETAG, etag)];
-    for (name, text) in texts {
-        if let Ok(text) = HeaderValue::from_str(&text) {
-            headers.insert(name, text);
-        }
-    }
-    response
 }
 
 fn json_response(text: String) -> Response {

@@ -1,117 +1,16 @@
 //! Reads what clients send, as leniently as A2A asks for: camelCase and snake_case, enums by name and number, unknown
 //! members ignored, null as absent; and refuses by name what cannot be meant.
 
-use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD};
-use serde_json::{Map, Value};
+mod fields;
+mod part;
+
+use serde_json::Value;
+
+pub(crate) use fields::Fields;
+pub(crate) use part::{WRAPPED, part};
 
 use super::fault::Fault;
-use super::model::{Authentication, Content, Message, Part, PushConfig, Role};
-
-/// An object, and where it stands in the parameters.
-pub(crate) struct Fields<'a> {
-    members: &'a Map<String, Value>,
-    path: String,
-}
-
-impl<'a> Fields<'a> {
-    /// The parameters themselves.
-    pub(crate) const fn root(members: &'a Map<String, Value>) -> Self {
-        Self {
-            members,
-            path: String::new(),
-        }
-    }
-
-    fn of(value: &'a Value, path: String) -> Result<Self, Fault> {
-        match value {
-            Value::Object(members) => Ok(Self { members, path }),
-            _ => Err(Fault::params(path, "is not an object")),
-        }
-    }
-
-    /// The member of that name in camelCase, or in snake_case.
-    pub(crate) fn member(&self, name: &str) -> Option<&'a Value> {
-        let found = self.members.get(name);
-        let found = found.or_else(|| self.members.get(&snake(name)));
-        found.filter(|value| !value.is_null())
-    }
-
-    pub(crate) fn fault(&self, name: &str, wrong: &str) -> Fault {
-        Fault::params(self.at(name), wrong)
-    }
-
-    fn at(&self, name: &str) -> String {
-        match self.path.is_empty() {
-            true => name.to_owned(),
-            false => format!("{}.{name}", self.path),
-        }
-    }
-
-    /// A text that is not empty; an empty one counts as absent, as protobuf has it.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Fault> {
-        match self.member(name) {
-            None => Ok(None),
-            Some(Value::String(text)) if text.is_empty() => Ok(None),
-            Some(Value::String(text)) if text.len() <= LONGEST_TEXT => Ok(Some(text.clone())),
-            Some(Value::String(_)) => Err(self.fault(name, "is longer than 1,024 bytes")),
-            Some(_) => Err(self.fault(name, "is not a text")),
-        }
-    }
-
-    pub(crate) fn needed(&self, name: &str) -> Result<String, Fault> {
-        self.text(name)?
-            .ok_or_else(|| self.fault(name, "is missing"))
-    }
-
-    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Fault> {
-        match self.member(name) {
-            None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(self.fault(name, "is neither true nor false")),
-        }
-    }
-
-    /// A whole number from 0 on, which may stand as a text.
-    pub(crate) fn count(&self, name: &str) -> Result<Option<usize>, Fault> {
-        let wrong = || self.fault(name, "is not a whole number from 0 on");
-        let Some(value) = self.member(name) else {
-            return Ok(None);
-        };
-        let number = match value {
-            Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
-        };
-        let number = number.filter(|number| *number <= u64::from(i32::MAX.unsigned_abs()));
-        let number = number.ok_or_else(wrong)?;
-        usize::try_from(number).map(Some).map_err(|_| wrong())
-    }
-
-    pub(crate) fn object(&self, name: &str) -> Result<Option<Fields<'a>>, Fault> {
-        let value = self.member(name);
-        value
-            .map(|value| Fields::of(value, self.at(name)))
-            .transpose()
-    }
-
-    fn map(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
-        let found = self.object(name)?;
-        let found = found.filter(|fields| !fields.members.is_empty());
-        Ok(found.map(|fields| fields.members.clone()))
-    }
-
-    fn texts(&self, name: &str) -> Result<Vec<String>, Fault> {
-        let wrong = || self.fault(name, "is not a list of texts");
-        match self.member(name) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(items)) => {
-                let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
-                texts.collect::<Option<_>>().ok_or_else(wrong)
-            }
-            Some(_) => Err(wrong()),
-        }
-    }
-}
+use super::model::{Authentication, Message, PushConfig, Role};
 
 /// The message that a client sends. `make_id` names one of the oldest form, which has no name.
 pub(crate) fn message(
@@ -165,113 +64,6 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
     }
 }
 
-/// One part, as 1.0, 0.3 or the form before writes it.
-pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Fault> {
-    let kind = fields.text("kind")?.or(fields.text("type")?);
-    let file = fields.object("file")?;
-    let found = match (kind.as_deref(), &file) {
-        (Some("file"), Some(file)) => of_file(file)?,
-        (Some("text"), None) => vec![of_text(fields)?],
-        (Some("data"), None) => vec![of_data(fields)?],
-        (None, None) => of_members(fields)?,
-        (Some("text" | "data" | "file") | None, _) => {
-            return Err(fields.fault("kind", "does not fit what the part holds"));
-        }
-        (Some(_), _) => return Err(fields.fault("kind", "is neither text, file nor data")),
-    };
-    let mut found = found.into_iter();
-    let (Some(content), None) = (found.next(), found.next()) else {
-        return Err(Fault::params(
-            fields.path.clone(),
-            "holds not exactly one of text, raw, url and data",
-        ));
-    };
-    let mut metadata = fields.map("metadata")?;
-    if let (Content::Data(_), Some(members)) = (&content, metadata.as_mut()) {
-        members.remove(WRAPPED);
-    }
-    let named = file.as_ref().unwrap_or(fields);
-    let filename = match &file {
-        Some(file) => file.text("name")?,
-        None => fields.text("filename")?,
-    };
-    Ok(Part {
-        content,
-        filename,
-        media_type: named.text("mediaType")?.or(named.text("mimeType")?),
-        metadata: metadata.filter(|members| !members.is_empty()),
-    })
-}
-
-fn of_members(fields: &Fields<'_>) -> Result<Vec<Content>, Fault> {
-    let mut found = Vec::new();
-    if fields.member("text").is_some() {
-        found.push(of_text(fields)?);
-    }
-    if fields.member("raw").is_some() {
-        found.push(of_raw(fields, "raw")?);
-    }
-    if fields.member("url").is_some() {
-        found.push(of_url(fields, "url")?);
-    }
-    if fields.members.contains_key("data") {
-        found.push(of_data(fields)?);
-    }
-    Ok(found)
-}
-
-fn of_file(file: &Fields<'_>) -> Result<Vec<Content>, Fault> {
-    let mut found = Vec::new();
-    if file.member("bytes").is_some() {
-        found.push(of_raw(file, "bytes")?);
-    }
-    if file.member("uri").is_some() {
-        found.push(of_url(file, "uri")?);
-    }
-    Ok(found)
-}
-
-fn of_text(fields: &Fields<'_>) -> Result<Content, Fault> {
-    match fields.member("text") {
-        Some(Value::String(text)) => Ok(Content::Text(text.clone())),
-        _ => Err(fields.fault("text", "is not a text")),
-    }
-}
-
-fn of_data(fields: &Fields<'_>) -> Result<Content, Fault> {
-    let data = fields.members.get("data");
-    let data = data.ok_or_else(|| fields.fault("data", "is missing"))?;
-    // What an SDK makes of a value that is no object, which 0.3 has no place for.
-    let wrapped = fields.object("metadata")?;
-    let is_wrapped =
-        wrapped.is_some_and(|metadata| metadata.member(WRAPPED) == Some(&Value::Bool(true)));
-    Ok(Content::Data(match (is_wrapped, data.get("value")) {
-        (true, Some(value)) => value.clone(),
-        _ => data.clone(),
-    }))
-}
-
-fn of_raw(fields: &Fields<'_>, name: &str) -> Result<Content, Fault> {
-    let text = match fields.member(name) {
-        Some(Value::String(text)) => text,
-        _ => return Err(fields.fault(name, "is not a text")),
-    };
-    let alphabets = [BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD];
-    let mut decoded = alphabets
-        .iter()
-        .filter_map(|alphabet| alphabet.decode(text.as_bytes()).ok());
-    match decoded.next() {
-        Some(bytes) => Ok(Content::Raw(BASE64.encode(&bytes))),
-        None => Err(fields.fault(name, "is not base64")),
-    }
-}
-
-fn of_url(fields: &Fields<'_>, name: &str) -> Result<Content, Fault> {
-    let url = fields.text(name)?;
-    let url = url.ok_or_else(|| fields.fault(name, "is missing"))?;
-    Ok(Content::Url(url))
-}
-
 /// Where pushes go. `task` names the task where another member does.
 pub(crate) fn push(
     fields: &Fields<'_>,
@@ -309,33 +101,12 @@ pub(crate) fn push(
     })
 }
 
-fn whole(number: f64) -> Option<u64> {
-    let is_whole = number.fract() == 0.0 && (0.0..=f64::from(i32::MAX)).contains(&number);
-    // Between 0 and 2^31 every whole number is exact.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    is_whole.then_some(number as u64)
-}
-
-fn snake(name: &str) -> String {
-    let mut out = String::with_capacity(name.len() + 4);
-    for character in name.chars() {
-        if character.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(character.to_ascii_lowercase());
-    }
-    out
-}
-
-/// In the metadata of a part of 0.3 whose data is no object.
-pub(crate) const WRAPPED: &str = "data_part_compat";
-const LONGEST_TEXT: usize = 1024;
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::a2a::model::Part;
 
     fn read(value: &Value) -> Result<Message, Fault> {
         let Value::Object(members) = value else {
@@ -432,21 +203,6 @@ mod tests {
             let said = wrong(&bad);
             assert!(said.contains(named), "{bad}: {said}");
         }
-    }
-
-    #[test]
-    fn a_count_is_a_whole_number_from_zero_on() {
-        let members = json!({"a": 5, "b": "5", "c": 5.0, "d": -1, "e": 0.5, "f": "x", "g": 1e300, "history_length": 0});
-        let members = members.as_object().unwrap();
-        let fields = Fields::root(members);
-        for name in ["a", "b", "c"] {
-            assert_eq!(fields.count(name), Ok(Some(5)));
-        }
-        for name in ["d", "e", "f", "g"] {
-            assert!(fields.count(name).is_err(), "{name}");
-        }
-        assert_eq!(fields.count("historyLength"), Ok(Some(0)));
-        assert_eq!(fields.count("absent"), Ok(None));
     }
 
     #[test]

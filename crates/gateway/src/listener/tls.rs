@@ -154,5 +154,5 @@ fn shown(config: &Config, section: &Tls) -> Result<Shown, (String, &'static str)
 /// How often the files are looked at.
 const BEAT: Duration = Duration::from_secs(1);
 /// How often the dates of the certificate are.
-const DAY: Duration = Duration::from_hours(24);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 const NAME_FILES: &str = "name the files under [tls] of gateway.toml: `certificate` with its chain, and the `key` that belongs to it";

@@ -1,0 +1,113 @@
+//! Cards: this agent's own, open to everybody, and those of peers, where the configuration has them told.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED};
+use serde_json::Value;
+
+use super::{base, json_response, public};
+use crate::a2a::card;
+use crate::a2a::fault::Fault;
+use crate::a2a::room::Room;
+use crate::a2a::section::CardForm;
+use crate::context::Caller;
+use crate::listener::refused;
+
+pub(super) async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    let form = room.section().card;
+    let written = card::own(&room, &public(&room, &base(&headers)), form).await;
+    card_response(&room, written, &headers)
+}
+
+pub(super) async fn own_old_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    let written = card::own(&room, &public(&room, &base(&headers)), CardForm::V03).await;
+    card_response(&room, written, &headers)
+}
+
+/// The public half of what signs cards.
+pub(super) async fn keys(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    match room.signed_card(None).await {
+        Ok(Some(shown)) => card_response(&room, Ok(shown.keys), &headers),
+        Ok(None) => refused(
+            StatusCode::NOT_FOUND,
+            "no-card-key",
+            "the cards of this agent are not signed",
+            "a [card] in the daemon's config.toml has them signed",
+        ),
+        Err(fault) => card_response(&room, Err(fault), &headers),
+    }
+}
+
+pub(super) async fn peers_card(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    Path(peer): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let form = room.section().card;
+    card_of_peer(&room, &caller, &peer, &headers, form).await
+}
+
+pub(super) async fn peers_old_card(
+    State(room): State<Arc<Room>>,
+    Extension(caller): Extension<Caller>,
+    Path(peer): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    card_of_peer(&room, &caller, &peer, &headers, CardForm::V03).await
+}
+
+async fn card_of_peer(
+    room: &Room,
+    caller: &Caller,
+    peer: &str,
+    headers: &HeaderMap,
+    form: CardForm,
+) -> Response {
+    let is_told = room.section().peer_cards && caller.scope.knows(peer);
+    if !is_told || !matches!(room.offers(peer).await, Ok(Some(_))) {
+        return refused(
+            StatusCode::NOT_FOUND,
+            "no-card",
+            "there is no card at this address",
+            "[a2a] peer-cards = true in gateway.toml lets cards of peers be told",
+        );
+    }
+    let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
+    card_response(room, written, headers)
+}
+
+fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) -> Response {
+    let card = match written {
+        Ok(card) => card.to_string(),
+        Err(fault) => {
+            return refused(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "daemon-away",
+                &fault.to_string(),
+                "start the daemon: signet run, or signet up",
+            );
+        }
+    };
+    let etag = card::etag(&card);
+    let is_known = asked
+        .get(IF_NONE_MATCH)
+        .is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => json_response(card),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
+    let texts = [(LAST_MODIFIED, room.opened.http()), (ETAG, etag)];
+    for (name, text) in texts {
+        if let Ok(text) = HeaderValue::from_str(&text) {
+            headers.insert(name, text);
+        }
+    }
+    response
+}
