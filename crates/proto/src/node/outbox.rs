@@ -33,6 +33,8 @@ pub struct Outgoing {
     pub waits_for: Option<WaitsFor>,
     /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,
+    /// Its data tier, while it is not settled, or is a request whose answer may still come.
+    pub tier: Option<u8>,
 }
 
 impl Node {
@@ -42,7 +44,12 @@ impl Node {
         links.find_map(|(peer, link)| {
             let unsettled = || self.unsettled(peer, link);
             let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
-            unsettled.next().or_else(|| link.settled(peer, message_id))
+            let settled = || {
+                let tier = self.open.get(&message_id).map(|open| open.tier);
+                let settled = link.settled(peer, message_id)?;
+                Some(Outgoing { tier, ..settled })
+            };
+            unsettled.next().or_else(settled)
         })
     }
 
@@ -72,6 +79,7 @@ impl Node {
             place: None,
             waits_for: Some(waiter.waits_for),
             stored: false,
+            tier: Some(waiter.draft.data_tier),
         }))
     }
 
@@ -146,6 +154,7 @@ impl Link {
             place: None,
             waits_for: None,
             stored: false,
+            tier: None,
         })
     }
 }
@@ -166,5 +175,6 @@ fn sent(peer: &AgentId, place: (SessionId, u64), waiting: &Waiting) -> Outgoing 
         place: Some(place),
         waits_for: None,
         stored: matches!(waiting.handed(), Handed::Stored(_)),
+        tier: Some(headers.data_tier),
     }
 }

@@ -21,7 +21,8 @@ impl Heart {
     pub(super) fn outbox(&self, call: &ListOutbox, reach: &Reach) -> Result<Outbox, ApiError> {
         let peer = maybe_named::<AgentId>("peer", call.peer.as_deref())?;
         let fits = |out: &Outgoing| {
-            reach.knows(&out.peer) && peer.as_ref().is_none_or(|peer| *peer == out.peer)
+            reach.sees(&out.peer, out.tier.unwrap_or(1))
+                && peer.as_ref().is_none_or(|peer| *peer == out.peer)
         };
         let listed = self.node.outbox().filter(fits).skip(call.skip);
         let listed = listed.map(|out| self.outgoing(&out));
