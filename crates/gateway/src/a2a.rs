@@ -19,6 +19,7 @@ mod follow;
 mod frame;
 mod http;
 mod model;
+mod offers;
 mod push;
 mod read;
 mod room;

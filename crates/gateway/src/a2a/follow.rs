@@ -27,6 +27,8 @@ pub(crate) struct Followed {
     pub(crate) key: String,
     pub(crate) task: String,
     pub(crate) peer: String,
+    /// Whether it asks for no capability.
+    pub(crate) is_for_people: bool,
 }
 
 /// Follows what is named to it, until nobody can name more.
@@ -35,6 +37,7 @@ pub(crate) async fn follow(room: Arc<Room>, mut more: mpsc::UnboundedReceiver<Fo
         room: &room,
         open: HashMap::new(),
         answered: VecDeque::new(),
+        untaken: VecDeque::new(),
         asked: 0,
     };
     let mut pause = PAUSES.0;
@@ -62,6 +65,8 @@ struct Following<'a> {
     open: HashMap<String, Followed>,
     /// What is answered, and whose answer was not told yet: when to look for it.
     answered: VecDeque<(Instant, String)>,
+    /// What the other side has, and what for want of a capability no program may take: when its task says so.
+    untaken: VecDeque<(Instant, String)>,
     /// How many messages this connection was asked about.
     asked: usize,
 }
@@ -72,6 +77,7 @@ impl Following<'_> {
         let mut link = self.room.context.daemon.link().await?;
         self.asked = 0;
         self.answered.clear();
+        self.untaken.clear();
         let all: Vec<String> = self.open.keys().cloned().collect();
         for message in all {
             self.ask(&mut link, &message).await?;
@@ -86,6 +92,7 @@ impl Following<'_> {
             };
             let look = self.answered.front().map(|(when, _)| *when);
             let look = look.or(idle).unwrap_or(renewed);
+            let say = self.untaken.front().map_or(renewed, |(when, _)| *when);
             tokio::select! {
                 told = link.told() => {
                     let told = told?;
@@ -99,6 +106,11 @@ impl Following<'_> {
                     }
                     None => return Ok(()),
                 },
+                () = sleep_until(say) , if say < renewed => {
+                    if let Some((_, message)) = self.untaken.pop_front() {
+                        self.change(&message, Change::Untaken).await?;
+                    }
+                }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
                     // Nothing came for a while; or another program may have filled the daemon's list of those who listen.
@@ -117,9 +129,20 @@ impl Following<'_> {
             conversation: None,
         };
         let subscribed = link.call(&subscribe, PROMPT).await?;
+        if subscribed.state == Some(State::Received) {
+            self.received(message);
+        }
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
+        }
+    }
+
+    /// The other side has it: where nothing takes it for a while, its task says why that may be.
+    fn received(&mut self, message: &str) {
+        if self.open.get(message).is_some_and(|one| one.is_for_people) {
+            self.untaken
+                .push_back((Instant::now() + UNTAKEN, message.to_owned()));
         }
     }
 
@@ -176,6 +199,7 @@ impl Following<'_> {
                         Ok(())
                     }
                     State::Received => {
+                        self.received(&message);
                         let change = Change::Moved {
                             state: State::Received,
                             reason: None,
@@ -329,6 +353,8 @@ const PROMPT: Duration = Duration::from_secs(30);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long an answer may take that the daemon has, before it is looked for.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long programs may take to take a message.
+const UNTAKEN: Duration = Duration::from_secs(10);
 /// How long a connection is kept on which nothing is open.
 const KEPT: Duration = Duration::from_secs(5);
 /// How long one connection is used.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use signet_api::{
-    Acknowledge, ClientError, ListPeers, Name, Offer, Peer, Reason, ShowCard, ShowPeer, ShownCard,
+    Acknowledge, ClientError, ListPeers, Name, Peer, Reason, ShowCard, ShowPeer, ShownCard,
     State as Sent,
 };
 use tokio::sync::{Semaphore, mpsc};
@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::clock::Now;
 use super::fault::{Fault, Kind};
 use super::follow::{Followed, follow};
+use super::offers::Offered;
 use super::push::Pushing;
 use super::section::Section;
 use super::store::{Begin, Begun, Call, Limits, Owner, Store, StoreError};
@@ -33,6 +34,7 @@ pub(crate) struct Room {
     /// This agent's own id, once the daemon has said it.
     agent: OnceLock<String>,
     card: Mutex<LastCard>,
+    pub(super) offered: Offered,
 }
 
 /// What the daemon said last of this agent's card.
@@ -65,6 +67,7 @@ impl Room {
             opened: Now::read(),
             agent: OnceLock::new(),
             card: Mutex::default(),
+            offered: Offered::default(),
         });
         let stop = context.stop.clone();
         let following = follow(Arc::clone(&room), more);
@@ -107,6 +110,7 @@ impl Room {
                         key: call.key.clone(),
                         task: call.task.clone(),
                         peer: request.peer.clone(),
+                        is_for_people: request.capability.is_none(),
                     };
                     // Before it is written: the answer may be on its way.
                     let _ = self.follow.send(followed);
@@ -238,16 +242,7 @@ impl Room {
         Ok(seen.collect())
     }
 
-    /// What the agent offers, while there is a session with it; `None` for one that is not known.
-    pub(crate) async fn offers(&self, peer: &str) -> Result<Option<Vec<Offer>>, Fault> {
-        match self.shown_peer(peer).await {
-            Ok(shown) => Ok(Some(shown.capabilities.unwrap_or_default())),
-            Err(fault) if fault.kind() == Kind::Internal => Err(fault),
-            Err(_) => Ok(None),
-        }
-    }
-
-    async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
+    pub(crate) async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
         let show = ShowPeer {
             peer: peer.to_owned(),
         };
@@ -323,6 +318,7 @@ async fn resume(room: Arc<Room>) {
                     message,
                     key: call.key,
                     task: call.task,
+                    is_for_people: record.is_for_people(),
                     peer: record.peer,
                 };
                 let _ = room.follow.send(followed);

@@ -47,8 +47,7 @@ pub(crate) enum Said {
     /// Another message of a task.
     Further {
         task: String,
-        caller: String,
-        peer: String,
+        owner: Owner,
         context: Option<String>,
         tier: u8,
         message: Box<Message>,
@@ -88,6 +87,8 @@ pub(crate) struct Due {
     /// Of which version whoever made it is.
     pub(crate) is_v1: bool,
     pub(crate) events: Vec<(u64, Event)>,
+    /// For whom: the name of a token.
+    pub(crate) caller: String,
     /// The task as it is, without its words where they are not to be pushed.
     pub(crate) task: Task,
 }
@@ -114,6 +115,21 @@ impl Store {
     /// Takes a call in, durably, or finds the task of the same call before.
     pub(crate) async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {
         self.with(move |db| db.begin(begin)).await?
+    }
+
+    /// The one thing that the peer offered, when it last offered anything; `None` where that was more.
+    pub(crate) async fn offered(&self, peer: String) -> Result<Option<String>, Fault> {
+        self.with(move |db| db.offered(&peer)).await?
+    }
+
+    /// What the peer offers now: the only thing, or several.
+    pub(crate) async fn note_offered(
+        &self,
+        peer: String,
+        only: Option<String>,
+    ) -> Result<(), Fault> {
+        self.with(move |db| db.note_offered(&peer, only.as_deref()))
+            .await?
     }
 
     /// The daemon has the message under that name.
@@ -184,6 +200,12 @@ impl Store {
         self.with(move |db| db.pushes(&owner, &task)).await?
     }
 
+    /// Whether that receiver is there still, as it was given.
+    pub(crate) async fn stands(&self, config: PushConfig) -> bool {
+        let found = self.with(move |db| db.stands(&config)).await;
+        found.is_ok_and(|found| found.unwrap_or(false))
+    }
+
     pub(crate) async fn delete_push(
         &self,
         owner: Owner,
@@ -226,6 +248,8 @@ impl Store {
 pub(crate) struct Owner {
     pub(crate) caller: String,
     pub(crate) peer: String,
+    /// How far the caller's token reaches now: it may have reached further.
+    pub(crate) tier: u8,
 }
 
 /// How much is kept.

@@ -46,6 +46,9 @@ pub(crate) struct Record {
     waits_for_people: bool,
     #[serde(default)]
     is_withheld: bool,
+    /// Whether it asks for no capability: no program of the other side takes such a message.
+    #[serde(default)]
+    is_for_people: bool,
     /// What its client activated by `A2A-Extensions`.
     #[serde(default)]
     extensions: Vec<String>,
@@ -78,6 +81,8 @@ pub(crate) enum Change {
     Withheld,
     /// The daemon did not take the message: a sentence of ours.
     NotTaken(String),
+    /// The other side has had it for a while, and nothing has taken it.
+    Untaken,
     /// The client gave it up.
     Canceled,
     /// The client was shown the answer.
@@ -108,6 +113,7 @@ impl Record {
             answer: None,
             waits_for_people: false,
             is_withheld: false,
+            is_for_people: false,
             extensions: Vec::new(),
             early: BTreeMap::new(),
         }
@@ -117,6 +123,20 @@ impl Record {
     #[must_use]
     pub(crate) fn with_extensions(self, extensions: Vec<String>) -> Self {
         Self { extensions, ..self }
+    }
+
+    /// The same, where it asks for no capability.
+    #[must_use]
+    pub(crate) fn for_people(self, is_for_people: bool) -> Self {
+        Self {
+            is_for_people,
+            ..self
+        }
+    }
+
+    /// Whether it asks for no capability.
+    pub(crate) const fn is_for_people(&self) -> bool {
+        self.is_for_people
     }
 
     /// Whether nothing comes before people have decided.
@@ -189,6 +209,7 @@ impl Record {
             }
             Change::Withheld => self.withheld(now),
             Change::NotTaken(why) => vec![self.ended(State::Rejected, &why, now)],
+            Change::Untaken => self.untaken(now),
             Change::Canceled => vec![self.ended(State::Canceled, CANCELED, now)],
         }
     }

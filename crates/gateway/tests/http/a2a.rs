@@ -5,6 +5,7 @@ mod calls;
 mod cards;
 mod client;
 mod life;
+mod offers;
 mod people;
 mod pushes;
 mod streams;

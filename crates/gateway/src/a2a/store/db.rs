@@ -166,6 +166,35 @@ impl Db {
     }
 }
 
+impl Db {
+    /// The one thing that the peer offered, when it last offered anything; `None` where that was more.
+    pub(super) fn offered(&self, peer: &str) -> Result<Option<String>, Fault> {
+        let statement = self
+            .sql
+            .prepare_cached("SELECT capability FROM offered WHERE peer = ?1");
+        let found = statement.and_then(|mut statement| {
+            let found = statement.query_row([peer], |row| row.get(0));
+            found.optional()
+        });
+        found.map_err(|error| broken(&error))
+    }
+
+    /// What the peer offers now: the only thing, or several.
+    pub(super) fn note_offered(&self, peer: &str, only: Option<&str>) -> Result<(), Fault> {
+        let done = match only {
+            Some(only) => self.sql.execute(
+                "INSERT INTO offered (peer, capability) VALUES (?1, ?2)
+                    ON CONFLICT (peer) DO UPDATE SET capability = ?2",
+                [peer, only],
+            ),
+            None => self
+                .sql
+                .execute("DELETE FROM offered WHERE peer = ?1", [peer]),
+        };
+        done.map(|_| ()).map_err(|error| broken(&error))
+    }
+}
+
 pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text)
         .map_err(|_| Fault::internal("Internal error: a task on the disk cannot be read"))
@@ -219,4 +248,5 @@ const SCHEMA: &str = "\
     CREATE TABLE IF NOT EXISTS pushes (
         task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE, id TEXT NOT NULL, is_v1 INTEGER NOT NULL,
         sent INTEGER NOT NULL, config TEXT NOT NULL, PRIMARY KEY (task, id)) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS offered (peer TEXT PRIMARY KEY, capability TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";

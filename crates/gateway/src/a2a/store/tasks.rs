@@ -71,13 +71,12 @@ impl Db {
             Said::New(record) => (*record, Vec::new(), 0),
             Said::Further {
                 task,
-                caller,
-                peer,
+                owner,
                 context,
                 tier,
                 message,
             } => {
-                let (mut record, seq) = self.owned(&Owner { caller, peer }, &task)?;
+                let (mut record, seq) = self.owned(&owner, &task)?;
                 further(&record, context.as_deref())?;
                 let events = record.say(*message, tier, now);
                 (record, events, seq)
@@ -159,8 +158,9 @@ impl Db {
     /// The caller's task, with all that is known of it.
     pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), Fault> {
         let found = self.found(task)?;
-        let is_theirs =
-            |record: &Record| record.caller == owner.caller && record.peer == owner.peer;
+        let is_theirs = |record: &Record| {
+            record.caller == owner.caller && record.peer == owner.peer && record.tier <= owner.tier
+        };
         found
             .filter(|(record, _)| is_theirs(record))
             .ok_or_else(|| Fault::no_task(task))
@@ -189,13 +189,14 @@ impl Db {
         let (time, id) = query.after.clone().unwrap_or((i64::MAX, String::new()));
         let state = query.state.map(state_name);
         let filter = "caller = ?1 AND peer = ?2 AND (?3 IS NULL OR context = ?3) AND (?4 IS NULL OR state = ?4) \
-                      AND updated >= ?5";
+                      AND updated >= ?5 AND json_extract(record, '$.tier') <= ?6";
         let bound = params![
             query.owner.caller,
             query.owner.peer,
             query.context,
             state,
             query.since.unwrap_or(0),
+            query.owner.tier,
         ];
         let total = self
             .sql
@@ -207,8 +208,8 @@ impl Db {
             .map(number)
             .map_err(|error| broken(&error))?;
         let text = format!(
-            "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?6, ?7) \
-             ORDER BY updated DESC, id DESC LIMIT ?8"
+            "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
+             ORDER BY updated DESC, id DESC LIMIT ?9"
         );
         let mut statement = self
             .sql
@@ -221,6 +222,7 @@ impl Db {
                 query.context,
                 state,
                 query.since.unwrap_or(0),
+                query.owner.tier,
                 time,
                 id,
                 row(query.limit as u64 + 1),
