@@ -58,6 +58,13 @@ impl Carriers {
         })
     }
 
+    /// Keeps from where on a channel shows what is said, where that is not known.
+    pub(crate) async fn fix_places(&self) {
+        if let Some(channel) = &self.channel {
+            channel.begin().await;
+        }
+    }
+
     /// Begins to carry. What comes back is the inbox, which is open to everybody.
     pub(crate) fn begin(self) -> Router {
         if let Some(channel) = self.channel {

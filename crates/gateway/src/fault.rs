@@ -1,5 +1,7 @@
 //! Why a tool did not do what it was asked: a name for programs, a sentence, and what to do next.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 use signet_api::{ApiError, ClientError, Reason};
 
@@ -17,15 +19,15 @@ pub(crate) enum Fault {
     /// The arguments do not fit the schema of the tool.
     #[error("the arguments do not fit the tool's input schema: {0}")]
     Arguments(String),
-    /// What was asked goes beyond the tier of this gateway.
-    #[error(
-        "this gateway sends and shows nothing above tier {highest}, and this is of tier {asked}"
-    )]
+    /// What was asked goes beyond the tier of this gateway, or of the token that calls.
+    #[error("{bound} sends and shows nothing above tier {highest}, and this is of tier {asked}")]
     Tier {
         /// The tier of what was asked.
         asked: u8,
-        /// The highest of this gateway.
+        /// The highest.
         highest: u8,
+        /// Whose it is.
+        bound: Bound,
     },
     /// No such resource.
     #[error("there is no such resource")]
@@ -33,6 +35,24 @@ pub(crate) enum Fault {
     /// The system gives no randomness, or an answer has no form: a fault of ours.
     #[error("a fault in the gateway itself: {0}")]
     Own(&'static str),
+}
+
+/// What sets the highest tier of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The command that serves it alone.
+    Command,
+    /// Its token, within what gateway.toml lets any.
+    Token,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Command => "this gateway",
+            Self::Token => "this token",
+        })
+    }
 }
 
 impl Fault {
@@ -92,8 +112,16 @@ impl Fault {
                 "ask the person to start the gateway with --socket of agent.sock"
             }
             Self::Arguments(_) => "correct the arguments, then call the tool again",
-            Self::Tier { .. } => {
-                "leave it to the person, or ask them to start the gateway with a higher --tier"
+            Self::Tier {
+                bound: Bound::Command,
+                ..
+            } => "leave it to the person, or ask them to start the gateway with a higher --tier",
+            Self::Tier {
+                bound: Bound::Token,
+                ..
+            } => {
+                "leave it to the person, or ask them for a token of a higher tier (signet token make NAME --tier TIER); `tier` \
+                 under [mcp] of gateway.toml is the highest of any"
             }
             Self::NoResource => "resources/list and resources/templates/list name what there is",
             Self::Own(_) => "call the tool again, and tell the person if it stays so",

@@ -106,13 +106,9 @@ async fn pass(
         return answer;
     }
     if session(&head.headers).is_some_and(|session| !room.sessions.is_of(session, &caller.name)) {
-        return refused(
-            StatusCode::NOT_FOUND,
-            "session-unknown",
-            "there is no such session",
-            "begin a new one, with initialize",
-        );
+        return no_session();
     }
+    let asked = session(&head.headers).map(str::to_owned);
     let handed_over = HandedOver::default();
     let ends_session = head.method == Method::DELETE;
     let mut request = Request::from_parts(head, Body::from(body));
@@ -121,6 +117,12 @@ async fn pass(
     // Clients take the library's 202 for a failure: the session has ended already.
     if ends_session && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
+        asked.iter().for_each(|asked| room.sessions.forget(asked));
+    }
+    // One that ended by itself, the library would tell of in plain text.
+    if let (StatusCode::NOT_FOUND, Some(asked)) = (response.status(), &asked) {
+        room.sessions.forget(asked);
+        return no_session();
     }
     if let Some(session) = session(response.headers()) {
         room.sessions.note(session, &caller.name).await;
@@ -143,6 +145,15 @@ pub(crate) fn read_body(body: &[u8]) -> bool {
         },
         _ => false,
     }
+}
+
+fn no_session() -> Response {
+    refused(
+        StatusCode::NOT_FOUND,
+        "session-unknown",
+        "there is no such session",
+        "begin a new one, with initialize",
+    )
 }
 
 fn session(headers: &HeaderMap) -> Option<&str> {

@@ -81,7 +81,8 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let carriers = Carriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
-    // Whoever reads that it listens reads no error of the start behind it.
+    // Whoever reads that it listens reads no error of the start behind it, and what is said from then on is shown.
+    carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
     if a2a.is_some() {

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use signet_api::Name;
 
 use crate::daemon::Daemon;
-use crate::fault::Fault;
+use crate::fault::{Bound, Fault};
 use crate::progress::Progress;
 use crate::shown::Shown;
 
@@ -34,6 +34,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) daemon: &'a Daemon,
     /// Nothing above this tier is sent or shown.
     pub(crate) tier: u8,
+    /// Whose tier that is.
+    pub(crate) bound: Bound,
     /// Where the client wants to be told how it goes.
     pub(crate) progress: Option<Progress>,
     /// What the result shows, and the inbox need not keep.
@@ -51,9 +53,13 @@ impl Turn<'_> {
 
     /// That the tier of what is to be sent is within that of this gateway.
     fn admit_tier(&self, tier: Option<u8>) -> Result<(), Fault> {
-        let (asked, highest) = (tier.unwrap_or(1), self.tier);
+        let (asked, highest, bound) = (tier.unwrap_or(1), self.tier, self.bound);
         match asked > highest {
-            true => Err(Fault::Tier { asked, highest }),
+            true => Err(Fault::Tier {
+                asked,
+                highest,
+                bound,
+            }),
             false => Ok(()),
         }
     }

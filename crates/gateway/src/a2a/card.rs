@@ -99,6 +99,7 @@ impl About<'_> {
             Some(mut card) => {
                 if form == CardForm::Hybrid {
                     put_old_members(&mut card);
+                    put_old_security(&mut card);
                 }
                 Ok(Value::Object(card))
             }
@@ -187,7 +188,9 @@ fn put_old_members(card: &mut Map<String, Value>) {
     }
 }
 
-/// That a token is wanted, as 0.3 says it, beside what 1.0 says of it.
+/// How callers prove who they are, as 0.3 says it, beside what 1.0 says of it. A scheme of 1.0 is one member with all that is
+/// said of it; of 0.3 it is that and a `type`. Readers of 1.0 that know 0.3 as well take a scheme with a `type` for one of
+/// 0.3 and put it into the form of 1.0: then it has to say all that was signed.
 fn put_old_security(card: &mut Map<String, Value>) {
     let Some(schemes) = card
         .get_mut("securitySchemes")
@@ -198,12 +201,20 @@ fn put_old_security(card: &mut Map<String, Value>) {
     let mut wanted = Map::new();
     for (name, scheme) in schemes {
         if let Some(scheme) = scheme.as_object_mut() {
-            scheme.insert("type".to_owned(), json!("http"));
-            scheme.insert("scheme".to_owned(), json!("Bearer"));
+            put_old_scheme(scheme);
         }
         wanted.insert(name.clone(), json!([]));
     }
     card.insert("security".to_owned(), json!([wanted]));
+}
+
+fn put_old_scheme(scheme: &mut Map<String, Value>) {
+    for (new, old) in SCHEMES {
+        if let Some(Value::Object(said)) = scheme.get(new).cloned() {
+            scheme.extend(said);
+            scheme.insert("type".to_owned(), json!(old));
+        }
+    }
 }
 
 /// What a reader of 0.3 alone does not know.
@@ -219,7 +230,9 @@ fn take_new_members(card: &mut Map<String, Value>) {
         .and_then(Value::as_object_mut);
     for scheme in schemes.into_iter().flat_map(Map::values_mut) {
         if let Some(scheme) = scheme.as_object_mut() {
-            scheme.remove("httpAuthSecurityScheme");
+            for (new, _) in SCHEMES {
+                scheme.remove(new);
+            }
         }
     }
 }
@@ -228,5 +241,78 @@ fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
+    }
+}
+
+/// The schemes that a card may have: the member of 1.0, and the type of 0.3.
+const SCHEMES: [(&str, &str); 2] = [
+    ("httpAuthSecurityScheme", "http"),
+    ("mtlsSecurityScheme", "mutualTLS"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(auth: CardAuth) -> Map<String, Value> {
+        let card = AgentCard {
+            name: "agent-alice",
+            description: "x",
+            url: "https://agent.example/a2a",
+            push: true,
+            extension_required: false,
+            auth: Some(auth),
+            skills: vec![passing_on()],
+        };
+        object(card.into_json())
+    }
+
+    /// What readers of both versions do: they put each scheme that has a type of 0.3 into the form of 1.0, and leave out what
+    /// that does not know.
+    fn as_read_by_1_0(mut card: Map<String, Value>, known: &Map<String, Value>) -> Value {
+        for scheme in card["securitySchemes"]
+            .as_object_mut()
+            .unwrap()
+            .values_mut()
+        {
+            let (new, _) = *SCHEMES
+                .iter()
+                .find(|(_, old)| scheme["type"] == *old)
+                .unwrap();
+            let mut said = scheme.as_object().unwrap().clone();
+            said.retain(|name, _| ["scheme", "description"].contains(&&**name));
+            *scheme = json!({ new: said });
+        }
+        card.retain(|name, _| known.contains_key(name));
+        Value::Object(card)
+    }
+
+    #[test]
+    fn what_is_added_for_0_3_says_how_callers_prove_who_they_are_and_takes_nothing_from_what_is_signed()
+     {
+        for (auth, name, kind) in [
+            (CardAuth::Bearer, "token", "http"),
+            (CardAuth::Mtls, "certificate", "mutualTLS"),
+        ] {
+            let signed = card(auth);
+            let mut hybrid = signed.clone();
+            put_old_members(&mut hybrid);
+            put_old_security(&mut hybrid);
+            assert_eq!(hybrid["security"], json!([{ name: [] }]));
+            let scheme = &hybrid["securitySchemes"][name];
+            assert_eq!(scheme["type"], kind);
+            if auth == CardAuth::Bearer {
+                assert_eq!(scheme["scheme"], "Bearer");
+            }
+            assert_eq!(
+                as_read_by_1_0(hybrid.clone(), &signed),
+                Value::Object(signed.clone())
+            );
+            // Nor from what stands beside it.
+            for (new, _) in SCHEMES {
+                let of_signed = &signed["securitySchemes"][name][new];
+                assert_eq!(&scheme[new], of_signed, "{new}");
+            }
+        }
     }
 }

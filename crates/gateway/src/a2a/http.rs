@@ -11,8 +11,8 @@ use axum::{Extension, Router};
 use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, Uri};
-use signet_api::Offer;
 use signet_api::rpc::Id;
+use signet_api::{A2A_EXTENSION, Offer};
 
 use self::cards::{keys, own_card, own_old_card, peers_card, peers_old_card};
 use super::call::{Asking, Outcome, admit_extensions};
@@ -90,8 +90,12 @@ impl Heard {
         let extensions = named
             .filter_map(|value| value.to_str().ok())
             .flat_map(|text| text.split(','))
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty());
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(|name| match is_ours(name) {
+                true => A2A_EXTENSION.to_owned(),
+                false => name.to_owned(),
+            });
         Self {
             version: text(&VERSION).map(str::to_owned).or_else(|| of_query(uri?)),
             extensions: extensions.collect(),
@@ -104,7 +108,7 @@ impl Heard {
 
     /// Those of the named extensions that are known here.
     fn activated(&self) -> Vec<String> {
-        let known = |name: &&String| *name == signet_api::A2A_EXTENSION;
+        let known = |name: &&String| *name == A2A_EXTENSION;
         self.extensions
             .iter()
             .find(known)
@@ -117,6 +121,18 @@ impl Heard {
     pub(crate) fn lenient(headers: &HeaderMap) -> Self {
         Self::of(headers, None, Strictness::Lenient)
     }
+}
+
+/// Whether a name is that of our extension: of a URN, the scheme and the namespace are the same in any case, and what is
+/// behind them is not (RFC 8141, section 3.1).
+fn is_ours(name: &str) -> bool {
+    let parts = |name: &str| {
+        let (scheme, rest) = name.split_once(':')?;
+        let (namespace, rest) = rest.split_once(':')?;
+        let [scheme, namespace] = [scheme, namespace].map(str::to_ascii_lowercase);
+        Some((scheme, namespace, rest.to_owned()))
+    };
+    parts(name).is_some_and(|named| Some(named) == parts(A2A_EXTENSION))
 }
 
 /// The version may stand in the address as well.
@@ -193,7 +209,7 @@ pub(crate) async fn answer(
         }
     });
     if !heard.activated().is_empty() {
-        let value = HeaderValue::from_static(signet_api::A2A_EXTENSION);
+        let value = HeaderValue::from_static(A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);
     }
     response
@@ -308,6 +324,32 @@ const SHOWN_MAX: usize = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_extension_is_known_by_its_urn_in_any_case_that_is_the_same_urn() {
+        let activated = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(EXTENSIONS, HeaderValue::from_static(value));
+            Heard::of(&headers, None, Strictness::Header).activated()
+        };
+        for same in [
+            "urn:signet:a2a:request:1",
+            "URN:SIGNET:a2a:request:1",
+            "urn:other, Urn:Signet:a2a:request:1 ",
+        ] {
+            assert_eq!(activated(same), [A2A_EXTENSION], "{same}");
+        }
+        for other in [
+            "urn:signet:A2A:request:1",
+            "urn:signet:a2a:request:2",
+            "urn:signets:a2a:request:1",
+            "urn:signet",
+            ":",
+            "",
+        ] {
+            assert!(activated(other).is_empty(), "{other}");
+        }
+    }
 
     #[test]
     fn whoever_finds_nobody_reads_what_to_type() {

@@ -7,7 +7,7 @@ use signet_api::{ClientError, DeliverMessages};
 use signet_proto::envelope::{MAX_MESSAGE, Unverified};
 use tokio::time::sleep;
 
-use super::found::Post;
+use super::found::{Post, Snowflake};
 use super::rest::RestFault;
 use super::room::{PROMPT, Room};
 use crate::carrying::encode;
@@ -16,11 +16,19 @@ use crate::say::say;
 
 /// Looks at the channel again and again, from where the last session ended.
 pub(crate) async fn session(room: &Room, link: &Link, carrier: &str, agent: &str) -> ClientError {
-    let mut told = None;
+    let (mut told, mut is_told_of_old) = (None, false);
     loop {
         match once(room, link, carrier, agent).await {
-            Ok(true) => continue,
-            Ok(false) => {}
+            Ok(Looked { newer: 1.., .. }) => continue,
+            Ok(Looked { skipped, .. }) => {
+                if skipped > 0 && !is_told_of_old {
+                    say(&format!(
+                        "Discord answers with {skipped} posts that are not newer than what was asked for; such are skipped. See to \
+                         `base-url` under [discord] of gateway.toml, and to what stands between this machine and Discord"
+                    ));
+                    is_told_of_old = true;
+                }
+            }
             Err(Ended::Daemon(error)) => return error,
             Err(Ended::Discord(fault)) => {
                 if told != Some(fault) && fault != RestFault::Later {
@@ -39,27 +47,45 @@ enum Ended {
     Discord(RestFault),
 }
 
-/// One look: whether there was anything.
-async fn once(room: &Room, link: &Link, carrier: &str, agent: &str) -> Result<bool, Ended> {
+/// What one look at the channel brought.
+#[derive(Default)]
+struct Looked {
+    /// Posts behind the place.
+    newer: usize,
+    /// Posts that were not asked for: the place is at or behind them.
+    skipped: usize,
+}
+
+/// One look at the channel.
+async fn once(room: &Room, link: &Link, carrier: &str, agent: &str) -> Result<Looked, Ended> {
     let after = room.state.places().read;
     let posts = room
         .channel
-        .read(after.map(super::found::Snowflake))
+        .read(after.map(Snowflake))
         .await
         .map_err(Ended::Discord)?;
-    if after.is_none() {
+    let mut looked = Looked::default();
+    let Some(after) = after else {
         // What was posted before this gateway was there is not for it; but from here on nothing is missed.
         let newest = posts.last().map_or(0, |post| post.id.0);
         keep(room, newest)?;
-        return Ok(false);
-    }
+        return Ok(looked);
+    };
+    let mut place = Snowflake(after);
     for post in &posts {
+        // A cache, or whoever stands in for Discord, may answer with anything: the place never goes back.
+        if post.id <= place {
+            looked.skipped += 1;
+            continue;
+        }
         if !room.is_own(post.id) {
             take(room, link, carrier, agent, post).await?;
         }
-        keep(room, post.id.0)?;
+        place = post.id;
+        keep(room, place.0)?;
+        looked.newer += 1;
     }
-    Ok(!posts.is_empty())
+    Ok(looked)
 }
 
 fn keep(room: &Room, read: u64) -> Result<(), Ended> {

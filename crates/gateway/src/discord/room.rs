@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use signet_api::{AttachCarrier, ClientError};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -130,12 +130,24 @@ impl Room {
         })
     }
 
+    /// Keeps where showing begins, before anybody is told that the gateway is there. A daemon that is away is not waited
+    /// for: nothing is said before it is there.
+    pub(crate) async fn begin(&self) {
+        // Why it is not done, the first session says.
+        let _ = timeout(FIRST_PLACE, show::begin(self)).await;
+    }
+
     /// Shows, carries and reads until the gateway is to end.
     pub(crate) async fn run(self) {
+        // Until there is a place, what is said once the daemon is there is missed.
+        let pause = |why: &ClientError| match (why, self.state.places().shown) {
+            (ClientError::NotReachable { .. }, None) => SHORT_PAUSE,
+            _ => PAUSE,
+        };
         tokio::select! {
             () = self.stop.cancelled() => {}
-            () = again("what is shown on Discord", || show::session(&self)) => {}
-            () = again("Discord as a carrier", || carrier(&self)) => {}
+            () = again("what is shown on Discord", pause, || show::session(&self)) => {}
+            () = again("Discord as a carrier", |_: &ClientError| PAUSE, || carrier(&self)) => {}
         }
     }
 
@@ -201,15 +213,20 @@ async fn carrier(room: &Room) -> ClientError {
 }
 
 /// Begins anew whenever the daemon goes.
-async fn again<F: Future<Output = ClientError>>(what: &str, session: impl Fn() -> F) {
+async fn again<F: Future<Output = ClientError>>(
+    what: &str,
+    pause: impl Fn(&ClientError) -> Duration,
+    session: impl Fn() -> F,
+) {
     let mut told_why = String::new();
     loop {
-        let why = cause(&session().await);
+        let ended = session().await;
+        let why = cause(&ended);
         if why != told_why {
             say(&format!("{what}: {why}; trying again"));
             told_why = why;
         }
-        sleep(PAUSE).await;
+        sleep(pause(&ended)).await;
     }
 }
 
@@ -227,4 +244,8 @@ fn state() -> PathBuf {
 
 pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(2);
+/// Between two looks for a daemon that is not there yet.
+const SHORT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the daemon may take to say where its log ends, before the gateway says that it listens.
+const FIRST_PLACE: Duration = Duration::from_secs(2);
 const REMEMBERED: usize = 4_096;

@@ -11,16 +11,31 @@ use crate::carrying::decode;
 use crate::carrying::link::Link;
 use crate::say::say;
 
+/// Keeps the place from which on messages are shown, where there is none yet. It is the end of the log now: what is said
+/// before the first message is waited for is shown as well, also when this gateway is killed meanwhile.
+///
+/// # Errors
+/// That the daemon does not tell it: there is no place still.
+pub(crate) async fn begin(room: &Room) -> Result<(), ClientError> {
+    if room.state.places().shown.is_some() {
+        return Ok(());
+    }
+    let (link, _told) = Link::open(&room.socket).await?;
+    keep(room, end_of_log(&link).await?)
+}
+
 /// Shows what the daemon gives, from where the last session ended.
 pub(crate) async fn session(room: &Room) -> ClientError {
+    if let Err(error) = begin(room).await {
+        return error;
+    }
     let (link, _told) = match Link::open(&room.socket).await {
         Ok(opened) => opened,
         Err(error) => return error,
     };
     loop {
-        let after = room.state.places().shown;
         let request = FollowTransparency {
-            after,
+            after: room.state.places().shown,
             limit: None,
             wait: WAIT.as_secs_f64(),
         };
@@ -38,6 +53,13 @@ pub(crate) async fn session(room: &Room) -> ClientError {
             return error;
         }
     }
+}
+
+async fn end_of_log(link: &Link) -> Result<u64, ClientError> {
+    let part = link.call(&FollowTransparency::default(), PROMPT).await?;
+    // What came while the daemon answered is behind the end.
+    let first = part.messages.first();
+    Ok(first.map_or(part.through, |message| message.line.saturating_sub(1)))
 }
 
 fn keep(room: &Room, line: u64) -> Result<(), ClientError> {

@@ -32,6 +32,7 @@ pub(super) async fn authenticate(
 ) -> Response {
     match door.admit(&request) {
         Ok(Admitted { caller, place }) => {
+            let kind = shown(&request).kind();
             let gone = caller.gone.clone();
             let standing = request.extensions().get::<Standing>();
             let held = (place, standing.map(Standing::of_caller));
@@ -39,7 +40,7 @@ pub(super) async fn authenticate(
             // What the token lets in ends with it, also in the middle of an answer.
             let mut response = tokio::select! {
                 response = next.run(request) => guarded(response, gone, held),
-                () = gone.cancelled() => return unknown(true),
+                () = gone.cancelled() => return unknown(kind),
             };
             response.extensions_mut().insert(Known);
             response
@@ -63,16 +64,51 @@ impl Door {
     #[expect(clippy::result_large_err, reason = "a response, which is sent at once")]
     fn admit(&self, request: &Request) -> Result<Admitted, Response> {
         let tokens = match self {
-            Self::Open(anybody) => return anybody.admit().map_err(response),
+            Self::Open(anybody) => {
+                return anybody
+                    .admit()
+                    .map_err(|refusal| response(refusal, Shown::Nothing));
+            }
             Self::Tokens(tokens) => tokens,
         };
-        let remote = request.extensions().get::<Remote>();
-        let certificate = remote.and_then(|remote| remote.certificate);
-        match (bearer(request.headers()), certificate) {
-            (Some(token), _) => tokens.admit(token).map_err(response),
-            (None, Some(hash)) => tokens.admit_certificate(&hash).map_err(response),
-            (None, None) => Err(unknown(false)),
+        let shown = shown(request);
+        let admitted = match shown {
+            Shown::Token(token) => tokens.admit(token),
+            Shown::Certificate(hash) => tokens.admit_certificate(&hash),
+            Shown::Nothing => Err(Refused::Unknown),
+        };
+        admitted.map_err(|refusal| response(refusal, shown))
+    }
+}
+
+/// By what a caller says who it is.
+#[derive(Clone, Copy)]
+enum Shown<'a> {
+    Nothing,
+    Token(&'a str),
+    /// Its SHA-256. The caller has its key, or there were no connection.
+    Certificate([u8; 32]),
+}
+
+impl Shown<'_> {
+    /// The same without the token itself.
+    const fn kind(self) -> Shown<'static> {
+        match self {
+            Self::Nothing => Shown::Nothing,
+            Self::Token(_) => Shown::Token(""),
+            Self::Certificate(hash) => Shown::Certificate(hash),
         }
+    }
+}
+
+/// A token counts before a certificate.
+fn shown(request: &Request) -> Shown<'_> {
+    let remote = request.extensions().get::<Remote>();
+    let certificate = remote.and_then(|remote| remote.certificate);
+    match (bearer(request.headers()), certificate) {
+        (Some(token), _) => Shown::Token(token),
+        (None, Some(hash)) => Shown::Certificate(hash),
+        (None, None) => Shown::Nothing,
     }
 }
 
@@ -86,9 +122,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn response(refusal: Refused) -> Response {
+fn response(refusal: Refused, shown: Shown<'_>) -> Response {
     let (reason, seconds) = match refusal {
-        Refused::Unknown => return unknown(true),
+        Refused::Unknown => return unknown(shown),
         Refused::TooMany(seconds) => ("too-many-requests", seconds),
         Refused::TooManyAtOnce => ("too-many-at-once", 1),
     };
@@ -101,15 +137,22 @@ fn response(refusal: Refused) -> Response {
     later(busy, seconds)
 }
 
-fn unknown(was_shown: bool) -> Response {
-    let (challenge, message) = match was_shown {
-        true => (
+fn unknown(shown: Shown<'_>) -> Response {
+    let send = "send Authorization: Bearer with a token of signet token make";
+    let (challenge, message, next) = match shown {
+        Shown::Token(_) => (
             "Bearer realm=\"signet\", error=\"invalid_token\"",
             "nobody is known by that token, or it holds no more",
+            send,
         ),
-        false => ("Bearer realm=\"signet\"", "this address wants a token"),
+        Shown::Certificate(_) => (
+            CHALLENGE,
+            "nobody is known by the certificate that was shown, or its token holds no more",
+            "let the person make a token of the certificate: signet token make NAME --certificate FILE; or send \
+             Authorization: Bearer with a token of signet token make",
+        ),
+        Shown::Nothing => (CHALLENGE, "this address wants a token", send),
     };
-    let next = "send Authorization: Bearer with a token of signet token make";
     let mut response = refused(StatusCode::UNAUTHORIZED, "token-unknown", message, next);
     let headers = response.headers_mut();
     headers.insert(
@@ -118,6 +161,8 @@ fn unknown(was_shown: bool) -> Response {
     );
     response
 }
+
+const CHALLENGE: &str = "Bearer realm=\"signet\"";
 
 #[cfg(test)]
 mod tests {

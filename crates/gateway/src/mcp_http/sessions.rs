@@ -33,6 +33,12 @@ impl Sessions {
             .any(|(id, whose)| &**id == session && &**whose == caller)
     }
 
+    /// The session is over.
+    pub(super) fn forget(&self, session: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.0.retain(|(id, _)| &**id != session);
+    }
+
     /// The session is that token's; the oldest of too many ends.
     pub(super) async fn note(&self, session: &str, caller: &Arc<str>) {
         let ended = {

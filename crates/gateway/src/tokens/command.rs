@@ -10,6 +10,7 @@ use data_encoding::BASE64URL_NOPAD;
 use rustix::fs::{FlockOperation, flock};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
+use signet_proto::ids::AgentId;
 
 use super::file::{self, Entry, File, FileFault};
 use crate::context::{May, Scope};
@@ -35,7 +36,7 @@ pub(crate) struct MakeArgs {
     name: String,
     /// An agent that it may speak with; may be given several times, everybody when absent
     #[arg(long = "peer", value_name = "AGENT")]
-    peers: Vec<String>,
+    peers: Vec<AgentId>,
     /// The highest data tier that it sends and sees
     #[arg(long, value_name = "TIER", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: u8,
@@ -134,7 +135,7 @@ fn make(args: &MakeArgs, path: &Path) -> Result<String, TokenFault> {
     if file.tokens.iter().any(|token| token.hash.0 == hash) {
         return Err(TokenFault::CertificateTaken);
     }
-    let peers: BTreeSet<String> = args.peers.iter().cloned().collect();
+    let peers: BTreeSet<String> = args.peers.iter().map(AgentId::to_string).collect();
     let scope = Scope {
         peers: (!peers.is_empty()).then(|| Arc::new(peers)),
         tier: args.tier,
@@ -234,7 +235,7 @@ mod tests {
     fn make_args(name: &str) -> MakeArgs {
         MakeArgs {
             name: name.to_owned(),
-            peers: vec!["agent-bob".to_owned()],
+            peers: vec!["agent-bob".parse().unwrap()],
             tier: 1,
             read: true,
             days: Some(3),

@@ -78,6 +78,20 @@ fn a_certificate_counts_where_its_authority_its_dates_and_its_token_hold_and_wit
         Some(401),
         "of the authority, and of nobody"
     );
+    let (told, _) = talk(
+        bench.gateway.address,
+        &shows(&boards.nameless),
+        &call("status", &json!({}), ""),
+    )
+    .unwrap();
+    let error = &told.json()["error"];
+    let next = error["next"].to_string();
+    assert!(
+        next.contains("signet token make NAME --certificate FILE"),
+        "{next}"
+    );
+    let message = error["message"].to_string();
+    assert!(!message.contains("that token"), "none was sent: {message}");
     for (what, issued) in [
         ("expired", &boards.expired),
         ("unborn", &boards.unborn),

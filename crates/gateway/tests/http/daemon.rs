@@ -126,7 +126,10 @@ impl Daemon {
 
     /// Goes away: nothing answers at the socket any more.
     pub(crate) fn go_away(&self) {
-        self.stop.store(true, Ordering::SeqCst);
+        // Another one may have the socket by now.
+        if self.stop.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let _ = UnixStream::connect(&self.socket);
         let _ = std::fs::remove_file(&self.socket);
         for (_, stream) in self.seen.lock().unwrap().attached.drain(..) {

@@ -1,5 +1,7 @@
 //! A channel of a stand-in for Discord: what is shown there, what is read there, and what happens when it fails.
 
+mod places;
+
 use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -35,6 +37,8 @@ struct Inner {
     hangs: bool,
     /// It does what it is asked for, and never says so.
     is_silent: bool,
+    /// It answers with every post, whatever was asked for: a cache, or no Discord at all.
+    ignores_after: bool,
 }
 
 pub(crate) const TOKEN: &str = "a-token-that-nobody-may-see";
@@ -161,6 +165,7 @@ impl Inner {
             .find_map(|pair| pair.strip_prefix("after="));
         let after: usize =
             after.map_or(self.posts.len().saturating_sub(1), |id| id.parse().unwrap());
+        let after = if self.ignores_after { 0 } else { after };
         let all = self.posts.iter().enumerate().skip(after).map(|(at, (message, file))| {
             let file = file.as_ref().map(|file| {
                 json!({"filename": "x.json", "size": file.len(), "url": format!("http://127.0.0.1:{port}/files/{at}")})
@@ -227,6 +232,7 @@ pub(crate) fn put_token(dir: &Path) {
 struct Bench {
     dir: TempDir,
     alice: Pen,
+    bob: Pen,
     daemon: Daemon,
     discord: Discord,
     gateway: Gateway,
@@ -234,12 +240,22 @@ struct Bench {
 
 impl Bench {
     fn with(more: &str) -> Self {
+        let bench = Self::unbegun(more, true);
+        bench.begun();
+        bench
+    }
+
+    /// One of which nobody knows whether the gateway has a place yet; the daemon is there, or gone again.
+    fn unbegun(more: &str, has_daemon: bool) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let pen = |agent: &str, principal: &str, byte: u8| {
             Pen::made(agent, principal, &seed([byte; 32]), |_| {})
         };
         let (alice, bob) = (pen("agent-alice", "alice", 1), pen("agent-bob", "bob", 2));
         let daemon = Daemon::start(dir.path(), &bob, &[&alice]);
+        if !has_daemon {
+            daemon.go_away();
+        }
         let discord = Discord::start();
         put_token(dir.path());
         let section = format!(
@@ -247,15 +263,14 @@ impl Bench {
             discord.port
         );
         let gateway = Gateway::start_in(dir.path(), free_port(), &section);
-        let bench = Self {
+        Self {
             alice,
+            bob,
             daemon,
             discord,
             gateway,
             dir,
-        };
-        bench.begun();
-        bench
+        }
     }
 
     /// Until the gateway has read the place from which on it shows.

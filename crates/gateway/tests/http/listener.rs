@@ -11,6 +11,45 @@ use crate::client::{Answer, Gateway, token};
 const STATUS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"status"}"#;
 const JSON: &str = "Content-Type: application/json";
 
+/// What `docs/gateway.md` says of heads.
+#[test]
+fn a_head_that_is_too_large_or_none_of_http_is_refused_without_a_body_and_one_of_32_kib_is_read() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let gateway = Gateway::start(&alice, "");
+    let status_of = |bytes: &[u8]| {
+        let mut stream = gateway.connect();
+        // Who is refused in the middle of a head is cut off.
+        let _ = stream.write_all(bytes);
+        let answer = Answer::read(&mut BufReader::new(stream))?;
+        Some((answer.status, answer.text().is_empty()))
+    };
+    let line = "GET /rpc HTTP/1.1\r\nHost: localhost\r\n";
+    let large = |bytes: usize| {
+        let rest = bytes - line.len() - "X: \r\n\r\n".len();
+        format!("{line}X: {}\r\n\r\n", "y".repeat(rest))
+    };
+    let many = |count: usize| format!("{line}{}\r\n", "X: y\r\n".repeat(count - 1));
+    let refused = |head: &str| status_of(head.as_bytes());
+    assert_eq!(refused(&large(32 * 1024)), Some((401, false)));
+    assert_eq!(refused(&many(64)), Some((401, false)));
+    assert_eq!(refused(&many(65)), Some((431, true)));
+    // Of more than it looks at, the end may be cut off before the answer is read.
+    let too_large = refused(&large(64 * 1024 + 1));
+    assert!(
+        too_large.is_none_or(|answer| answer == (431, true)),
+        "{too_large:?}"
+    );
+    for malformed in [
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nContent-Length: 40\r\n\r\n",
+        "GET /rpc HTTP/1.1\r\nHost: local\u{1}host\r\n\r\n",
+        "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}\u{1}\r\n\r\n",
+    ] {
+        assert_eq!(refused(malformed), Some((400, true)), "{malformed:?}");
+    }
+}
+
 #[test]
 fn another_host_another_origin_and_what_is_no_json_are_refused_on_every_route() {
     let house = House::new();

@@ -172,6 +172,32 @@ fn a_session_is_of_no_use_to_another_token() {
 }
 
 #[test]
+fn a_session_that_its_own_client_ended_is_unknown_and_that_is_said_as_of_any_other() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let gateway = Gateway::start(&alice, "");
+    let one = token(&alice, "one", &[]);
+    let session = Session::begin(&gateway, &one);
+    let end = || {
+        let head = [
+            "DELETE /mcp HTTP/1.1",
+            "Host: localhost",
+            "MCP-Protocol-Version: 2025-11-25",
+            &format!("Mcp-Session-Id: {}", session.id),
+            &format!("Authorization: Bearer {one}"),
+        ];
+        gateway.send(&head, b"")
+    };
+    assert_eq!(end().status, 204);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    for answer in [session.post(&list), end()] {
+        assert_eq!(answer.status, 404);
+        assert_eq!(answer.reason(), "session-unknown", "{}", answer.text());
+    }
+}
+
+#[test]
 fn a_token_that_looks_has_no_tool_that_sends_and_one_of_bob_knows_nobody_else() {
     let house = House::new();
     let [alice, bob, carol] = three(&house);
@@ -201,4 +227,9 @@ fn a_token_that_looks_has_no_tool_that_sends_and_one_of_bob_knows_nobody_else() 
     assert_eq!(refused["isError"], true, "{refused}");
     let above = session.tool("tell", json!({"agent": bob.agent, "body": 1, "tier": 2}));
     assert!(above.to_string().contains("tier-withheld"), "{above}");
+    // `signet gateway` has no option for it: the token has, within gateway.toml.
+    let error = above["structuredContent"]["error"].to_string();
+    for named in ["this token", "signet token make NAME --tier", "under [mcp]"] {
+        assert!(error.contains(named), "{named}: {above}");
+    }
 }

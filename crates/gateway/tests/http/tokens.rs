@@ -77,6 +77,28 @@ fn nobody_is_let_in_without_a_token_that_holds() {
 }
 
 #[test]
+fn a_token_for_a_peer_that_cannot_be_is_not_made_and_the_form_is_named() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    for odd in ["not valid!", "Agent-Bob", "", "-bob", "b\u{f6}b"] {
+        let output = alice.cli(&["token", "make", "z", &format!("--peer={odd}")]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && output.stdout.is_empty(),
+            "{odd}"
+        );
+        assert!(
+            said.contains("--peer") && said.contains("1 to 63 of a-z, 0-9 and '-'"),
+            "{said}"
+        );
+    }
+    assert!(!alice.done(&["token", "list"]).contains("z  token"));
+    // Whom the person will know tomorrow may be named today.
+    token(&alice, "tomorrow", &["--peer", "agent-tomorrow"]);
+}
+
+#[test]
 fn a_busy_token_is_told_when_to_come_again_and_others_are_served() {
     let house = House::new();
     let mut alice = house.home("alice");
