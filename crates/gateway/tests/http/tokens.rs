@@ -81,7 +81,7 @@ fn a_token_for_a_peer_that_cannot_be_is_not_made_and_the_form_is_named() {
     let house = House::new();
     let mut alice = house.home("alice");
     alice.start();
-    for odd in ["not valid!", "Agent-Bob", "", "-bob", "b\u{f6}b"] {
+    for odd in ["not valid!", "Agent-Bob", "", "bob_smith", "b\u{f6}b"] {
         let output = alice.cli(&["token", "make", "z", &format!("--peer={odd}")]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(
