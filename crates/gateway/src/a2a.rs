@@ -24,6 +24,7 @@ mod push;
 mod read;
 mod room;
 mod section;
+mod sending;
 mod store;
 mod stream;
 mod task;

@@ -19,9 +19,9 @@ pub(crate) struct Offered(Mutex<HashMap<String, Known>>);
 
 #[derive(Clone, Default)]
 struct Known {
-    /// What it offered when it last offered anything: the only thing, or several. `None` before anything was heard since
-    /// the start; the file may know more.
-    last: Option<Option<String>>,
+    /// What it offered when it last offered anything; nothing before anything was heard since the start: the file may know
+    /// more.
+    last: Vec<String>,
     /// Whether there was a session, and so word of what it offers.
     is_met: bool,
     /// When a session was last asked for.
@@ -58,37 +58,45 @@ impl Room {
             [] => {}
             _ => return None,
         }
-        let known = self.offered.with(peer, |known| known.clone());
-        let last = match known.last {
-            Some(last) => last,
-            None => self
+        match self.offered_last(peer).await.as_slice() {
+            [only] => Some(only.clone()),
+            [] if !self.offered.with(peer, |known| known.is_met) => self.meet(peer).await,
+            _ => None,
+        }
+    }
+
+    /// Whether the peer has offered that: where it does not now, the program is away that serves it.
+    pub(crate) async fn has_offered(&self, peer: &str, capability: &str) -> bool {
+        let offered = self.offered_last(peer).await;
+        offered.iter().any(|name| name == capability)
+    }
+
+    async fn offered_last(&self, peer: &str) -> Vec<String> {
+        let known = self.offered.with(peer, |known| known.last.clone());
+        match known.is_empty() {
+            true => self
                 .store
                 .offered(peer.to_owned())
                 .await
                 .unwrap_or_default(),
-        };
-        match last {
-            None if !known.is_met => self.meet(peer).await,
-            last => last,
+            false => known,
         }
     }
 
     /// Remembers what the peer offers, also in the file.
     async fn note(&self, peer: &str, is_met: bool, offers: &[Offer]) {
-        let only = match offers {
-            [] => None,
-            [only] => Some(Some(only.name.clone())),
-            _ => Some(None),
-        };
-        let news = self.offered.with(peer, |known| {
+        let all: Vec<String> = offers.iter().map(|offer| offer.name.clone()).collect();
+        let is_news = self.offered.with(peer, |known| {
             known.is_met |= is_met;
-            let only = only.filter(|only| known.last.as_ref() != Some(only))?;
-            known.last = Some(only.clone());
-            Some(only)
+            let is_news = !all.is_empty() && known.last != all;
+            if is_news {
+                known.last.clone_from(&all);
+            }
+            is_news
         });
-        if let Some(only) = news {
+        if is_news {
             // Where it cannot be written, the memory has it, and the next start does not.
-            let _ = self.store.note_offered(peer.to_owned(), only).await;
+            let _ = self.store.note_offered(peer.to_owned(), all).await;
         }
     }
 

@@ -72,6 +72,11 @@ pub(crate) struct Call {
     pub(crate) request: Option<Send>,
 }
 
+/// The key by which the daemon knows the message of a call.
+pub(crate) fn daemon_key(key: &str) -> String {
+    format!("a2a-{key}")
+}
+
 /// What a task's events are from one on.
 pub(crate) struct Seen {
     pub(crate) events: Vec<(u64, Event)>,
@@ -117,24 +122,24 @@ impl Store {
         self.with(move |db| db.begin(begin)).await?
     }
 
-    /// The one thing that the peer offered, when it last offered anything; `None` where that was more.
-    pub(crate) async fn offered(&self, peer: String) -> Result<Option<String>, Fault> {
+    /// What the peer offered when it last offered anything.
+    pub(crate) async fn offered(&self, peer: String) -> Result<Vec<String>, Fault> {
         self.with(move |db| db.offered(&peer)).await?
     }
 
-    /// What the peer offers now: the only thing, or several.
-    pub(crate) async fn note_offered(
-        &self,
-        peer: String,
-        only: Option<String>,
-    ) -> Result<(), Fault> {
-        self.with(move |db| db.note_offered(&peer, only.as_deref()))
-            .await?
+    /// What the peer offers now.
+    pub(crate) async fn note_offered(&self, peer: String, all: Vec<String>) -> Result<(), Fault> {
+        self.with(move |db| db.note_offered(&peer, &all)).await?
     }
 
     /// The daemon has the message under that name.
     pub(crate) async fn sent(&self, key: String, message: String) -> Result<(), Fault> {
         self.with(move |db| db.sent(&key, &message)).await?
+    }
+
+    /// The call as a message of its own, to be sent once more; `None` where its request is not kept.
+    pub(crate) async fn again(&self, key: String) -> Result<Option<Call>, Fault> {
+        self.with(move |db| db.again(&key)).await?
     }
 
     /// Changes the task; the state that it has then.

@@ -21,6 +21,7 @@ use super::body;
 use super::clock::Now;
 use super::model::{Event, Message, Part, Role, State, Status, StatusUpdate, Task};
 use artifacts::{Early, ProgressPart};
+use moved::{AWAY, UNANSWERED};
 
 /// A task with what the gateway knows of it besides.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,10 @@ pub(crate) enum Change {
     NotTaken(String),
     /// The other side has had it for a while, and nothing has taken it.
     Untaken,
+    /// It is here still: the program of the other side is away for which it is.
+    Away,
+    /// Its life has ended: no answer is taken any more.
+    Unanswered,
     /// The client gave it up.
     Canceled,
     /// The client was shown the answer.
@@ -134,9 +139,9 @@ impl Record {
         }
     }
 
-    /// Whether it asks for no capability.
-    pub(crate) const fn is_for_people(&self) -> bool {
-        self.is_for_people
+    /// Whether nothing moves it any more.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.task.status.state.is_terminal()
     }
 
     /// Whether nothing comes before people have decided.
@@ -210,6 +215,8 @@ impl Record {
             Change::Withheld => self.withheld(now),
             Change::NotTaken(why) => vec![self.ended(State::Rejected, &why, now)],
             Change::Untaken => self.untaken(now),
+            Change::Away => self.says_once(AWAY, now),
+            Change::Unanswered => vec![self.ended(State::Failed, UNANSWERED, now)],
             Change::Canceled => vec![self.ended(State::Canceled, CANCELED, now)],
         }
     }

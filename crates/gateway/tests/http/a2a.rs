@@ -8,6 +8,7 @@ mod life;
 mod offers;
 mod people;
 mod pushes;
+mod revoked;
 mod streams;
 mod tasks;
 mod through;

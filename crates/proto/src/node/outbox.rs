@@ -23,7 +23,7 @@ pub struct Outgoing {
     pub state: State,
     /// Since when; for what is not settled, when it was written.
     pub since: Timestamp,
-    /// When its life ends, while it is not settled.
+    /// When its life ends, while it is not settled; of a request that the peer has, when no answer is taken any more.
     pub expires: Option<Timestamp>,
     /// What kind of message it is, while it is not settled.
     pub message_type: Option<MessageType>,
@@ -45,9 +45,13 @@ impl Node {
             let unsettled = || self.unsettled(peer, link);
             let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
             let settled = || {
-                let tier = self.open.get(&message_id).map(|open| open.tier);
+                let open = self.open.get(&message_id);
                 let settled = link.settled(peer, message_id)?;
-                Some(Outgoing { tier, ..settled })
+                Some(Outgoing {
+                    tier: open.map(|open| open.tier),
+                    expires: open.map(|open| open.closes),
+                    ..settled
+                })
             };
             unsettled.next().or_else(settled)
         })

@@ -167,30 +167,25 @@ impl Db {
 }
 
 impl Db {
-    /// The one thing that the peer offered, when it last offered anything; `None` where that was more.
-    pub(super) fn offered(&self, peer: &str) -> Result<Option<String>, Fault> {
+    /// What the peer offered when it last offered anything.
+    pub(super) fn offered(&self, peer: &str) -> Result<Vec<String>, Fault> {
         let statement = self
             .sql
-            .prepare_cached("SELECT capability FROM offered WHERE peer = ?1");
+            .prepare_cached("SELECT capabilities FROM offered WHERE peer = ?1");
         let found = statement.and_then(|mut statement| {
-            let found = statement.query_row([peer], |row| row.get(0));
+            let found = statement.query_row([peer], |row| row.get::<_, String>(0));
             found.optional()
         });
-        found.map_err(|error| broken(&error))
+        let found = found.map_err(|error| broken(&error))?;
+        found.map_or_else(|| Ok(Vec::new()), |text| parse(&text))
     }
 
-    /// What the peer offers now: the only thing, or several.
-    pub(super) fn note_offered(&self, peer: &str, only: Option<&str>) -> Result<(), Fault> {
-        let done = match only {
-            Some(only) => self.sql.execute(
-                "INSERT INTO offered (peer, capability) VALUES (?1, ?2)
-                    ON CONFLICT (peer) DO UPDATE SET capability = ?2",
-                [peer, only],
-            ),
-            None => self
-                .sql
-                .execute("DELETE FROM offered WHERE peer = ?1", [peer]),
-        };
+    /// What the peer offers now.
+    pub(super) fn note_offered(&self, peer: &str, capabilities: &[String]) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "INSERT OR REPLACE INTO offered (peer, capabilities) VALUES (?1, ?2)",
+            [peer, &write(&capabilities)?],
+        );
         done.map(|_| ()).map_err(|error| broken(&error))
     }
 }
@@ -248,5 +243,5 @@ const SCHEMA: &str = "\
     CREATE TABLE IF NOT EXISTS pushes (
         task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE, id TEXT NOT NULL, is_v1 INTEGER NOT NULL,
         sent INTEGER NOT NULL, config TEXT NOT NULL, PRIMARY KEY (task, id)) STRICT, WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS offered (peer TEXT PRIMARY KEY, capability TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS offered (peer TEXT PRIMARY KEY, capabilities TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";

@@ -12,7 +12,7 @@ use super::super::fault::{Fault, Kind};
 use super::super::model::{Event, State, Task};
 use super::super::task::{Change, Record};
 use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
-use super::{Begin, Begun, Call, Owner, Said, Seen};
+use super::{Begin, Begun, Call, Owner, Said, Seen, daemon_key};
 
 /// Who waits for the next event of which task.
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl Db {
         // The same words may be said again in another task, and the daemon takes one message for each name.
         let key = format!("{}.{}", begin.key, now.id());
         let request = Send {
-            key: Some(format!("a2a-{key}")),
+            key: Some(daemon_key(&key)),
             ..begin.request
         };
         let (record, events, seq) = match begin.said {
@@ -102,10 +102,40 @@ impl Db {
 
     pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), Fault> {
         let done = self.sql.execute(
-            "UPDATE calls SET message = ?2, request = NULL WHERE key = ?1",
+            "UPDATE calls SET message = ?2 WHERE key = ?1",
             [key, message],
         );
         done.map(drop).map_err(|error| broken(&error))
+    }
+
+    /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
+    /// request is not kept.
+    pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, Fault> {
+        let found = self.sql.query_row(
+            "SELECT task, request FROM calls WHERE key = ?1 AND is_open = 1",
+            [key],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+        );
+        let found = found.optional().map_err(|error| broken(&error))?;
+        let Some((task, Some(request))) = found else {
+            return Ok(None);
+        };
+        let next = format!("{key}_");
+        let request = Send {
+            key: Some(daemon_key(&next)),
+            ..parse(&request)?
+        };
+        let done = self.sql.execute(
+            "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
+            params![key, next, write(&request)?],
+        );
+        done.map_err(|error| broken(&error))?;
+        Ok(Some(Call {
+            key: next,
+            task,
+            message: None,
+            request: Some(request),
+        }))
     }
 
     pub(super) fn settled(&mut self, key: &str) -> Result<(), Fault> {

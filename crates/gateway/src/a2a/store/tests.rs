@@ -519,17 +519,14 @@ async fn receivers_of_one_task_are_bounded_and_each_is_deleted_twice_without_har
 #[tokio::test]
 async fn what_a_peer_offered_last_is_known_after_a_new_start() {
     let dir = tempfile::tempdir().unwrap();
-    let note = async |store: &Store, only: Option<&str>| {
-        let only = only.map(str::to_owned);
-        store
-            .note_offered("agent-bob".to_owned(), only)
-            .await
-            .unwrap();
-    };
+    let (bob, carol) = ("agent-bob".to_owned(), "agent-carol".to_owned());
     let store = open(&dir);
-    assert_eq!(store.offered("agent-bob".to_owned()).await, Ok(None));
-    note(&store, Some("a.b")).await;
-    note(&store, Some("c.d")).await;
+    for all in [
+        vec!["a.b".to_owned()],
+        vec!["c.d".to_owned(), "e.f".to_owned()],
+    ] {
+        store.note_offered(bob.clone(), all).await.unwrap();
+    }
     drop(store);
     let store = loop {
         match Store::open(&dir.path().join("a2a.db"), LIMITS) {
@@ -537,9 +534,6 @@ async fn what_a_peer_offered_last_is_known_after_a_new_start() {
             Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
         }
     };
-    let known = store.offered("agent-bob".to_owned()).await;
-    assert_eq!(known, Ok(Some("c.d".to_owned())));
-    assert_eq!(store.offered("agent-carol".to_owned()).await, Ok(None));
-    note(&store, None).await;
-    assert_eq!(store.offered("agent-bob".to_owned()).await, Ok(None));
+    assert_eq!(store.offered(bob).await.unwrap(), ["c.d", "e.f"]);
+    assert!(store.offered(carol).await.unwrap().is_empty());
 }

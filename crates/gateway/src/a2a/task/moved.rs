@@ -55,11 +55,17 @@ impl Record {
 impl Record {
     /// The other side has had the message for a while, and nothing of it has taken it.
     pub(super) fn untaken(&mut self, now: Now) -> Vec<Event> {
-        let is_news = self.is_for_people
-            && self.task.status.state == State::Submitted
-            && !self.says(Some(FOR_PEOPLE));
+        match self.is_for_people {
+            true => self.says_once(FOR_PEOPLE, now),
+            false => Vec::new(),
+        }
+    }
+
+    /// Says of a message that nothing answers yet why that is.
+    pub(super) fn says_once(&mut self, sentence: &str, now: Now) -> Vec<Event> {
+        let is_news = self.task.status.state == State::Submitted && !self.says(Some(sentence));
         match is_news {
-            true => vec![self.status(State::Submitted, Some(FOR_PEOPLE.to_owned()), now)],
+            true => vec![self.status(State::Submitted, Some(sentence.to_owned()), now)],
             false => Vec::new(),
         }
     }
@@ -97,4 +103,8 @@ pub(super) const EXPIRED: &str =
 const FOR_PEOPLE: &str = "\
     the other side has it, and no program there has taken it: it asks for no capability, by which programs know what is theirs. A \
     person may answer it; else say it again with a capability in its metadata, or under [a2a] capabilities of gateway.toml";
+pub(super) const AWAY: &str = "\
+    it waits here: the program of the other side that serves this capability is away, and it is sent when that is back";
+pub(super) const UNANSWERED: &str =
+    "the other side has had it, and its life ended without an answer";
 const UNKNOWN: &str = "nobody can say what became of it; the other side may have it";

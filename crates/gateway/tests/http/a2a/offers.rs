@@ -51,18 +51,43 @@ fn what_is_said_to_a_program_that_is_away_is_for_it_when_it_is_back() {
     scene.gateway.kill();
     scene.gateway = Gateway::start(&scene.alice, "");
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));
-    let has_come = |text: &str| {
-        let inbox = scene.bob.inbox();
-        let mut bodies = inbox.iter().map(|came| &came["body"]);
-        bodies.any(|body| body == text).then_some(())
-    };
-    eventually("it has come", || has_come("for later"));
+    let words = eventually("the task says why it waits", || {
+        let told = scene.gateway.v1("GetTask", &json!({"id": task}));
+        let words = &told["result"]["status"]["message"]["parts"][0]["text"];
+        words.as_str().map(str::to_owned)
+    });
+    assert!(words.contains("is away"), "{words}");
+    let given_up = id_of(&scene.gateway.v1("SendMessage", &begins("o", "not at all")));
+    scene.gateway.v1("CancelTask", &json!({"id": given_up}));
     scene.agent = Some(Agent::offering(&scene.bob, "test.talk"));
     let done = scene.until(&task, "COMPLETED");
     assert_eq!(
         done["artifacts"][0]["parts"],
         json!([{"text": "for later"}])
     );
+    let log = format!("{:?}", scene.bob.log());
+    assert!(!log.contains("not at all"), "what was given up is not sent");
+}
+
+#[test]
+fn what_comes_before_the_program_of_a_daemon_that_starts_again_is_for_it_all_the_same() {
+    let mut scene = strangers_so_far();
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    let state = &told["result"]["task"]["status"]["state"];
+    assert_eq!(state, "TASK_STATE_COMPLETED", "{told}");
+    // The other side has not heard that the program is away when the message leaves.
+    scene.bob.stop();
+    scene.agent = None;
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));
+    scene.bob.start();
+    eventually("it was refused", || {
+        let log = format!("{:?}", scene.bob.log());
+        log.contains("capability-not-granted").then_some(())
+    });
+    scene.agent = Some(Agent::offering(&scene.bob, "test.talk"));
+    let done = scene.until(&task, "COMPLETED");
+    let said = &done["artifacts"][0]["parts"];
+    assert_eq!(*said, json!([{"text": "for later"}]));
 }
 
 #[test]
