@@ -114,8 +114,8 @@ macro_rules! calls {
 }
 
 // The last column is what the call names, which the ceiling of its socket is held against. A person's calls name
-// nothing: no other socket has them, and theirs has no ceiling. `receive`, `status` and what lists show what is
-// within the ceiling alone, message by message; a lease is of what was handed out within it.
+// nothing: no other socket has them, and theirs has no ceiling. `receive`, `status`, `message.find` and what lists show
+// what is within the ceiling alone, message by message; a lease is of what was handed out within it.
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
@@ -142,6 +142,7 @@ calls! {
     "quarantine.drop"   DropMessage -> DroppedMessage, Person Changes, |_| vec![];
     "outbox.list"       ListOutbox -> Outbox, Agent Shows, |_| vec![];
     "message.status"    ShowMessage -> Outgoing, Agent Shows, |call| vec![Named::Ours(&call.message_id)];
+    "message.find"      FindMessage -> FoundMessage, Agent Shows, |_| vec![];
     "handoff.send"      SendHandoff -> Sent, Agent Changes, |call| vec![
         Named::Peer(&call.peer),
         Named::tier(call.data_tier),

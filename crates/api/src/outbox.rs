@@ -36,6 +36,25 @@ pub struct ShowMessage {
     pub message_id: String,
 }
 
+/// Asks which message a `send` with that key made: for whoever did not hear the answer, and has the message itself no more.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FindMessage {
+    /// The caller's own key.
+    pub key: String,
+}
+
+/// The message of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct FoundMessage {
+    /// Its name; absent where no message was made, longer ago than 30 days, or beyond this caller's ceiling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+}
+
 /// A message of ours and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -61,7 +80,7 @@ pub struct Outgoing {
     /// The agents whose alarm keeps it here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<Vec<String>>,
-    /// When its life ends, while it is not settled.
+    /// When its life ends, while it is not settled; of a request that the peer has, from when on no answer is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
     /// What kind of message it is, while it is not settled.
@@ -99,4 +118,4 @@ pub struct ToldProgress {
     pub note: Option<String>,
 }
 
-quiet!(ListOutbox, ShowMessage);
+quiet!(ListOutbox, ShowMessage, FindMessage);

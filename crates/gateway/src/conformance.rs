@@ -49,6 +49,7 @@ async fn run(config: Config, fixture: Fixture) -> Result<(), String> {
         daemon: Arc::new(Daemon::at(Path::new("no-daemon"))),
         outgoing: Outgoing::new(&config.outgoing, &config.beside)?,
         config,
+        tokens: door.tokens(),
         stop: stop.clone(),
     });
     let shared = Arc::new(Shared::new(fixture));

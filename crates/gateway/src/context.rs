@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::outgoing::Outgoing;
+use crate::tokens::Tokens;
 
 /// What every room shares.
 pub(crate) struct Context {
@@ -18,11 +19,19 @@ pub(crate) struct Context {
     #[allow(dead_code, reason = "for the rooms that call others")]
     pub(crate) outgoing: Outgoing,
     pub(crate) config: Config,
+    /// Who is let in; `None` where everybody is.
+    pub(crate) tokens: Option<Arc<Tokens>>,
     /// Cancelled when the gateway is to end.
     pub(crate) stop: CancellationToken,
 }
 
 impl Context {
+    /// Whether the token of that caller holds still: what is done for it without it, such as a push, ends with it.
+    pub(crate) fn still_admits(&self, caller: &str) -> bool {
+        let tokens = self.tokens.as_ref();
+        tokens.is_none_or(|tokens| tokens.is_held_by(caller))
+    }
+
     /// The daemon as that caller may use it: every connection is narrowed to the caller's scope first, by the daemon.
     pub(crate) fn daemon_of(&self, caller: &Caller) -> Arc<Daemon> {
         Arc::new(self.daemon.narrowed(caller))
@@ -32,7 +41,7 @@ impl Context {
 /// Who calls: put into the extensions of a request once it was authenticated.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The name of the token.
+    /// Names the token, and no other: one that is made anew under the same name is another caller.
     pub(crate) name: Arc<str>,
     pub(crate) scope: Scope,
     /// Cancelled when the token is revoked or expires: what is under way for it ends.

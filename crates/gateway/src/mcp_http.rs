@@ -21,6 +21,8 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use signet_api::ApiError;
+use signet_api::rpc::{self, Frame, Id};
 
 use crate::context::{Caller, Context};
 use crate::listener::refused;
@@ -96,10 +98,12 @@ async fn pass(
     let (head, body) = request.into_parts();
     // The listener has read it whole.
     let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else {
-        return unreadable();
+        return faulty(&Id::null(), -32_700, "Parse error".to_owned());
     };
-    if head.method == Method::POST && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
-        return unreadable();
+    if head.method == Method::POST
+        && let Some(answer) = unreadable(&body)
+    {
+        return answer;
     }
     if session(&head.headers).is_some_and(|session| !room.sessions.is_of(session, &caller.name)) {
         return refused(
@@ -145,14 +149,32 @@ fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok()
 }
 
-/// JSON-RPC's own answer, which the library gives in plain text.
-fn unreadable() -> Response {
+/// What a body hears that is no message: the library would say so in plain text, and with the status of another fault.
+fn unreadable(body: &[u8]) -> Option<Response> {
+    let Ok(raw) = rpc::raw(body) else {
+        return Some(faulty(&Id::null(), -32_700, "Parse error".to_owned()));
+    };
+    if serde_json::from_slice::<ClientJsonRpcMessage>(body).is_ok() {
+        return None;
+    }
+    let (id, why) = match Frame::read(raw) {
+        Err((id, why)) => (id, why.to_string()),
+        Ok(frame) => {
+            let id = frame.id.unwrap_or_else(Id::null);
+            (id, "its params do not fit its method".to_owned())
+        }
+    };
+    Some(faulty(&id, -32_600, format!("Invalid Request: {why}")))
+}
+
+/// JSON-RPC's own answer.
+fn faulty(id: &Id, code: i64, message: String) -> Response {
     let kind = (
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
     );
-    let error = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
-    (StatusCode::BAD_REQUEST, [kind], error).into_response()
+    let error = ApiError::new(code, message);
+    (StatusCode::BAD_REQUEST, [kind], id.answer(&Err(error))).into_response()
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -72,6 +72,7 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         daemon: Arc::new(Daemon::at(&args.socket)),
         outgoing,
         config,
+        tokens: door.tokens(),
         stop: stop.clone(),
     });
     let stopping = stop_when_asked(stop.clone());

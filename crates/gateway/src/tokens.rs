@@ -128,6 +128,13 @@ impl Tokens {
         live.ok_or(Refused::Unknown)?.admit(Instant::now())
     }
 
+    /// Whether that caller is let in still.
+    pub(crate) fn is_held_by(&self, caller: &str) -> bool {
+        self.refresh();
+        let known = self.lock();
+        known.live.values().any(|live| &*live.caller.name == caller)
+    }
+
     /// Reads the file again where it has changed, and ends what has expired.
     pub(crate) fn refresh(&self) {
         if let Some(news) = self.read() {
@@ -216,7 +223,7 @@ impl Known {
 impl Live {
     fn of(entry: Entry, limits: Limits) -> Self {
         let caller = Caller {
-            name: entry.name.as_str().into(),
+            name: entry.caller().into(),
             scope: entry.scope(),
             gone: CancellationToken::new(),
         };
@@ -314,7 +321,8 @@ mod tests {
         assert!(matches!(tokens.admit("secret"), Err(Refused::Unknown)));
         write(&path, vec![entry("one", "secret", None)]);
         let admitted = tokens.admit("secret").unwrap_or_else(|_| panic!("refused"));
-        assert_eq!(&*admitted.caller.name, "one");
+        assert!(admitted.caller.name.starts_with("one#"));
+        assert!(tokens.is_held_by(&admitted.caller.name) && !tokens.is_held_by("one"));
         for other in ["", "Secret", "secret ", "secre", "one"] {
             assert!(
                 matches!(tokens.admit(other), Err(Refused::Unknown)),

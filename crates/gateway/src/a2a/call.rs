@@ -149,6 +149,7 @@ impl Asking<'_> {
         Owner {
             caller: self.caller.name.as_ref().to_owned(),
             peer: self.peer.clone(),
+            tier: self.caller.scope.tier,
         }
     }
 

@@ -3,7 +3,7 @@
 //! The connection can break at any time, and a daemon cuts off who does not keep up. So a new one asks anew after
 //! everything that is open; what was told twice changes nothing, and only the newest progress can be missed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::room::Room;
+use super::sending::NOT_GRANTED;
 use super::task::{Change, Progress};
 use crate::daemon::Link;
 use crate::fault::Fault;
@@ -35,6 +36,7 @@ pub(crate) async fn follow(room: Arc<Room>, mut more: mpsc::UnboundedReceiver<Fo
         room: &room,
         open: HashMap::new(),
         answered: VecDeque::new(),
+        later: BTreeSet::new(),
         asked: 0,
     };
     let mut pause = PAUSES.0;
@@ -57,11 +59,13 @@ pub(crate) async fn follow(room: Arc<Room>, mut more: mpsc::UnboundedReceiver<Fo
 }
 
 struct Following<'a> {
-    room: &'a Room,
+    room: &'a Arc<Room>,
     /// By the names of the messages.
     open: HashMap<String, Followed>,
     /// What is answered, and whose answer was not told yet: when to look for it.
     answered: VecDeque<(Instant, String)>,
+    /// What the other side has: when to look at it again, because nothing has taken it or its life ends.
+    later: BTreeSet<(Instant, String)>,
     /// How many messages this connection was asked about.
     asked: usize,
 }
@@ -72,6 +76,7 @@ impl Following<'_> {
         let mut link = self.room.context.daemon.link().await?;
         self.asked = 0;
         self.answered.clear();
+        self.later.clear();
         let all: Vec<String> = self.open.keys().cloned().collect();
         for message in all {
             self.ask(&mut link, &message).await?;
@@ -86,6 +91,7 @@ impl Following<'_> {
             };
             let look = self.answered.front().map(|(when, _)| *when);
             let look = look.or(idle).unwrap_or(renewed);
+            let later = self.later.first().map_or(renewed, |(when, _)| *when);
             tokio::select! {
                 told = link.told() => {
                     let told = told?;
@@ -99,6 +105,13 @@ impl Following<'_> {
                     }
                     None => return Ok(()),
                 },
+                () = sleep_until(later), if later < renewed => {
+                    if let Some((_, message)) = self.later.pop_first()
+                        && self.open.contains_key(&message)
+                    {
+                        self.look_again(&mut link, &message).await?;
+                    }
+                }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
                     // Nothing came for a while; or another program may have filled the daemon's list of those who listen.
@@ -117,9 +130,45 @@ impl Following<'_> {
             conversation: None,
         };
         let subscribed = link.call(&subscribe, PROMPT).await?;
+        if subscribed.state == Some(State::Received) {
+            self.received(message);
+        }
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
+        }
+    }
+
+    /// The other side has it: most of what is taken at all is taken soon.
+    fn received(&mut self, message: &str) {
+        let when = Instant::now() + UNTAKEN;
+        self.later.insert((when, message.to_owned()));
+    }
+
+    /// The other side has had it for a while. Where nothing takes it, its task says why that may be; where its life has
+    /// ended, no answer comes any more.
+    async fn look_again(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+        let show = ShowMessage {
+            message_id: message.to_owned(),
+        };
+        let out = match link.call(&show, PROMPT).await {
+            Ok(out) if out.state == State::Received => out,
+            Ok(_) | Err(Fault::Daemon(ClientError::Refused(_))) => {
+                return self.look(link, message).await;
+            }
+            Err(fault) => return Err(fault),
+        };
+        let left = out.expires.as_deref().and_then(left_until);
+        match left {
+            None => return self.end(message, Change::Unanswered).await,
+            Some(left) => {
+                let when = Instant::now() + left + OVERTIME;
+                self.later.insert((when, message.to_owned()));
+            }
+        }
+        match out.taken {
+            Some(true) => Ok(()),
+            _ => self.change(message, Change::Untaken).await,
         }
     }
 
@@ -176,6 +225,7 @@ impl Following<'_> {
                         Ok(())
                     }
                     State::Received => {
+                        self.received(&message);
                         let change = Change::Moved {
                             state: State::Received,
                             reason: None,
@@ -222,6 +272,14 @@ impl Following<'_> {
         };
         self.answered.retain(|(_, waiting)| *waiting != message);
         let name = came.name();
+        if let Some(failure) = &came.error
+            && failure.reason == NOT_GRANTED
+            && self.room.again(&open).await
+        {
+            self.acknowledge(link, name).await?;
+            self.open.remove(&message);
+            return Ok(());
+        }
         let change = match (came.error, came.body) {
             (Some(failure), _) => Change::Refused(failure),
             (None, Some(body)) => Change::Answer {
@@ -315,6 +373,13 @@ pub(crate) async fn find_in_inbox(
     }
 }
 
+/// How long it is until that time of RFC 3339; `None` where it is past.
+fn left_until(time: &str) -> Option<Duration> {
+    let until = chrono::DateTime::parse_from_rfc3339(time).ok()?;
+    let left = until.signed_duration_since(chrono::Utc::now());
+    left.to_std().ok().filter(|left| !left.is_zero())
+}
+
 fn lost() -> Change {
     Change::Moved {
         state: State::Unknown,
@@ -329,6 +394,10 @@ const PROMPT: Duration = Duration::from_secs(30);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long an answer may take that the daemon has, before it is looked for.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long programs may take to take a message.
+const UNTAKEN: Duration = Duration::from_secs(10);
+/// How long after the end of a life an answer may still be on its way through the daemon.
+const OVERTIME: Duration = Duration::from_secs(2);
 /// How long a connection is kept on which nothing is open.
 const KEPT: Duration = Duration::from_secs(5);
 /// How long one connection is used.

@@ -3,13 +3,13 @@
 //! Where a push goes is the client's wish: the guard of the way out decides whether it goes there. What is not kept of a
 //! task is not pushed either. Up to which event a receiver has heard is written, so a killed gateway goes on from there.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
@@ -24,16 +24,20 @@ use crate::say::say;
 #[derive(Clone)]
 pub(crate) struct Pushing {
     places: Arc<Semaphore>,
-    /// The tasks whose pushes are under way; true where there is news since.
     busy: Arc<Mutex<Busy>>,
     /// The hosts that are not called, of which the log has a line.
     told: Arc<Mutex<HashSet<String>>>,
 }
 
+/// A task and the id of one of its receivers.
+type Receiver = (String, String);
+
 #[derive(Default)]
 struct Busy {
-    tasks: HashSet<String>,
-    again: HashSet<String>,
+    /// Those that something is under way to; true where there is news since.
+    receivers: HashMap<Receiver, bool>,
+    /// How many posts each caller has under way.
+    posts: HashMap<String, Arc<Semaphore>>,
 }
 
 impl Default for Pushing {
@@ -49,31 +53,49 @@ impl Default for Pushing {
 impl Pushing {
     /// Sees to it that what is due of the task leaves.
     pub(crate) fn kick(&self, context: &Arc<Context>, store: &Store, task: &str) {
+        let (pushing, context) = (self.clone(), Arc::clone(context));
+        let (store, task) = (store.clone(), task.to_owned());
+        tokio::spawn(async move {
+            for due in store.due(task).await.unwrap_or_default() {
+                pushing.begin(&context, &store, due);
+            }
+        });
+    }
+
+    /// One receiver after another would wait for one that does not answer: each has its own turn.
+    fn begin(&self, context: &Arc<Context>, store: &Store, due: Due) {
+        let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
-            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-            if !busy.tasks.insert(task.to_owned()) {
-                busy.again.insert(task.to_owned());
+            let mut busy = self.lock();
+            if let Some(has_news) = busy.receivers.get_mut(&receiver) {
+                *has_news = true;
                 return;
             }
+            busy.receivers.insert(receiver.clone(), false);
         }
-        let (pushing, context) = (self.clone(), Arc::clone(context));
-        let (store, task, stop) = (store.clone(), task.to_owned(), context.stop.clone());
+        let (pushing, context, store) = (self.clone(), Arc::clone(context), store.clone());
         tokio::spawn(async move {
-            let all = pushing.push_all(&context, &store, &task);
+            let stop = context.stop.clone();
+            let all = pushing.push_all(&context, &store, receiver, due);
             stop.run_until_cancelled(all).await;
         });
     }
 
-    async fn push_all(&self, context: &Context, store: &Store, task: &str) {
+    async fn push_all(&self, context: &Context, store: &Store, receiver: Receiver, first: Due) {
+        let mut next = Some(first);
         loop {
-            let due = store.due(task.to_owned()).await.unwrap_or_default();
-            let all = due.into_iter().map(|due| self.push(context, store, due));
-            futures_util::future::join_all(all).await;
-            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-            if !busy.again.remove(task) {
-                busy.tasks.remove(task);
-                return;
+            if let Some(due) = next.take() {
+                self.push(context, store, due).await;
             }
+            {
+                let mut busy = self.lock();
+                if busy.receivers.insert(receiver.clone(), false) != Some(true) {
+                    busy.receivers.remove(&receiver);
+                    return;
+                }
+            }
+            let due = store.due(receiver.0.clone()).await.unwrap_or_default();
+            next = due.into_iter().find(|due| due.config.id == receiver.1);
         }
     }
 
@@ -94,7 +116,15 @@ impl Pushing {
                     _ => v03::task(&due.task),
                 },
             };
-            self.deliver(context, &url, &headers, &body).await;
+            let post = Post {
+                due: &due,
+                url: &url,
+                headers: &headers,
+                body: Bytes::from(body.to_string()),
+            };
+            if !self.deliver(context, store, &post).await {
+                return;
+            }
             let (task, id) = (due.config.task_id.clone(), due.config.id.clone());
             if store.pushed(task, id, *seq).await.is_err() {
                 return;
@@ -102,31 +132,61 @@ impl Pushing {
         }
     }
 
-    async fn deliver(&self, context: &Context, url: &Url, headers: &HeaderMap, body: &Value) {
-        let Ok(_place) = self.places.acquire().await else {
-            return;
-        };
-        let body = Bytes::from(body.to_string());
+    /// Tries until it is taken, or will not be; false where nobody wants it any more: the receiver was taken away or given
+    /// anew, or the token is revoked by which it was named.
+    async fn deliver(&self, context: &Context, store: &Store, post: &Post<'_>) -> bool {
+        let own = self.posts_of(&post.due.caller);
         let mut pause = PAUSE;
         for _ in 0..TRIES {
+            let (Ok(own_place), Ok(place)) = (own.acquire().await, self.places.acquire().await)
+            else {
+                return false;
+            };
+            let is_wanted = context.still_admits(&post.due.caller)
+                && store.stands(post.due.config.clone()).await;
+            if !is_wanted {
+                return false;
+            }
             let posted = context
                 .outgoing
-                .post(url, headers.clone(), body.clone(), &HOW)
+                .post(post.url, post.headers.clone(), post.body.clone(), &HOW)
                 .await;
             match posted {
-                Ok(answer) if answer.status.is_success() => return,
+                Ok(answer) if answer.status.is_success() => return true,
                 // It will not be taken another time either.
-                Ok(answer) if answer.status.is_client_error() && answer.status != 429 => return,
+                Ok(answer) if answer.status.is_client_error() && answer.status != 429 => {
+                    return true;
+                }
                 Err(
                     why @ (OutgoingError::Forbidden
                     | OutgoingError::Malformed
                     | OutgoingError::Cleartext
                     | OutgoingError::Redirected),
-                ) => return self.tell(url, &why),
-                _ => sleep(pause).await,
+                ) => {
+                    self.tell(post.url, &why);
+                    return true;
+                }
+                _ => {}
             }
+            // Nobody waits for a place meanwhile.
+            drop((own_place, place));
+            sleep(pause).await;
             pause *= 3;
         }
+        true
+    }
+
+    /// The places of one caller: its dead receivers hold up no other caller's.
+    fn posts_of(&self, caller: &str) -> Arc<Semaphore> {
+        let mut busy = self.lock();
+        // Those of whom nothing is under way are as new.
+        busy.posts.retain(|_, places| Arc::strong_count(places) > 1);
+        let own = busy.posts.entry(caller.to_owned());
+        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(OWN_PLACES))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Busy> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says why nothing goes to that host: once, since each task may name it, and of so many hosts as nobody fills a log
@@ -138,6 +198,14 @@ impl Pushing {
             say(&format!("no push of A2A goes to {host}: {why}"));
         }
     }
+}
+
+/// One event on its way to one receiver.
+struct Post<'a> {
+    due: &'a Due,
+    url: &'a Url,
+    headers: &'a HeaderMap,
+    body: Bytes,
 }
 
 /// The member of the configuration that no header can hold.
@@ -185,8 +253,9 @@ fn secret(text: &str) -> Option<HeaderValue> {
 }
 
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
-/// Pushes under way at once.
-const PLACES: usize = 16;
+/// Posts under way at once, of all callers and of one.
+const PLACES: usize = 64;
+const OWN_PLACES: usize = 16;
 const TOLD_MAX: usize = 100;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);

@@ -3,36 +3,34 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use signet_api::{
-    Acknowledge, ClientError, ListPeers, Name, Offer, Peer, Reason, ShowCard, ShowPeer, ShownCard,
-    State as Sent,
-};
+use signet_api::{Acknowledge, ClientError, ListPeers, Name, Peer, ShowCard, ShowPeer, ShownCard};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::sleep;
 
 use super::clock::Now;
 use super::fault::{Fault, Kind};
 use super::follow::{Followed, follow};
+use super::offers::Offered;
 use super::push::Pushing;
 use super::section::Section;
-use super::store::{Begin, Begun, Call, Limits, Owner, Store, StoreError};
+use super::sending::resume;
+use super::store::{Begin, Begun, Limits, Owner, Store, StoreError};
 use super::task::{Change, Record};
 use crate::context::{Caller, Context};
 use crate::fault::Fault as DaemonFault;
-use crate::shown::visible;
 
 /// The room of A2A.
 pub(crate) struct Room {
     pub(crate) context: Arc<Context>,
     pub(crate) store: Store,
     pub(crate) streams: Arc<Semaphore>,
-    follow: mpsc::UnboundedSender<Followed>,
+    pub(super) follow: mpsc::UnboundedSender<Followed>,
     pushing: Pushing,
     /// Since when cards say what they say.
     pub(crate) opened: Now,
     /// This agent's own id, once the daemon has said it.
     agent: OnceLock<String>,
     card: Mutex<LastCard>,
+    pub(super) offered: Offered,
 }
 
 /// What the daemon said last of this agent's card.
@@ -65,6 +63,7 @@ impl Room {
             opened: Now::read(),
             agent: OnceLock::new(),
             card: Mutex::default(),
+            offered: Offered::default(),
         });
         let stop = context.stop.clone();
         let following = follow(Arc::clone(&room), more);
@@ -86,54 +85,6 @@ impl Room {
             self.send_in_background(call);
         }
         Ok(begun)
-    }
-
-    fn send_in_background(self: &Arc<Self>, call: Call) {
-        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
-        tokio::spawn(async move { stop.run_until_cancelled(room.send(call)).await });
-    }
-
-    /// Hands the message to the daemon, as often as it takes: its key makes all tries one message.
-    async fn send(self: Arc<Self>, call: Call) {
-        let Some(request) = call.request.clone() else {
-            return self.not_sent(call, INTERRUPTED.to_owned()).await;
-        };
-        let mut pause = PAUSES.0;
-        loop {
-            match self.context.daemon.call(&request, Duration::ZERO).await {
-                Ok(sent) => {
-                    let followed = Followed {
-                        message: sent.message_id.clone(),
-                        key: call.key.clone(),
-                        task: call.task.clone(),
-                        peer: request.peer.clone(),
-                    };
-                    // Before it is written: the answer may be on its way.
-                    let _ = self.follow.send(followed);
-                    let _ = self.store.sent(call.key, sent.message_id).await;
-                    if sent.waits_for.is_some() || sent.state == Sent::Refused {
-                        let change = Change::Moved {
-                            state: sent.state,
-                            reason: sent.reason,
-                            by: sent.by,
-                            waits_for: sent.waits_for,
-                        };
-                        let _ = self.changed(call.task, change).await;
-                    }
-                    return;
-                }
-                Err(fault) => match refusal(&fault) {
-                    Some(why) => return self.not_sent(call, why).await,
-                    None => sleep(pause).await,
-                },
-            }
-            pause = (pause * 2).min(PAUSES.1);
-        }
-    }
-
-    async fn not_sent(&self, call: Call, why: String) {
-        let _ = self.changed(call.task, Change::NotTaken(why)).await;
-        let _ = self.store.settled(call.key).await;
     }
 
     /// Changes a task, and lets its pushes leave.
@@ -238,16 +189,7 @@ impl Room {
         Ok(seen.collect())
     }
 
-    /// What the agent offers, while there is a session with it; `None` for one that is not known.
-    pub(crate) async fn offers(&self, peer: &str) -> Result<Option<Vec<Offer>>, Fault> {
-        match self.shown_peer(peer).await {
-            Ok(shown) => Ok(Some(shown.capabilities.unwrap_or_default())),
-            Err(fault) if fault.kind() == Kind::Internal => Err(fault),
-            Err(_) => Ok(None),
-        }
-    }
-
-    async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
+    pub(crate) async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
         let show = ShowPeer {
             peer: peer.to_owned(),
         };
@@ -310,52 +252,6 @@ fn rests(record: &Record) -> bool {
     state.is_terminal() || state.is_interrupted() || record.waits_for_people()
 }
 
-/// What was under way when the process ended: what the daemon has is followed, and the rest is sent.
-async fn resume(room: Arc<Room>) {
-    for call in room.store.open_calls().await.unwrap_or_default() {
-        let record = room.store.record(call.task.clone()).await;
-        let Ok(Some(record)) = record else {
-            continue;
-        };
-        match call.message {
-            Some(message) => {
-                let followed = Followed {
-                    message,
-                    key: call.key,
-                    task: call.task,
-                    peer: record.peer,
-                };
-                let _ = room.follow.send(followed);
-            }
-            None => room.send_in_background(call),
-        }
-    }
-    for task in room.store.tasks_due().await.unwrap_or_default() {
-        room.push(&task);
-    }
-}
-
-/// Why the daemon will never take it; `None` where another try may do.
-fn refusal(fault: &DaemonFault) -> Option<String> {
-    let DaemonFault::Daemon(ClientError::Refused(error)) = fault else {
-        return matches!(fault, DaemonFault::PersonsSocket).then(|| fault.to_string());
-    };
-    let passes = matches!(
-        error.reason(),
-        Some(
-            Reason::OutboxFull
-                | Reason::TooManyRequests
-                | Reason::DiskFull
-                | Reason::PlaceNeeded
-                | Reason::Paused
-                | Reason::WrongClock
-        )
-    );
-    let text = error.fault().unwrap_or(&error.message);
-    let reason = error.reason().map_or("invalid", Reason::as_str);
-    (!passes).then(|| format!("not sent: {} ({reason})", visible(text)))
-}
-
 /// The daemon cannot be asked what has to be known before anything is sent.
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(crate) fn of_daemon(fault: DaemonFault) -> Fault {
@@ -382,10 +278,6 @@ fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
     })
 }
 
-const INTERRUPTED: &str = "\
-    not passed on for certain: the gateway was stopped before the daemon had it, and what is above tier 2 is not kept; look \
-    whether it was sent, then say it again";
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// Messages of which something may still come: each is asked about when a connection is made.
 const OPEN_MAX: usize = 2_000;
 const BYTES_MAX: u64 = 256 << 20;

@@ -47,8 +47,7 @@ pub(crate) enum Said {
     /// Another message of a task.
     Further {
         task: String,
-        caller: String,
-        peer: String,
+        owner: Owner,
         context: Option<String>,
         tier: u8,
         message: Box<Message>,
@@ -73,6 +72,11 @@ pub(crate) struct Call {
     pub(crate) request: Option<Send>,
 }
 
+/// The key by which the daemon knows the message of a call.
+pub(crate) fn daemon_key(key: &str) -> String {
+    format!("a2a-{key}")
+}
+
 /// What a task's events are from one on.
 pub(crate) struct Seen {
     pub(crate) events: Vec<(u64, Event)>,
@@ -88,6 +92,8 @@ pub(crate) struct Due {
     /// Of which version whoever made it is.
     pub(crate) is_v1: bool,
     pub(crate) events: Vec<(u64, Event)>,
+    /// For whom: the name of a token.
+    pub(crate) caller: String,
     /// The task as it is, without its words where they are not to be pushed.
     pub(crate) task: Task,
 }
@@ -116,9 +122,24 @@ impl Store {
         self.with(move |db| db.begin(begin)).await?
     }
 
+    /// What the peer offered when it last offered anything.
+    pub(crate) async fn offered(&self, peer: String) -> Result<Vec<String>, Fault> {
+        self.with(move |db| db.offered(&peer)).await?
+    }
+
+    /// What the peer offers now.
+    pub(crate) async fn note_offered(&self, peer: String, all: Vec<String>) -> Result<(), Fault> {
+        self.with(move |db| db.note_offered(&peer, &all)).await?
+    }
+
     /// The daemon has the message under that name.
     pub(crate) async fn sent(&self, key: String, message: String) -> Result<(), Fault> {
         self.with(move |db| db.sent(&key, &message)).await?
+    }
+
+    /// The call as a message of its own, to be sent once more; `None` where its request is not kept.
+    pub(crate) async fn again(&self, key: String) -> Result<Option<Call>, Fault> {
+        self.with(move |db| db.again(&key)).await?
     }
 
     /// Changes the task; the state that it has then.
@@ -184,6 +205,12 @@ impl Store {
         self.with(move |db| db.pushes(&owner, &task)).await?
     }
 
+    /// Whether that receiver is there still, as it was given.
+    pub(crate) async fn stands(&self, config: PushConfig) -> bool {
+        let found = self.with(move |db| db.stands(&config)).await;
+        found.is_ok_and(|found| found.unwrap_or(false))
+    }
+
     pub(crate) async fn delete_push(
         &self,
         owner: Owner,
@@ -226,6 +253,8 @@ impl Store {
 pub(crate) struct Owner {
     pub(crate) caller: String,
     pub(crate) peer: String,
+    /// How far the caller's token reaches now: it may have reached further.
+    pub(crate) tier: u8,
 }
 
 /// How much is kept.

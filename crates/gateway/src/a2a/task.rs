@@ -21,6 +21,7 @@ use super::body;
 use super::clock::Now;
 use super::model::{Event, Message, Part, Role, State, Status, StatusUpdate, Task};
 use artifacts::{Early, ProgressPart};
+use moved::{AWAY, UNANSWERED};
 
 /// A task with what the gateway knows of it besides.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub(crate) struct Record {
     waits_for_people: bool,
     #[serde(default)]
     is_withheld: bool,
+    /// Whether it asks for no capability: no program of the other side takes such a message.
+    #[serde(default)]
+    is_for_people: bool,
     /// What its client activated by `A2A-Extensions`.
     #[serde(default)]
     extensions: Vec<String>,
@@ -78,6 +82,12 @@ pub(crate) enum Change {
     Withheld,
     /// The daemon did not take the message: a sentence of ours.
     NotTaken(String),
+    /// The other side has had it for a while, and nothing has taken it.
+    Untaken,
+    /// It is here still: the program of the other side is away for which it is.
+    Away,
+    /// Its life has ended: no answer is taken any more.
+    Unanswered,
     /// The client gave it up.
     Canceled,
     /// The client was shown the answer.
@@ -108,6 +118,7 @@ impl Record {
             answer: None,
             waits_for_people: false,
             is_withheld: false,
+            is_for_people: false,
             extensions: Vec::new(),
             early: BTreeMap::new(),
         }
@@ -117,6 +128,20 @@ impl Record {
     #[must_use]
     pub(crate) fn with_extensions(self, extensions: Vec<String>) -> Self {
         Self { extensions, ..self }
+    }
+
+    /// The same, where it asks for no capability.
+    #[must_use]
+    pub(crate) fn for_people(self, is_for_people: bool) -> Self {
+        Self {
+            is_for_people,
+            ..self
+        }
+    }
+
+    /// Whether nothing moves it any more.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.task.status.state.is_terminal()
     }
 
     /// Whether nothing comes before people have decided.
@@ -189,6 +214,9 @@ impl Record {
             }
             Change::Withheld => self.withheld(now),
             Change::NotTaken(why) => vec![self.ended(State::Rejected, &why, now)],
+            Change::Untaken => self.untaken(now),
+            Change::Away => self.says_once(AWAY, now),
+            Change::Unanswered => vec![self.ended(State::Failed, UNANSWERED, now)],
             Change::Canceled => vec![self.ended(State::Canceled, CANCELED, now)],
         }
     }

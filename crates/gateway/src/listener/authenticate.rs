@@ -52,6 +52,14 @@ pub(super) async fn authenticate(
 }
 
 impl Door {
+    /// Those who are let in, where not everybody is.
+    pub(crate) fn tokens(&self) -> Option<Arc<Tokens>> {
+        match self {
+            Self::Tokens(tokens) => Some(Arc::clone(tokens)),
+            Self::Open(_) => None,
+        }
+    }
+
     #[expect(clippy::result_large_err, reason = "a response, which is sent at once")]
     fn admit(&self, request: &Request) -> Result<Admitted, Response> {
         let tokens = match self {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use signet_api::{ApiError, Call, Reason, Role, with_request};
 
 use super::Leases;
+use crate::a2a;
 use crate::context::{Caller, Context};
 use crate::daemon::{Daemon, Link};
 
@@ -66,7 +67,13 @@ impl<'a> Calls<'a> {
     }
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
-        let line = Call::named(method).ok_or_else(ApiError::method_not_found)?;
+        let line = Call::named(method).ok_or_else(|| {
+            // One that stands by itself never comes here.
+            match self.context.config.a2a.enabled && a2a::is_method(method) {
+                true => not_in_a_batch(),
+                false => ApiError::method_not_found(),
+            }
+        })?;
         // A token has its scope, which nothing widens or narrows.
         if line.name == "narrow" {
             return Err(ApiError::method_not_found());
@@ -108,6 +115,11 @@ fn wait_of(call: &Call) -> Duration {
         _ => 0.0,
     };
     Duration::try_from_secs_f64(seconds).map_or(Duration::ZERO, |wait| wait.min(LONGEST_WAIT))
+}
+
+fn not_in_a_batch() -> ApiError {
+    let text = "the methods of A2A are answered one by one, and not in a batch";
+    ApiError::refused("not-in-a-batch", text).with_next("send the call by itself")
 }
 
 fn needs_stream() -> ApiError {

@@ -125,6 +125,12 @@ impl File {
 }
 
 impl Entry {
+    /// What tells it from every other, also from one of the same name before or after it.
+    pub(super) fn caller(&self) -> String {
+        let hash = HEXLOWER.encode(&self.hash.0);
+        format!("{}#{}", self.name, hash.get(..16).unwrap_or(&hash))
+    }
+
     pub(super) fn new(name: &str, hash: [u8; 32], scope: &Scope, expires: Option<u64>) -> Self {
         let peers = scope.peers.as_ref();
         Self {

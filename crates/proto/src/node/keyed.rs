@@ -155,6 +155,16 @@ impl Node {
         }
     }
 
+    /// The message that a call with that key made; `None` where none did, or longer ago than 30 days.
+    pub fn sent_under(&self, now: Timestamp, key: &CallerKey) -> Option<MessageId> {
+        let signing = std::iter::once(&self.identity.signing).chain(&self.identity.former);
+        let mut tags = signing.map(|signing| tag_of(signing, key, &[]));
+        tags.find_map(|tag| {
+            let known = self.keys.known.get(&halves(&tag).0)?;
+            (now.since(known.since) < REMEMBERED).then_some(known.message_id)
+        })
+    }
+
     /// What a draft's line says of its caller's key.
     pub(super) fn apply_key(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
         self.keys.note(now, message_id, tag);

@@ -23,7 +23,7 @@ pub struct Outgoing {
     pub state: State,
     /// Since when; for what is not settled, when it was written.
     pub since: Timestamp,
-    /// When its life ends, while it is not settled.
+    /// When its life ends, while it is not settled; of a request that the peer has, when no answer is taken any more.
     pub expires: Option<Timestamp>,
     /// What kind of message it is, while it is not settled.
     pub message_type: Option<MessageType>,
@@ -33,6 +33,8 @@ pub struct Outgoing {
     pub waits_for: Option<WaitsFor>,
     /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,
+    /// Its data tier, while it is not settled, or is a request whose answer may still come.
+    pub tier: Option<u8>,
 }
 
 impl Node {
@@ -42,7 +44,16 @@ impl Node {
         links.find_map(|(peer, link)| {
             let unsettled = || self.unsettled(peer, link);
             let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
-            unsettled.next().or_else(|| link.settled(peer, message_id))
+            let settled = || {
+                let open = self.open.get(&message_id);
+                let settled = link.settled(peer, message_id)?;
+                Some(Outgoing {
+                    tier: open.map(|open| open.tier),
+                    expires: open.map(|open| open.closes),
+                    ..settled
+                })
+            };
+            unsettled.next().or_else(settled)
         })
     }
 
@@ -72,6 +83,7 @@ impl Node {
             place: None,
             waits_for: Some(waiter.waits_for),
             stored: false,
+            tier: Some(waiter.draft.data_tier),
         }))
     }
 
@@ -146,6 +158,7 @@ impl Link {
             place: None,
             waits_for: None,
             stored: false,
+            tier: None,
         })
     }
 }
@@ -166,5 +179,6 @@ fn sent(peer: &AgentId, place: (SessionId, u64), waiting: &Waiting) -> Outgoing 
         place: Some(place),
         waits_for: None,
         stored: matches!(waiting.handed(), Handed::Stored(_)),
+        tier: Some(headers.data_tier),
     }
 }

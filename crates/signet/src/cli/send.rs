@@ -126,7 +126,7 @@ fn tell(
     if args.json {
         print_json(sent)?;
     }
-    let place = Whereabouts::of_sent(sent, &args.peer).by_way_of(home);
+    let place = Whereabouts::of_sent(sent, &args.peer).by_way_of(home.clone());
     let (word, id, sentence) = (place.word(), place.id, place.sentence());
     let done = |text: String| match args.json {
         true => Ok(()),
@@ -159,7 +159,7 @@ fn tell(
             done(format!("{word}: {id}\n  {sentence}\n"))
         }
         (State::Queued | State::Published, _) => {
-            let now = now.map(Whereabouts::from);
+            let now = now.map(|now| Whereabouts::from(now).by_way_of(home));
             Err(no_answer(args, &now.unwrap_or(place)))
         }
         (State::Answered | State::Expired | State::Unknown, _) => {

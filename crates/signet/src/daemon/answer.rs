@@ -1,9 +1,9 @@
 //! Who answers a call: the node alone, or what the daemon holds beside it.
 
 use signet_api::{
-    AdoptKeys, FollowAttention, FollowInbox, ListHistory, ListOutbox, Narrow, Narrowed,
-    OfferCapability, Receive, Reload, Request, Send, SendHandoff, ShowMessage, ShowStatus,
-    Subscribe,
+    AdoptKeys, FindMessage, FollowAttention, FollowInbox, ListHistory, ListOutbox, Narrow,
+    Narrowed, OfferCapability, Receive, Reload, Request, Send, SendHandoff, ShowMessage,
+    ShowStatus, Subscribe,
 };
 
 use crate::control::{Caller, Narrowing, Notifier, Reply};
@@ -138,6 +138,13 @@ impl Answer for ListOutbox {
 impl Answer for ShowMessage {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
         let found = heart.message_status(&self);
+        heart.show::<Self>(found, asker.reply).await;
+    }
+}
+
+impl Answer for FindMessage {
+    async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
+        let found = heart.message_of_key(&self, &asker.caller.reach);
         heart.show::<Self>(found, asker.reply).await;
     }
 }

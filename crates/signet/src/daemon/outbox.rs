@@ -1,7 +1,8 @@
 //! Where our messages are: what the sockets say of them.
 
 use signet_api::{
-    ApiError, ListOutbox, Message, Outbox, ProgressState, Reason, Sent, ShowMessage, ToldProgress,
+    ApiError, FindMessage, FoundMessage, ListOutbox, Message, Outbox, ProgressState, Reason, Sent,
+    ShowMessage, ToldProgress,
 };
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
@@ -14,6 +15,7 @@ use crate::render;
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
 use super::reach::Reach;
+use super::sending::parse_key;
 use super::serve::{maybe_named, named};
 
 impl Heart {
@@ -21,7 +23,8 @@ impl Heart {
     pub(super) fn outbox(&self, call: &ListOutbox, reach: &Reach) -> Result<Outbox, ApiError> {
         let peer = maybe_named::<AgentId>("peer", call.peer.as_deref())?;
         let fits = |out: &Outgoing| {
-            reach.knows(&out.peer) && peer.as_ref().is_none_or(|peer| *peer == out.peer)
+            reach.sees(&out.peer, out.tier.unwrap_or(1))
+                && peer.as_ref().is_none_or(|peer| *peer == out.peer)
         };
         let listed = self.node.outbox().filter(fits).skip(call.skip);
         let listed = listed.map(|out| self.outgoing(&out));
@@ -40,6 +43,23 @@ impl Heart {
         let out = self.node.status(name);
         out.map(|out| self.outgoing(&out))
             .ok_or_else(|| self.not_ours(name))
+    }
+
+    /// `message.find`: the message that an earlier `send` with that key made.
+    pub(super) fn message_of_key(
+        &self,
+        call: &FindMessage,
+        reach: &Reach,
+    ) -> Result<FoundMessage, ApiError> {
+        let key = parse_key(&call.key)?;
+        let made = self.node.sent_under(self.at().now, &key);
+        let is_seen = |name: &MessageId| match self.node.status(*name) {
+            Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
+            // Where it is was forgotten before its key.
+            None => reach.is_everything(),
+        };
+        let message_id = made.filter(is_seen).map(|name| name.to_string());
+        Ok(FoundMessage { message_id })
     }
 
     fn not_ours(&self, name: MessageId) -> ApiError {

@@ -88,7 +88,7 @@ impl Reach {
     /// `beyond-ceiling`, with what the ceiling is.
     pub(super) fn admit(&self, node: &Node, call: &Call) -> Result<(), ApiError> {
         if self.may == May::Read && call.effect() == Effect::Changes {
-            return Err(beyond("this socket may only look; `may` in its section"));
+            return Err(beyond("this caller may only look", "may"));
         }
         let mut names = call.names().into_iter();
         names.try_for_each(|named| match named {
@@ -109,19 +109,23 @@ impl Reach {
     fn admit_agent(&self, agent: &AgentId) -> Result<(), ApiError> {
         match self.knows(agent) {
             true => Ok(()),
-            false => Err(beyond(&format!(
-                "this socket has nothing to do with {agent}; `peers` in its section"
-            ))),
+            false => Err(beyond(
+                &format!("this caller has nothing to do with {agent}"),
+                "peers",
+            )),
         }
     }
 
     fn admit_tier(&self, tier: u8) -> Result<(), ApiError> {
         match tier <= self.tier {
             true => Ok(()),
-            false => Err(beyond(&format!(
-                "this socket reaches up to tier {}, and this is of tier {tier}; `tier` in its section",
-                self.tier
-            ))),
+            false => Err(beyond(
+                &format!(
+                    "this caller reaches up to tier {}, and this is of tier {tier}",
+                    self.tier
+                ),
+                "tier",
+            )),
         }
     }
 
@@ -158,8 +162,15 @@ impl Reach {
     }
 
     fn admit_ours(&self, node: &Node, name: &str) -> Result<(), ApiError> {
-        let out = node.status(named("message-id", name)?);
-        out.map_or(Ok(()), |out| self.admit_agent(&out.peer))
+        let Some(out) = node.status(named("message-id", name)?) else {
+            return Ok(());
+        };
+        // Whoever has nothing to do with the peer is not told who it is.
+        if !self.knows(&out.peer) {
+            let what = "this caller has nothing to do with the peer of that message";
+            return Err(beyond(what, "peers"));
+        }
+        self.admit_tier(out.tier.unwrap_or(1))
     }
 
     fn admit_task(&self, node: &Node, name: &str) -> Result<(), ApiError> {
@@ -173,8 +184,12 @@ impl Reach {
     }
 }
 
-fn beyond(what: &str) -> ApiError {
-    let text = format!("{what} of config.toml says so, which only the person changes");
+/// `setting` is what says so in the section of the socket; a program that serves others narrows it by their tokens.
+fn beyond(what: &str, setting: &str) -> ApiError {
+    let text = format!(
+        "{what}: the token by which it came says so, or `{setting}` in the section of this socket in config.toml, and only the \
+         person changes either"
+    );
     ApiError::refused(Reason::BeyondCeiling, text)
 }
 

@@ -57,7 +57,7 @@ pub(super) fn parse_send(call: Send) -> Result<Asked, ApiError> {
 }
 
 /// The caller's own key for a message.
-fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
+pub(super) fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
     let key = text.parse::<CallerKey>();
     key.map_err(|error| ApiError::invalid_params(error.to_string()))
 }

@@ -174,6 +174,10 @@ fn a_key_with_other_words_is_refused() {
     let other = json!({"peer": bob.agent, "kind": "request", "body": "cheese", "key": "k"});
     let refused = alice.call("send", &other).unwrap_err();
     assert_eq!(reason_of(&refused), "key-reused");
+    let find = |key: &str| alice.call("message.find", &json!({"key": key})).unwrap();
+    let found = find("k");
+    assert_eq!(found["message-id"], first["message-id"], "{found}");
+    assert_eq!(find("l"), json!({}));
     assert!(
         refused
             .to_string()

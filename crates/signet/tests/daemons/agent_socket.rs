@@ -407,6 +407,15 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
     let own = alice
         .send(&carol, "notification", &json!("from the person"))
         .unwrap();
+    let to_bob = |tier: u8| {
+        let send = json!({"peer": bob.agent, "kind": "request", "body": "of the person", "data-tier": tier});
+        alice.call("send", &send).unwrap()["message-id"].clone()
+    };
+    let (sealed, draft) = (to_bob(3), to_bob(4));
+    let queued = alice.call("outbox.list", &json!({})).unwrap();
+    assert!(queued["waiting"].as_u64() >= Some(1), "{queued}");
+    let queued = agent(&alice).raw("outbox.list", &json!({})).unwrap();
+    assert_eq!(queued, json!({"messages": [], "waiting": 0}));
     let beyond = [
         (
             "send",
@@ -441,11 +450,17 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
         ("peer.show", json!({"peer": carol.agent})),
         ("policy.check", json!({"peer": carol.agent, "tier": 1})),
         ("message.status", json!({"message-id": own})),
+        ("message.status", json!({"message-id": sealed})),
+        ("message.status", json!({"message-id": draft})),
+        ("subscribe", json!({"message": sealed})),
     ];
     for (method, params) in &beyond {
         let (reason, _) = refusal(agent(&alice).raw(method, params));
         assert_eq!(reason, Reason::BeyondCeiling, "{method} {params}");
     }
+    let about_own = agent(&alice).raw("message.status", &json!({"message-id": own}));
+    let said = about_own.unwrap_err().to_string();
+    assert!(!said.contains(carol.agent.as_str()), "{said}");
     assert_eq!(alice.inbox().len(), 3, "nothing was taken");
     let reply = json!({"message-id": plain, "body": "within"});
     agent(&alice).raw("reply", &reply).unwrap();
@@ -454,7 +469,7 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
         .iter()
         .map(|(_, count)| count)
         .sum();
-    assert_eq!(noted, beyond.len() as u64);
+    assert_eq!(noted, beyond.len() as u64 + 1);
 }
 
 #[test]

@@ -33,9 +33,9 @@ impl Asking<'_> {
             return Err(not_allowed("this token does not reach that data tier"));
         }
         let body = body::of(&message, tier)?;
-        let capability = self.capability(about.capability.clone());
+        let capability = self.capability(about.capability.clone()).await;
         let key = self.key(&message, &about);
-        let (said, context) = self.said(message, tier).await?;
+        let (said, context) = self.said(message, tier, capability.is_none()).await?;
         let request = Send {
             capability,
             conversation_id: Some(self.conversation(&context)),
@@ -55,17 +55,21 @@ impl Asking<'_> {
     }
 
     /// Where the message goes: into the task that it names, or one of its own; and the context of that.
-    async fn said(&self, mut message: Message, tier: u8) -> Result<(Said, String), Fault> {
-        let Owner { caller, peer } = self.owner();
+    async fn said(
+        &self,
+        mut message: Message,
+        tier: u8,
+        is_for_people: bool,
+    ) -> Result<(Said, String), Fault> {
+        let owner = self.owner();
         if let Some(task) = message.task_id.clone() {
-            let (record, _) = self.room.store.task(self.owner(), task.clone()).await?;
+            let (record, _) = self.room.store.task(owner.clone(), task.clone()).await?;
             let context = message.context_id.clone();
             let known = record.task.context_id;
             message.context_id = Some(known.clone());
             let said = Said::Further {
                 task,
-                caller,
-                peer,
+                owner,
                 context,
                 tier,
                 message: Box::new(message),
@@ -89,22 +93,27 @@ impl Asking<'_> {
             history: vec![message],
             metadata: None,
         };
+        let Owner {
+            caller,
+            peer,
+            tier: reach,
+        } = owner;
         let keeps = self.room.section().keeps(&peer);
-        let mut record = Record::new(task, &caller, &peer, self.caller.scope.tier, keeps)
-            .with_extensions(self.extensions.clone());
+        let mut record = Record::new(task, &caller, &peer, reach, keeps)
+            .with_extensions(self.extensions.clone())
+            .for_people(is_for_people);
         record.admit(tier);
         Ok((Said::New(Box::new(record)), context))
     }
 
-    /// What is asked for: what the client names, else what the configuration does, else the only thing that is offered.
-    fn capability(&self, named: Option<String>) -> Option<String> {
+    /// What is asked for: what the client names, else what the configuration does, else the only thing that is offered,
+    /// or was, while nothing is.
+    async fn capability(&self, named: Option<String>) -> Option<String> {
         let configured = self.room.section().capabilities.get(&self.peer);
-        named
-            .or_else(|| configured.cloned())
-            .or_else(|| match self.offers.as_slice() {
-                [only] => Some(only.name.clone()),
-                _ => None,
-            })
+        if let Some(known) = named.or_else(|| configured.cloned()) {
+            return Some(known);
+        }
+        self.room.only_offer(&self.peer, &self.offers).await
     }
 
     /// The name of this very call: clients use a messageId again, with other content and in other tasks.

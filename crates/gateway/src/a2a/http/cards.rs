@@ -68,17 +68,22 @@ async fn card_of_peer(
     headers: &HeaderMap,
     form: CardForm,
 ) -> Response {
-    let is_told = room.section().peer_cards && caller.scope.knows(peer);
-    if !is_told || !matches!(room.offers(peer).await, Ok(Some(_))) {
-        return refused(
-            StatusCode::NOT_FOUND,
-            "no-card",
-            "there is no card at this address",
-            "[a2a] peer-cards = true in gateway.toml lets cards of peers be told",
+    if !room.section().peer_cards {
+        return no_card("[a2a] peer-cards = true in gateway.toml lets cards of peers be told");
+    }
+    let is_known = caller.scope.knows(peer) && matches!(room.offers(peer).await, Ok(Some(_)));
+    if !is_known {
+        return no_card(
+            "signet peer list says whom the daemon knows, signet token list whom this token may see",
         );
     }
     let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
     card_response(room, written, headers)
+}
+
+fn no_card(next: &str) -> Response {
+    let what = "there is no card at this address";
+    refused(StatusCode::NOT_FOUND, "no-card", what, next)
 }
 
 fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) -> Response {

@@ -166,6 +166,30 @@ impl Db {
     }
 }
 
+impl Db {
+    /// What the peer offered when it last offered anything.
+    pub(super) fn offered(&self, peer: &str) -> Result<Vec<String>, Fault> {
+        let statement = self
+            .sql
+            .prepare_cached("SELECT capabilities FROM offered WHERE peer = ?1");
+        let found = statement.and_then(|mut statement| {
+            let found = statement.query_row([peer], |row| row.get::<_, String>(0));
+            found.optional()
+        });
+        let found = found.map_err(|error| broken(&error))?;
+        found.map_or_else(|| Ok(Vec::new()), |text| parse(&text))
+    }
+
+    /// What the peer offers now.
+    pub(super) fn note_offered(&self, peer: &str, capabilities: &[String]) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "INSERT OR REPLACE INTO offered (peer, capabilities) VALUES (?1, ?2)",
+            [peer, &write(&capabilities)?],
+        );
+        done.map(|_| ()).map_err(|error| broken(&error))
+    }
+}
+
 pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text)
         .map_err(|_| Fault::internal("Internal error: a task on the disk cannot be read"))
@@ -219,4 +243,5 @@ const SCHEMA: &str = "\
     CREATE TABLE IF NOT EXISTS pushes (
         task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE, id TEXT NOT NULL, is_v1 INTEGER NOT NULL,
         sent INTEGER NOT NULL, config TEXT NOT NULL, PRIMARY KEY (task, id)) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS offered (peer TEXT PRIMARY KEY, capabilities TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";

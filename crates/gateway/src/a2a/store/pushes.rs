@@ -50,6 +50,12 @@ impl Db {
         done.map(drop).map_err(|error| broken(&error))
     }
 
+    /// Whether that receiver is there still, as it was given.
+    pub(super) fn stands(&self, config: &PushConfig) -> Result<bool, Fault> {
+        let receivers = self.receivers(&config.task_id)?;
+        Ok(receivers.iter().any(|(known, ..)| known == config))
+    }
+
     pub(super) fn due(&self, task: &str) -> Result<Vec<Due>, Fault> {
         let Some((record, seq)) = self.found(task)? else {
             return Ok(Vec::new());
@@ -73,6 +79,7 @@ impl Db {
                 config,
                 is_v1,
                 events,
+                caller: record.caller.clone(),
                 task: shown.clone(),
             });
         }

@@ -12,7 +12,7 @@ use super::super::fault::{Fault, Kind};
 use super::super::model::{Event, State, Task};
 use super::super::task::{Change, Record};
 use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
-use super::{Begin, Begun, Call, Owner, Said, Seen};
+use super::{Begin, Begun, Call, Owner, Said, Seen, daemon_key};
 
 /// Who waits for the next event of which task.
 #[derive(Default)]
@@ -64,20 +64,19 @@ impl Db {
         // The same words may be said again in another task, and the daemon takes one message for each name.
         let key = format!("{}.{}", begin.key, now.id());
         let request = Send {
-            key: Some(format!("a2a-{key}")),
+            key: Some(daemon_key(&key)),
             ..begin.request
         };
         let (record, events, seq) = match begin.said {
             Said::New(record) => (*record, Vec::new(), 0),
             Said::Further {
                 task,
-                caller,
-                peer,
+                owner,
                 context,
                 tier,
                 message,
             } => {
-                let (mut record, seq) = self.owned(&Owner { caller, peer }, &task)?;
+                let (mut record, seq) = self.owned(&owner, &task)?;
                 further(&record, context.as_deref())?;
                 let events = record.say(*message, tier, now);
                 (record, events, seq)
@@ -103,10 +102,40 @@ impl Db {
 
     pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), Fault> {
         let done = self.sql.execute(
-            "UPDATE calls SET message = ?2, request = NULL WHERE key = ?1",
+            "UPDATE calls SET message = ?2 WHERE key = ?1",
             [key, message],
         );
         done.map(drop).map_err(|error| broken(&error))
+    }
+
+    /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
+    /// request is not kept.
+    pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, Fault> {
+        let found = self.sql.query_row(
+            "SELECT task, request FROM calls WHERE key = ?1 AND is_open = 1",
+            [key],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+        );
+        let found = found.optional().map_err(|error| broken(&error))?;
+        let Some((task, Some(request))) = found else {
+            return Ok(None);
+        };
+        let next = format!("{key}_");
+        let request = Send {
+            key: Some(daemon_key(&next)),
+            ..parse(&request)?
+        };
+        let done = self.sql.execute(
+            "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
+            params![key, next, write(&request)?],
+        );
+        done.map_err(|error| broken(&error))?;
+        Ok(Some(Call {
+            key: next,
+            task,
+            message: None,
+            request: Some(request),
+        }))
     }
 
     pub(super) fn settled(&mut self, key: &str) -> Result<(), Fault> {
@@ -159,8 +188,9 @@ impl Db {
     /// The caller's task, with all that is known of it.
     pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), Fault> {
         let found = self.found(task)?;
-        let is_theirs =
-            |record: &Record| record.caller == owner.caller && record.peer == owner.peer;
+        let is_theirs = |record: &Record| {
+            record.caller == owner.caller && record.peer == owner.peer && record.tier <= owner.tier
+        };
         found
             .filter(|(record, _)| is_theirs(record))
             .ok_or_else(|| Fault::no_task(task))
@@ -189,13 +219,14 @@ impl Db {
         let (time, id) = query.after.clone().unwrap_or((i64::MAX, String::new()));
         let state = query.state.map(state_name);
         let filter = "caller = ?1 AND peer = ?2 AND (?3 IS NULL OR context = ?3) AND (?4 IS NULL OR state = ?4) \
-                      AND updated >= ?5";
+                      AND updated >= ?5 AND json_extract(record, '$.tier') <= ?6";
         let bound = params![
             query.owner.caller,
             query.owner.peer,
             query.context,
             state,
             query.since.unwrap_or(0),
+            query.owner.tier,
         ];
         let total = self
             .sql
@@ -207,8 +238,8 @@ impl Db {
             .map(number)
             .map_err(|error| broken(&error))?;
         let text = format!(
-            "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?6, ?7) \
-             ORDER BY updated DESC, id DESC LIMIT ?8"
+            "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
+             ORDER BY updated DESC, id DESC LIMIT ?9"
         );
         let mut statement = self
             .sql
@@ -221,6 +252,7 @@ impl Db {
                 query.context,
                 state,
                 query.since.unwrap_or(0),
+                query.owner.tier,
                 time,
                 id,
                 row(query.limit as u64 + 1),

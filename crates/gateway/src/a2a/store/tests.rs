@@ -22,6 +22,7 @@ fn owner() -> Owner {
     Owner {
         caller: "me".to_owned(),
         peer: "agent-bob".to_owned(),
+        tier: 4,
     }
 }
 
@@ -54,14 +55,12 @@ fn further(key: &str, task: &str, context: Option<&str>) -> Begin {
         extensions: Vec::new(),
         reference_task_ids: Vec::new(),
     };
-    let Owner { caller, peer } = owner();
     Begin {
         key: key.to_owned(),
         request: Send::new("agent-bob", Wants::Request, json!("more")),
         said: Said::Further {
             task: task.to_owned(),
-            caller,
-            peer,
+            owner: owner(),
             context: context.map(str::to_owned),
             tier: 1,
             message: Box::new(message),
@@ -241,6 +240,7 @@ async fn nobody_sees_another_callers_task_or_that_of_another_agent() {
         let other = Owner {
             caller: caller.to_owned(),
             peer: peer.to_owned(),
+            tier: 4,
         };
         let fault = store
             .task(other.clone(), "t".to_owned())
@@ -251,6 +251,22 @@ async fn nobody_sees_another_callers_task_or_that_of_another_agent() {
         let listed = store.list(query(other, 10, None)).await.unwrap();
         assert_eq!((listed.tasks.len(), listed.total), (0, 0));
     }
+}
+
+#[tokio::test]
+async fn a_token_that_was_narrowed_sees_nothing_beyond_itself_of_what_it_said_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    store.begin(begin("k", record("t", 1, "x"))).await.unwrap();
+    store.begin(begin("l", record("u", 3, "y"))).await.unwrap();
+    let narrow = Owner { tier: 2, ..owner() };
+    let seen = async |owner: Owner| {
+        let listed = store.list(query(owner.clone(), 10, None)).await.unwrap();
+        let one = store.task(owner, "u".to_owned()).await.is_ok();
+        (listed.tasks.len(), listed.total, one)
+    };
+    assert_eq!(seen(owner()).await, (2, 2, true));
+    assert_eq!(seen(narrow).await, (1, 1, false));
 }
 
 fn query(owner: Owner, limit: usize, after: Option<(i64, String)>) -> Query {
@@ -498,4 +514,26 @@ async fn receivers_of_one_task_are_bounded_and_each_is_deleted_twice_without_har
         store.pushes(owner(), "t".to_owned()).await.unwrap().len(),
         15
     );
+}
+
+#[tokio::test]
+async fn what_a_peer_offered_last_is_known_after_a_new_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bob, carol) = ("agent-bob".to_owned(), "agent-carol".to_owned());
+    let store = open(&dir);
+    for all in [
+        vec!["a.b".to_owned()],
+        vec!["c.d".to_owned(), "e.f".to_owned()],
+    ] {
+        store.note_offered(bob.clone(), all).await.unwrap();
+    }
+    drop(store);
+    let store = loop {
+        match Store::open(&dir.path().join("a2a.db"), LIMITS) {
+            Ok(store) => break store,
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+        }
+    };
+    assert_eq!(store.offered(bob).await.unwrap(), ["c.d", "e.f"]);
+    assert!(store.offered(carol).await.unwrap().is_empty());
 }

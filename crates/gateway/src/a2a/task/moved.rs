@@ -23,11 +23,7 @@ impl Record {
                 let Some(sentence) = waits_for.and_then(waiting) else {
                     return Vec::new();
                 };
-                let is_said =
-                    self.task.status.message.as_ref().is_some_and(|message| {
-                        message.parts.first() == Some(&Part::text(sentence))
-                    });
-                match is_said || self.task.status.state != State::Submitted {
+                match self.says(Some(sentence)) || self.task.status.state != State::Submitted {
                     true => Vec::new(),
                     false => vec![self.status(State::Submitted, Some(sentence.to_owned()), now)],
                 }
@@ -56,6 +52,31 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The other side has had the message for a while, and nothing of it has taken it.
+    pub(super) fn untaken(&mut self, now: Now) -> Vec<Event> {
+        match self.is_for_people {
+            true => self.says_once(FOR_PEOPLE, now),
+            false => Vec::new(),
+        }
+    }
+
+    /// Says of a message that nothing answers yet why that is.
+    pub(super) fn says_once(&mut self, sentence: &str, now: Now) -> Vec<Event> {
+        let is_news = self.task.status.state == State::Submitted && !self.says(Some(sentence));
+        match is_news {
+            true => vec![self.status(State::Submitted, Some(sentence.to_owned()), now)],
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether its status says just that.
+    fn says(&self, sentence: Option<&str>) -> bool {
+        let said = self.task.status.message.as_ref();
+        said.and_then(|message| message.parts.first()) == sentence.map(Part::text).as_ref()
+    }
+}
+
 /// Why a message is still here, for the client, where people or clocks keep it; what is merely under way says nothing.
 fn waiting(waits_for: WaitsFor) -> Option<&'static str> {
     match waits_for {
@@ -79,4 +100,11 @@ const fn is_for_people(waits_for: WaitsFor) -> bool {
 
 pub(super) const EXPIRED: &str =
     "its life ended without a receipt; the other side may have it all the same";
+const FOR_PEOPLE: &str = "\
+    the other side has it, and no program there has taken it: it asks for no capability, by which programs know what is theirs. A \
+    person may answer it; else say it again with a capability in its metadata, or under [a2a] capabilities of gateway.toml";
+pub(super) const AWAY: &str = "\
+    it waits here: the program of the other side that serves this capability is away, and it is sent when that is back";
+pub(super) const UNANSWERED: &str =
+    "the other side has had it, and its life ended without an answer";
 const UNKNOWN: &str = "nobody can say what became of it; the other side may have it";

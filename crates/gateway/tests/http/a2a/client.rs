@@ -211,13 +211,28 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// One that takes whatever comes.
     pub(crate) fn of(bob: &Home) -> Self {
+        Self::taking(bob, None)
+    }
+
+    /// One that offers a capability, and takes what asks for it.
+    pub(crate) fn offering(bob: &Home, capability: &'static str) -> Self {
+        Self::taking(bob, Some(capability))
+    }
+
+    fn taking(bob: &Home, capability: Option<&'static str>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, dir) = (Arc::clone(&stop), bob.dir.join("agent.sock"));
         let work = move || {
             let mut client = signet_api::Client::connect(&dir, PATIENCE).unwrap();
+            let mut asked = json!({"wait": 0.2, "lease": 60, "limit": 16});
+            if let Some(capability) = capability {
+                let offer = json!({"capability": capability});
+                client.raw("offer", &offer).unwrap();
+                asked["capabilities"] = json!([capability]);
+            }
             while !stopped.load(Ordering::Relaxed) {
-                let asked = json!({"wait": 0.2, "lease": 60, "limit": 16});
                 let Ok(received) = client.raw("receive", &asked) else {
                     return;
                 };

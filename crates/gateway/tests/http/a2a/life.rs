@@ -4,6 +4,7 @@ use serde_json::json;
 use signet_testkit::eventually;
 
 use super::client::{Agent, Gateway, Scene, begins, code, id_of, says};
+use super::people::confidants;
 
 #[test]
 fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice() {
@@ -132,4 +133,46 @@ fn a_second_gateway_on_the_same_file_is_refused() {
         "{text}"
     );
     let _ = &scene.house;
+}
+
+#[test]
+fn what_is_not_kept_is_found_by_its_key_after_a_gateway_was_killed() {
+    let mut scene = confidants();
+    let mut tasks = Vec::new();
+    for round in 0..6 {
+        let mut said = begins(&format!("m{round}"), &format!("secret {round}"));
+        said["message"]["metadata"] = json!({"signet": {"tier": 3}});
+        tasks.push(id_of(&scene.gateway.v1("SendMessage", &said)));
+        // The task is written; whether its message has left by now is a matter of luck.
+        std::thread::sleep(std::time::Duration::from_millis(round));
+        scene.gateway.kill();
+        scene.gateway = Gateway::start(&scene.alice, "");
+    }
+    let mut sent = 0;
+    for (round, task) in tasks.iter().enumerate() {
+        let over = eventually("the task is over", || {
+            let told = scene.gateway.v1("GetTask", &json!({"id": task}));
+            let state = told["result"]["status"]["state"].as_str()?.to_owned();
+            ["TASK_STATE_COMPLETED", "TASK_STATE_REJECTED"]
+                .contains(&state.as_str())
+                .then_some(told)
+        });
+        if over["result"]["status"]["state"] == "TASK_STATE_COMPLETED" {
+            let said = &over["result"]["artifacts"][0]["parts"][0]["text"];
+            assert_eq!(*said, json!(format!("secret {round}")), "{over}");
+            sent += 1;
+        }
+    }
+    let asked = scene.bob.log();
+    let asked = asked.iter().filter(|line| is_of_tier_three(line)).count();
+    assert_eq!(asked, sent, "what was sent is a task that is done");
+    eventually("no answer is left in the inbox", || {
+        scene.alice.inbox().is_empty().then_some(())
+    });
+}
+
+fn is_of_tier_three(line: &serde_json::Value) -> bool {
+    let text = line.to_string();
+    let is_request = text.contains("\"request\"") && text.contains("\"accepted\"");
+    is_request && text.contains("\"data-tier\":3")
 }

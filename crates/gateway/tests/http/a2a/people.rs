@@ -8,7 +8,7 @@ use signet_testkit::{Home, House, eventually};
 use super::client::{Agent, Gateway, Scene, id_of, says};
 
 /// Alice with a gateway and Bob with an agent, who may say everything to each other.
-fn confidants() -> Scene {
+pub(super) fn confidants() -> Scene {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     for home in [&alice, &bob] {

@@ -11,6 +11,10 @@ use super::client::{Scene, begins, code, id_of, says};
 
 /// A receiver: the heads and bodies that came.
 fn receiver() -> (String, Receiver<(String, Value)>) {
+    receiver_that_says("200 OK")
+}
+
+fn receiver_that_says(status: &'static str) -> (String, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (came, all) = channel();
@@ -34,7 +38,7 @@ fn receiver() -> (String, Receiver<(String, Value)>) {
             stream.read_exact(&mut body).unwrap();
             stream
                 .get_mut()
-                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                .write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes())
                 .unwrap();
             if came
                 .send((head, serde_json::from_slice(&body).unwrap()))
@@ -265,4 +269,56 @@ fn where_pushes_are_off_every_method_says_so() {
     }
     let card = scene.gateway.get("/.well-known/agent-card.json", "").json();
     assert_eq!(card["capabilities"]["pushNotifications"], false);
+}
+
+#[test]
+fn a_receiver_that_was_taken_away_or_given_anew_hears_nothing_more() {
+    let scene = Scene::new(LOOPBACK);
+    let (url, came) = receiver_that_says("503 Later");
+    let (other, came_to_other) = receiver();
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    for (id, url) in [("gone", &url), ("anew", &url)] {
+        let config = json!({"taskId": task, "id": id, "url": url});
+        scene
+            .gateway
+            .v1("CreateTaskPushNotificationConfig", &config);
+    }
+    scene.gateway.v1("CancelTask", &json!({"id": task}));
+    for _ in 0..2 {
+        came.recv_timeout(SOON).unwrap();
+    }
+    let gone = json!({"taskId": task, "id": "gone"});
+    scene.gateway.v1("DeleteTaskPushNotificationConfig", &gone);
+    let anew = json!({"taskId": task, "id": "anew", "url": other});
+    scene.gateway.v1("CreateTaskPushNotificationConfig", &anew);
+    // The next try would come after half a second, and another after two.
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(came.try_recv().is_err(), "both addresses are done with");
+    assert!(
+        came_to_other.try_recv().is_err(),
+        "a new receiver hears what comes after it"
+    );
+}
+
+#[test]
+fn a_receiver_that_does_not_answer_holds_up_no_other() {
+    let scene = Scene::new(LOOPBACK);
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dead_url = format!("http://{}/", dead.local_addr().unwrap());
+    let (url, came) = receiver();
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "ask me")));
+    for (id, url) in [("dead", &dead_url), ("well", &url)] {
+        let config = json!({"taskId": task, "id": id, "url": url});
+        scene
+            .gateway
+            .v1("CreateTaskPushNotificationConfig", &config);
+    }
+    scene.until(&task, "INPUT_REQUIRED");
+    scene.gateway.v1("CancelTask", &json!({"id": task}));
+    loop {
+        let (_, event) = came.recv_timeout(Duration::from_secs(8)).unwrap();
+        if event["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED" {
+            break;
+        }
+    }
 }

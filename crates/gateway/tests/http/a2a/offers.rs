@@ -1,0 +1,107 @@
+//! Messages that name no capability: whose they are.
+
+use serde_json::json;
+use signet_testkit::{House, eventually};
+
+use super::client::{Agent, Gateway, Scene, begins, id_of, says};
+
+/// Bob's programs may offer what they want, and nobody has spoken yet.
+fn strangers_so_far() -> Scene {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    bob.configure("[offer]", "[offer]\nallow = [\"test.*\"]");
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    bob.start();
+    Scene {
+        gateway: Gateway::start(&alice, ""),
+        agent: Some(Agent::offering(&bob, "test.talk")),
+        alice,
+        bob,
+        house,
+    }
+}
+
+#[test]
+fn the_first_message_of_all_is_for_the_only_capability_that_is_offered() {
+    let scene = strangers_so_far();
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    let status = &told["result"]["task"]["status"];
+    assert_eq!(status["state"], "TASK_STATE_COMPLETED", "{told}");
+}
+
+#[test]
+fn what_is_said_to_a_program_that_is_away_is_for_it_when_it_is_back() {
+    let mut scene = strangers_so_far();
+    scene.bob.ping(&scene.alice);
+    let offers = |scene: &Scene| {
+        let shown = json!({"peer": scene.bob.agent});
+        let shown = scene.alice.call("peer.show", &shown).unwrap();
+        shown["capabilities"].as_array().map_or(0, Vec::len)
+    };
+    eventually("the offer is told", || (offers(&scene) == 1).then_some(()));
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    assert_eq!(
+        told["result"]["task"]["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    scene.agent = None;
+    eventually("the offer ends", || (offers(&scene) == 0).then_some(()));
+    // What was offered stands in the gateway's file.
+    scene.gateway.kill();
+    scene.gateway = Gateway::start(&scene.alice, "");
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));
+    let words = eventually("the task says why it waits", || {
+        let told = scene.gateway.v1("GetTask", &json!({"id": task}));
+        let words = &told["result"]["status"]["message"]["parts"][0]["text"];
+        words.as_str().map(str::to_owned)
+    });
+    assert!(words.contains("is away"), "{words}");
+    let given_up = id_of(&scene.gateway.v1("SendMessage", &begins("o", "not at all")));
+    scene.gateway.v1("CancelTask", &json!({"id": given_up}));
+    scene.agent = Some(Agent::offering(&scene.bob, "test.talk"));
+    let done = scene.until(&task, "COMPLETED");
+    assert_eq!(
+        done["artifacts"][0]["parts"],
+        json!([{"text": "for later"}])
+    );
+    let log = format!("{:?}", scene.bob.log());
+    assert!(!log.contains("not at all"), "what was given up is not sent");
+}
+
+#[test]
+fn what_comes_before_the_program_of_a_daemon_that_starts_again_is_for_it_all_the_same() {
+    let mut scene = strangers_so_far();
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    let state = &told["result"]["task"]["status"]["state"];
+    assert_eq!(state, "TASK_STATE_COMPLETED", "{told}");
+    // The other side has not heard that the program is away when the message leaves.
+    scene.bob.stop();
+    scene.agent = None;
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));
+    scene.bob.start();
+    eventually("it was refused", || {
+        let log = format!("{:?}", scene.bob.log());
+        log.contains("capability-not-granted").then_some(())
+    });
+    scene.agent = Some(Agent::offering(&scene.bob, "test.talk"));
+    let done = scene.until(&task, "COMPLETED");
+    let said = &done["artifacts"][0]["parts"];
+    assert_eq!(*said, json!([{"text": "for later"}]));
+}
+
+#[test]
+fn a_message_that_asks_for_no_capability_says_that_a_person_may_answer_it() {
+    let mut scene = Scene::new("");
+    scene.agent = None;
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "hello")));
+    let words = eventually("the task says why it rests", || {
+        let told = scene.gateway.v1("GetTask", &json!({"id": task}));
+        let words = &told["result"]["status"]["message"]["parts"][0]["text"];
+        words.as_str().map(str::to_owned)
+    });
+    assert!(words.contains("asks for no capability"), "{words}");
+    scene.agent = Some(Agent::of(&scene.bob));
+    let done = scene.until(&task, "COMPLETED");
+    assert!(done["status"].get("message").is_none(), "{done}");
+}
