@@ -123,6 +123,8 @@ def spell(value):
         return "[" + ",".join(map(spell, value)) + "]"
     if type(value) is not float:
         return json.dumps(value, ensure_ascii=False)
+    if value == 0:
+        return "0"  # ECMAScript writes minus zero without its sign
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     digits, point = "".join(map(str, digits)), len(digits) + exponent
     if 0 < point <= 21:

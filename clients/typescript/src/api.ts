@@ -231,6 +231,12 @@ export type Failure = {
     reason: string;
 };
 
+/** Asks which message a `send` with that key made: for whoever did not hear the answer, and has the message itself no more. */
+export type FindMessage = {
+    /** The caller's own key. */
+    key: string;
+};
+
 /** What one rule says. */
 export type Finding = {
     /** Who set it. */
@@ -253,6 +259,12 @@ export type Finding = {
 
 /** As `inbox.list`, or null while the agents of this person pause; after it, every message that arrives comes as a notification `inbox.message`. */
 export type FollowInbox = Record<string, never>;
+
+/** The message of a key. */
+export type FoundMessage = {
+    /** Its name; absent where no message was made, longer ago than 30 days, or beyond this caller's ceiling. */
+    "message-id"?: string | null;
+};
 
 /** A part of it. */
 export type History = {
@@ -497,7 +509,7 @@ export type Outbox = {
 export type Outgoing = {
     /** Whose refusal it is. */
     by?: Whose | null;
-    /** When its life ends, while it is not settled. */
+    /** When its life ends, while it is not settled; of a request that the peer has, from when on no answer is taken. */
     expires?: string | null;
     /** The agents whose alarm keeps it here. */
     "held-by"?: string[] | null;
@@ -1178,6 +1190,7 @@ export interface Calls {
     "inbox.keep": { params: KeepMessage; result: Kept };
     "outbox.list": { params: ListOutbox; result: Outbox };
     "message.status": { params: ShowMessage; result: Outgoing };
+    "message.find": { params: FindMessage; result: FoundMessage };
     "handoff.send": { params: SendHandoff; result: Sent };
     "handoff.accept": { params: AcceptTask; result: DecidedTask };
     "handoff.decline": { params: DeclineTask; result: DecidedTask };

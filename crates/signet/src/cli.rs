@@ -121,15 +121,32 @@ fn unread(error: &clap::Error, json: bool) -> Failure {
     use std::io::Write as _;
     if json && error.use_stderr() {
         let text = error.to_string();
-        let what = text.lines().next().unwrap_or_default();
-        let what = what.strip_prefix("error: ").unwrap_or(what);
-        return Failure::new(Exit::Usage, what, "--help shows the form of each argument");
+        return Failure::new(
+            Exit::Usage,
+            fault_of(&text),
+            "--help shows the form of each argument",
+        );
     }
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     match (error.use_stderr(), printed) {
         (true, _) => Failure::Ended(Exit::Usage),
         (false, Ok(())) => Failure::Ended(Exit::Done),
         (false, Err(error)) => Failure::output(error),
+    }
+}
+
+/// What clap says is wrong, as one line: what it lists below belongs to it.
+fn fault_of(text: &str) -> String {
+    let mut lines = text.lines();
+    let what = lines.next().unwrap_or_default();
+    let what = what.strip_prefix("error: ").unwrap_or(what);
+    let listed: Vec<&str> = lines
+        .take_while(|line| line.starts_with("  "))
+        .map(str::trim)
+        .collect();
+    match (what.ends_with(':'), listed.is_empty()) {
+        (true, false) => format!("{what} {}", listed.join(", ")),
+        _ => what.to_owned(),
     }
 }
 
@@ -252,3 +269,21 @@ NO_COLOR=1 turns colours off.
 
 EXAMPLE:
   signet init --agent agent-alice-001 --principal alice";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_that_are_missing_are_named_in_json_too() {
+        let error = Cli::command()
+            .try_get_matches_from(["signet", "send", "--json"])
+            .unwrap_err();
+        let what = fault_of(&error.to_string());
+        assert!(
+            what.contains("not provided: ") && what.contains("<PEER>"),
+            "{what}"
+        );
+        assert_eq!(what.lines().count(), 1);
+    }
+}

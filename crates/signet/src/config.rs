@@ -132,14 +132,21 @@ impl Config {
     /// # Errors
     /// Names the key and the line at fault, or the file that others can read.
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
-        let path = home.config_file();
-        let text = read(&path, CONFIG_BYTES)?;
+        let text = Self::text(home)?;
         let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
         for secret in config.nats.secret_files() {
             private::open(secret)?;
         }
         let carriers = PeerCarriers::kept(home)?.with(config.carriers);
         Ok(Self { carriers, ..config })
+    }
+
+    /// The text of the configuration of `home`, if nobody but its owner can change it.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn text(home: &Home) -> Result<String, ConfigError> {
+        read(&home.config_file(), CONFIG_BYTES)
     }
 
     /// Reads the text of a configuration; `nats_url` is the value of the environment variable.

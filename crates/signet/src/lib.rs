@@ -16,6 +16,7 @@ pub mod effects;
 mod group;
 pub mod home;
 pub mod keystore;
+mod leftovers;
 pub mod lock;
 pub mod manager;
 pub mod memory;

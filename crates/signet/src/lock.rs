@@ -35,11 +35,11 @@ pub enum LockError {
     /// The home is on a file system that takes no writes.
     #[error("{}: the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
-    /// Others than its owner may write in the home.
-    #[error("{}: others may write in this folder (mode {mode:04o}), and so put keys and settings there", home.display())]
-    OpenHome {
-        /// The home.
-        home: PathBuf,
+    /// Others than its owner may write in the home, or where its keys are.
+    #[error("{}: others may write in this folder (mode {mode:04o}), and so put keys and settings there", folder.display())]
+    OpenFolder {
+        /// The folder.
+        folder: PathBuf,
         /// Its mode.
         mode: u32,
     },
@@ -66,8 +66,11 @@ impl LockError {
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
-            Self::OpenHome { home, .. } => {
-                format!("chmod 700 {}, and look at what lies in it", home.display())
+            Self::OpenFolder { folder, .. } => {
+                format!(
+                    "chmod 700 {}, and look at what lies in it",
+                    folder.display()
+                )
             }
             Self::NotPlain(path) => {
                 format!("look at it with ls -l {}, then remove it", path.display())
@@ -137,17 +140,16 @@ impl HomeLock {
     }
 }
 
-/// Whoever may write in the home can exchange keys, settings and log.
-fn refuse_open(home: &Home) -> Result<(), LockError> {
-    // A home that is not there is told of when its lock is made.
-    let mode = home.path().metadata().map_or(0, |facts| facts.mode()) & 0o7777;
-    match mode & OTHERS_WRITE {
-        0 => Ok(()),
-        _ => Err(LockError::OpenHome {
-            home: home.path().to_owned(),
-            mode,
-        }),
+/// Whoever may write in the home can exchange keys, settings and log; whoever may write in `keys/`, keys.
+pub(crate) fn refuse_open(home: &Home) -> Result<(), LockError> {
+    for folder in [home.path().to_owned(), home.join("keys")] {
+        // A home that is not there is told of when its lock is made.
+        let mode = folder.metadata().map_or(0, |facts| facts.mode()) & 0o7777;
+        if mode & OTHERS_WRITE != 0 {
+            return Err(LockError::OpenFolder { folder, mode });
+        }
     }
+    Ok(())
 }
 
 /// The mode bits by which others than the owner write.
@@ -221,5 +223,21 @@ mod tests {
                 assert!(error.next().starts_with("chmod 700 "), "{}", error.next());
             }
         }
+    }
+
+    #[test]
+    fn a_home_whose_keys_everybody_may_exchange_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let keys = home.join("keys");
+        std::fs::create_dir(&keys).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode;
+        std::fs::set_permissions(home.path(), mode(0o711)).unwrap();
+        std::fs::set_permissions(&keys, mode(0o777)).unwrap();
+        let error = HomeLock::acquire(&home).unwrap_err();
+        let next = format!("chmod 700 {}, and look at what lies in it", keys.display());
+        assert_eq!(error.next(), next);
+        std::fs::set_permissions(&keys, mode(0o755)).unwrap();
+        HomeLock::acquire(&home).unwrap();
     }
 }

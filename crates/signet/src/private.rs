@@ -6,9 +6,11 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::io::Errno;
 use zeroize::Zeroizing;
 
+use crate::leftovers;
 use crate::room::{is_full, make_room};
 
 /// A file that should be private could not be read or written.
@@ -137,6 +139,37 @@ pub fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     sync_directory_of(path)
 }
 
+/// Makes a new file of mode 0600, durably, under a name beside `path` first: a kill leaves nothing at `path`, or the
+/// whole. What a killed one left beside it is removed by the next. Never overwrites.
+///
+/// # Errors
+/// `Io`, with `AlreadyExists` when anything stands at `path`.
+pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = format!(".{name}.new-");
+    leftovers::remove(path, &beside);
+    let fresh = path.with_file_name(format!("{beside}{}", std::process::id()));
+    let written = write_new(&fresh, content).and_then(|()| place(&fresh, path));
+    if let Err(error) = written {
+        // Nobody reads what could not be put in its place.
+        let _ = std::fs::remove_file(&fresh);
+        return Err(PrivateError::io(path, error));
+    }
+    sync_directory_of(path)
+}
+
+/// Gives the file the name `path`, unless something has it.
+fn place(fresh: &Path, path: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, fresh, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        // Some file systems, such as NFS, know no such rename.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            std::fs::hard_link(fresh, path).and_then(|()| std::fs::remove_file(fresh))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Puts a new file in the place of the one at `path`; a crash leaves the old or the new, whole.
 ///
 /// The caller holds the lock of the home, so that nobody else uses the same temporary name.
@@ -209,3 +242,38 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 
 const MAX_BYTES: u64 = 64 * 1024;
 const ROOT: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_command_left_half_written_is_removed_and_never_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nats.nk");
+        // No process has this number: it is beyond what Linux gives.
+        let half = directory.path().join(".nats.nk.new-2147483647");
+        std::fs::write(&half, "SUA").unwrap();
+        create_whole(&path, b"SUAWHOLE\n").unwrap();
+        assert_eq!(read(&path).unwrap().as_str(), "SUAWHOLE\n");
+        let names: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .flatten()
+            .collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_overwritten_and_nothing_is_left_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nats.nk");
+        std::fs::write(&path, "kept").unwrap();
+        let error = create_whole(&path, b"other").unwrap_err();
+        assert!(
+            matches!(&error, PrivateError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

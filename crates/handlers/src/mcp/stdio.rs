@@ -2,6 +2,7 @@
 
 use std::process::Stdio as Pipe;
 
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -24,8 +25,12 @@ struct Session {
     group: Group,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    /// The id of the last request; those before are answered.
+    /// The id of the last request. Nobody guesses the next one: what was said before it is no answer to it.
     last: u64,
+    /// The id of the request before.
+    before: u64,
+    /// How many calls were answered.
+    answered: u64,
 }
 
 impl Stdio {
@@ -74,6 +79,8 @@ impl Session {
             stdin: stdin.ok_or(Fault::Pipes)?,
             stdout: BufReader::new(stdout.ok_or(Fault::Pipes)?),
             last: 0,
+            before: 0,
+            answered: 0,
         };
         greeted(session.ask(task, trace, "initialize", greeting()).await?)?;
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -94,7 +101,7 @@ impl Session {
         method: &str,
         params: Value,
     ) -> Result<Called, Fault> {
-        self.last += 1;
+        (self.before, self.last) = (self.last, new_id(self.last));
         let request = json!({
             "jsonrpc": "2.0", "id": self.last, "method": method, "params": params,
         });
@@ -111,8 +118,14 @@ impl Session {
                 continue;
             }
             match value.get("id").and_then(Value::as_u64) {
-                Some(id) if id != 0 && id < self.last => say(ANOTHER),
-                _ => return jsonrpc::answer(value, &json!(self.last)),
+                Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
+                // It may have been said before this call was made.
+                Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
+                _ => {
+                    let called = jsonrpc::answer(value, &json!(self.last))?;
+                    self.answered += 1;
+                    return Ok(called);
+                }
             }
         }
         Err(Fault::Flood(Limits::ANSWER.bytes / 1024))
@@ -158,8 +171,23 @@ impl Session {
     }
 }
 
+/// An id that is not `last`, and small enough for every JSON reader.
+fn new_id(last: u64) -> u64 {
+    let mut bytes = [0_u8; 8];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
+    let id = (u64::from_le_bytes(bytes) & LARGEST_ID).max(1);
+    match filled == Ok(bytes.len()) && id != last {
+        true => id,
+        false => last.wrapping_add(1),
+    }
+}
+
+/// JSON readers of many languages hold 53 bits.
+const LARGEST_ID: u64 = (1 << 53) - 1;
 /// What a server may say before its answer: progress and its own log among them.
 const MOST_LINES: usize = 10_000;
 const NO_COMMAND: Fault = Fault::CannotStart(std::io::ErrorKind::InvalidInput);
 const ANOTHER: &str =
     "answered-twice: an MCP server answered a call a second time; the first answer counts";
+const UNASKED: &str =
+    "answered-unasked: an MCP server answered a call that was not made; nothing of it is taken";

@@ -38,6 +38,9 @@ for line in sys.stdin:
         elif fault == "utf8": sys.stdout.buffer.write(b'{"\xff": 1}\n'); sys.stdout.flush()
         elif fault == "half": sys.stdout.write('{"jsonrpc"'); sys.stdout.flush(); os._exit(0)
         elif fault == "twice": say(answer); say(answer)
+        elif fault == "ahead":
+            say(answer)
+            say({**answer, "id": id + 1, "result": {"content": [{"type": "text", "text": "\"another's\""}]}})
         elif fault == "asks":
             say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
             say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
@@ -131,6 +134,17 @@ fn a_server_that_answers_twice_is_heard_once_and_the_next_answer_is_its_own() {
     let server = Server::new();
     let mut trial = server.trial("twice");
     for week in 1..4 {
+        let answer: Value = trial.ask(json!({"week": week})).answer();
+        assert_eq!(answer["arguments"], json!({"week": week}));
+    }
+    assert_eq!(server.starts(), 1);
+}
+
+#[test]
+fn an_answer_to_a_call_that_was_not_made_yet_is_not_taken_for_the_next_messages() {
+    let server = Server::new();
+    let mut trial = server.trial("ahead");
+    for week in 1..5 {
         let answer: Value = trial.ask(json!({"week": week})).answer();
         assert_eq!(answer["arguments"], json!({"week": week}));
     }

@@ -90,7 +90,10 @@ pub enum LocalError {
     #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]
     PeerUnknown(AgentId),
     /// Our person took back the trust, or the peer's root its certificate.
-    #[error("{0} is revoked; `signet trust list` says by whom, and only a person can change it")]
+    #[error(
+        "{0} is trusted no more: it was withdrawn here, or revoked by its person; `signet trust list` says which, and only \
+         a person can change it"
+    )]
     PeerRevoked(AgentId),
     /// Too many strangers have mail waiting.
     #[error("mail for too many strangers waits already; approve or add one of them first")]

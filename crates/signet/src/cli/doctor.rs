@@ -1,7 +1,7 @@
 //! `signet doctor`: looks at everything an agent stands on, and says what is wrong, what that means and what to
 //! do. It changes nothing, and works whether the daemon runs or not.
 
-mod broker;
+pub(super) mod broker;
 mod daemon;
 mod disk;
 mod finding;

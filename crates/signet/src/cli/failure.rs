@@ -196,7 +196,7 @@ fn of_lock(error: &LockError) -> Exit {
     match error {
         LockError::ReadOnly(_) => Exit::Disk,
         LockError::Io { source, .. } => of_file(source.kind()),
-        LockError::OpenHome { .. } | LockError::NotPlain(_) => Exit::Usage,
+        LockError::OpenFolder { .. } | LockError::NotPlain(_) => Exit::Usage,
         LockError::Held { .. } => Exit::Refused,
     }
 }

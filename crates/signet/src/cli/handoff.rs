@@ -13,7 +13,7 @@ use signet_api::{
 
 use super::ask::{ask, change, connect, print_each, print_json};
 use super::input::Input;
-use super::{Failure, print};
+use super::{Failure, names, print};
 
 /// See `signet handoff --help`.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ enum HandoffCommand {
 
 #[derive(Debug, Args)]
 struct TaskArgs {
-    /// The task, as signet handoff list shows it
+    /// The task, as signet handoff list shows it, or as much of its id as is unambiguous
     #[arg(value_name = "TASK")]
     task: String,
     /// Print the task as one line of JSON
@@ -109,27 +109,23 @@ impl From<Now> for ReportState {
 pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     match args.command {
         HandoffCommand::Send(args) => send::run(&args, home),
-        HandoffCommand::Accept(args) => {
-            let task = args.task.clone();
-            decide(home, &args, &AcceptTask { task })
-        }
+        HandoffCommand::Accept(args) => decide(home, &args, |task| AcceptTask { task }),
         HandoffCommand::Decline { task: args, why } => {
             let why = Input::default().words(&why)?;
-            let task = args.task.clone();
-            decide(home, &args, &DeclineTask { task, why })
+            decide(home, &args, |task| DeclineTask { task, why })
         }
         HandoffCommand::Report(args) => {
             let mut input = Input::default();
             let result = args.result.as_deref().map(|result| input.json(result));
             let result = result.transpose()?;
             let note = args.note.as_deref().map(|note| input.words(note));
-            let report = ReportTask {
-                task: args.task.task.clone(),
-                state: args.state.into(),
-                note: note.transpose()?,
+            let (state, note) = (args.state.into(), note.transpose()?);
+            decide(home, &args.task, |task| ReportTask {
+                task,
+                state,
+                note,
                 result,
-            };
-            decide(home, &args.task, &report)
+            })
         }
         HandoffCommand::List { json } => {
             let tasks = ask(home, &ListTasks {})?.tasks;
@@ -139,7 +135,9 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
             }
         }
         HandoffCommand::Show(TaskArgs { task, json }) => {
-            let shown = ask(home, &ShowTask { task })?;
+            let mut client = connect(home, Duration::ZERO)?;
+            let task = names::task(&mut client, &task)?;
+            let shown = client.call(&ShowTask { task })?;
             match json {
                 true => print_json(&shown),
                 false => print(&show::page(&shown)),
@@ -151,10 +149,11 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
 fn decide<R: Request<Answer = DecidedTask>>(
     home: Option<PathBuf>,
     args: &TaskArgs,
-    request: &R,
+    request: impl FnOnce(String) -> R,
 ) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
-    let decided = change(&mut client, request)?;
+    let task = names::task(&mut client, &args.task)?;
+    let decided = change(&mut client, &request(task))?;
     if args.json {
         return print_json(&decided);
     }

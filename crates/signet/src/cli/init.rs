@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::{self, NewAgent, Root};
-use crate::{private, room};
+use crate::{leftovers, private, room};
 
 /// See `signet init --help`.
 #[derive(Debug, Args)]
@@ -153,9 +153,12 @@ impl DraftHome {
             .file_name()
             .ok_or_else(|| used(home))?
             .to_string_lossy();
+        // A command that was killed here left keys behind, which nobody will use.
+        let beginning = format!(".{name}.init-");
+        leftovers::remove(home.path(), &beginning);
         let path = home
             .path()
-            .with_file_name(format!(".{name}.init-{}", std::process::id()));
+            .with_file_name(format!("{beginning}{}", std::process::id()));
         let mut builder = std::fs::DirBuilder::new();
         builder.mode(0o700);
         let parent = path

@@ -58,6 +58,21 @@ impl Input {
     }
 }
 
+/// One line for people is no longer than the schema of messages lets it be.
+pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), Failure> {
+    let long = text.map_or(0, |text| text.chars().count());
+    if long <= MOST_CHARACTERS {
+        return Ok(());
+    }
+    let what =
+        format!("{option} has {long} characters, and a message has room for {MOST_CHARACTERS}");
+    let next = "give a shorter one; what is longer belongs into the body";
+    Err(Failure::new(Exit::Usage, what, next))
+}
+
+/// `maxLength` of `summary` in schemas/message.schema.json.
+const MOST_CHARACTERS: usize = 500;
+
 fn read_file(name: &str) -> Result<Vec<u8>, Failure> {
     let opened = File::open(name).map_err(|error| unread(name, &error))?;
     read(opened, name)
@@ -138,6 +153,19 @@ mod tests {
         assert_eq!(input.words(&name).unwrap(), "Find an evening");
         assert_eq!(input.words("@@home").unwrap(), "@home");
         assert_eq!(input.words("-5 degrees").unwrap(), "-5 degrees");
+    }
+
+    #[test]
+    fn a_summary_that_no_message_has_room_for_is_told_by_its_length() {
+        short("--summary", None).unwrap();
+        short("--summary", Some(&"ö".repeat(500))).unwrap();
+        let said = told(short("--summary", Some(&"ö".repeat(501))).unwrap_err());
+        assert_eq!(
+            said,
+            "--summary has 501 characters, and a message has room for 500"
+        );
+        let schema = include_str!("../../../../schemas/message.schema.json");
+        assert!(schema.contains(&format!("\"maxLength\": {MOST_CHARACTERS}")));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
-use crate::keystore::Keys;
+use crate::keystore::{CONTROL, Keys};
 
 /// See `signet invite --help`.
 #[derive(Debug, Args)]
@@ -137,12 +137,18 @@ pub(super) fn bind_both(one: &Home, other: &Home) -> Result<(), Failure> {
         Ok::<_, Failure>(Keys::open(home, &config.agent)?.certificate)
     };
     let (ours, theirs) = (certificate(one)?, certificate(other)?);
-    for (home, peer) in [(one, &theirs), (other, &ours)] {
+    for (home, beside, peer) in [(one, other, &theirs), (other, one, &ours)] {
+        let lent = Some(beside.key_file(CONTROL));
+        let lent = lent.filter(|lent| !home.key_file(CONTROL).exists() && lent.exists());
         let adding = AddPeer {
             certificate: peer.to_value().clone(),
             decision: None,
         };
-        decide_signed(Some(home.path().to_owned()), adding, &ControlKey::default())?;
+        decide_signed(
+            Some(home.path().to_owned()),
+            adding,
+            &ControlKey { key: lent },
+        )?;
     }
     print(&format!(
         "peers    {} and {} know each other\n",

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use signet_api::{ListInbox, ListOutbox, ListQuarantine, Message};
+use signet_api::{ListInbox, ListOutbox, ListQuarantine, ListTasks, Message};
 use signet_audit::{Filter, log_files, message_id_of, peer_of, read_file};
 use signet_proto::entry::{Entry, Ruling, Verdict};
+use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
 
 use super::ask::connect;
@@ -85,6 +86,55 @@ fn unknown(name: &str, list: &str) -> Failure {
 fn is_beginning(name: &str) -> bool {
     let of_id = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
     !name.is_empty() && name.bytes().all(of_id)
+}
+
+/// The one task that `name` begins, as [`one`] finds a message.
+///
+/// # Errors
+/// For a name that is too short, or that no task or several begin with.
+pub(super) fn task(client: &mut Client, name: &str) -> Result<String, Failure> {
+    if name.parse::<TaskId>().is_ok() || !is_beginning(name) {
+        return Ok(name.to_owned());
+    }
+    let tasks = client.call(&ListTasks {})?.tasks;
+    let all = tasks.into_iter().map(|task| Candidate {
+        id: task.task,
+        peer: task.peer,
+    });
+    task_of(name, all.collect())
+}
+
+fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
+    if name.len() < SHORTEST {
+        let what = format!("{name:?} is too short for the beginning of a task");
+        let next =
+            format!("give at least {SHORTEST} characters of it, as signet handoff list shows it");
+        return Err(Failure::new(Exit::Usage, what, next));
+    }
+    all.retain(|candidate| candidate.id.starts_with(name));
+    match all.as_slice() {
+        [candidate] => Ok(candidate.id.clone()),
+        [] => {
+            let what = format!("task-unknown: no task begins with {name}");
+            let next = "signet handoff list shows the tasks";
+            Err(Failure::new(Exit::Refused, what, next).named("task-unknown"))
+        }
+        several => {
+            let shown = several.iter().take(SHOWN);
+            let shown: Vec<String> = shown
+                .map(|candidate| format!("{} ({})", candidate.id, candidate.peer))
+                .collect();
+            let what = format!(
+                "more than one task begins with {name}: {}",
+                shown.join(", ")
+            );
+            Err(Failure::new(
+                Exit::Usage,
+                what,
+                "give more of the task's id",
+            ))
+        }
+    }
 }
 
 /// What waits in the inbox, of one peer where it is named.
@@ -194,6 +244,29 @@ mod tests {
             Failure::Told { what, next, .. } => format!("{what}; {next}"),
             other => format!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn the_beginning_of_a_task_names_it_where_it_is_the_only_one() {
+        let all = || {
+            ["0192f0c1-0000", "0192f0c1-0001", "0192f0c2-0000"]
+                .map(candidate)
+                .to_vec()
+        };
+        let meant = |name: &str| {
+            task_of(name, all()).map_err(|failure| match failure {
+                Failure::Told { what, .. } => what,
+                other => format!("{other:?}"),
+            })
+        };
+        assert_eq!(meant("0192f0c2").unwrap(), "0192f0c2-0000");
+        assert!(
+            meant("0192f0c1")
+                .unwrap_err()
+                .starts_with("more than one task begins with")
+        );
+        assert!(meant("aaaa").unwrap_err().contains("task-unknown"));
+        assert!(meant("019").unwrap_err().contains("too short"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::keystore::{CONTROL, read_signing_key};
 pub(super) struct ControlKey {
     /// The person's control key [default: keys/control.pem in the home]
     #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
 }
 
 /// See `signet pause --help` and `signet resume --help`.

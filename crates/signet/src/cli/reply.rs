@@ -7,7 +7,7 @@ use clap::Args;
 use signet_api::Reply;
 
 use super::ask::{change, connect, print_json};
-use super::input::Input;
+use super::input::{Input, short};
 use super::{Exit, Failure, names, print};
 
 /// See `signet reply --help`.
@@ -42,6 +42,7 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
             "give JSON, or --decline TEXT",
         ));
     }
+    short("--summary", args.summary.as_deref())?;
     let mut input = Input::default();
     let body = args.body.as_deref().map(|body| input.json(body));
     let body = body.transpose()?;

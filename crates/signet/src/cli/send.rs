@@ -8,7 +8,7 @@ use serde_json::Value;
 use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsFor};
 
 use super::ask::{acknowledge_read, change, connect, print_json, safe_json};
-use super::input::Input;
+use super::input::{Input, short};
 use super::refusal;
 use super::whereabouts::Whereabouts;
 use super::{Exit, Failure, exit, print};
@@ -75,6 +75,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         }
     };
     let body = Input::default().json(body)?;
+    short("--summary", args.summary.as_deref())?;
     let wait = args.wait.unwrap_or(WAIT);
     let message = Send {
         summary: args.summary.clone(),

@@ -16,14 +16,16 @@ use signet_api::Reload;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::keys::fingerprint;
 use signet_proto::policy::NamePattern;
+use signet_transport::Error;
 
 use super::exit::section;
 use super::invite::bind_both;
-use super::{Exit, Failure, ask, init, print, run};
+use super::{Exit, Failure, ask, doctor, init, print, run};
+use crate::clock;
 use crate::config::Config;
 use crate::daemon::Sign;
 use crate::home::Home;
-use crate::keystore::{CONTROL, Root};
+use crate::keystore::{CONTROL, Keys, ROOT, Root};
 use crate::room::{self, Room};
 use broker::Broker;
 use interrupt::Interrupts;
@@ -77,7 +79,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     ensure_home(args, &home)?;
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
-    refuse_to_move(args, &config)?;
+    refuse_to_move(args, &home, &config)?;
     let agent = config.agent.agent.clone();
     let units = match args.background || args.foreground {
         true => None,
@@ -94,9 +96,8 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         Some(other) => {
             let other = Home::at(other);
             refuse_itself(&home, &other)?;
-            for home in [&home, &other] {
-                needs_control_key(home)?;
-            }
+            needs_control_key(&home, &other)?;
+            needs_control_key(&other, &home)?;
             broker.beside(&other)?;
         }
         None => broker.find(&args.broker)?,
@@ -141,8 +142,13 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         ask::change(&mut client, &Reload {})?;
     }
     print(&format!("next     {}\n", next(&home)))?;
+    let unusable = certificate_fault(&home, &config);
     if units.is_some() || runs || args.background {
-        return connected(&config);
+        connected(&config)?;
+        return unusable.map_or(Ok(()), Err);
+    }
+    if let Some(Failure::Told { what, next, .. }) = unusable {
+        anstream::eprintln!("warning: {what}\n  next: {next}");
     }
     drop(lock);
     // The server that was started ends behind the daemon, with `interrupts`.
@@ -175,14 +181,15 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
-fn refuse_to_move(args: &UpArgs, config: &Config) -> Result<(), Failure> {
+fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), Failure> {
     let other = args
         .beside
         .as_ref()
         .map(|other| config::load(&Home::at(other)));
     let other = other.transpose()?;
     let beside = other.is_some_and(|other| other.nats.servers != config.nats.servers);
-    if !(beside || args.broker.names_another(&config.nats.servers))
+    let own = args.broker.wants_own() && OwnServer::of(home).is_none();
+    if !(beside || own || args.broker.names_another(&config.nats.servers))
         || daemon::status_of(config).is_none()
     {
         return Ok(());
@@ -193,6 +200,28 @@ fn refuse_to_move(args: &UpArgs, config: &Config) -> Result<(), Failure> {
     );
     let next = "signet down --keep-nats ends it; then the same command again";
     Err(Failure::new(Exit::Refused, what, next))
+}
+
+/// A person has one root key: with another one, their two agents would take each other for impostors.
+fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Result<(), Failure> {
+    let Some(other) = args.beside.as_ref().filter(|_| args.root.is_none()) else {
+        return Ok(());
+    };
+    let other = Home::at(other);
+    let agent = config::load(&other)?.agent;
+    if agent.principal != *principal {
+        return Ok(());
+    }
+    let what = format!(
+        "{} of {principal} has a root key already, and a second agent of {principal} needs the same one",
+        agent.agent
+    );
+    let root = other.key_file(ROOT);
+    let next = match root.exists() {
+        true => format!("the same command with --root {}", shown(&root)),
+        false => "the same command with --root FILE, where that key is kept".to_owned(),
+    };
+    Err(Failure::new(Exit::Usage, what, next))
 }
 
 fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
@@ -232,10 +261,16 @@ fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
 }
 
 /// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
-fn needs_control_key(home: &Home) -> Result<(), Failure> {
+fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failure> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
-    if config.people_sign == Sign::Nothing || key.exists() {
+    // The agents of one person share the key, which lies in the home of the first.
+    let is_lent = || {
+        let other =
+            Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);
+        other && beside.key_file(CONTROL).exists()
+    };
+    if config.people_sign == Sign::Nothing || key.exists() || is_lent() {
         return Ok(());
     }
     let what = format!(
@@ -283,11 +318,17 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
             own.principal
         ));
     }
+    if home.join("keys").is_dir() {
+        // A home that lost its configuration is none to make anew: what it says, every other command says too.
+        Config::load(home)?;
+    }
+    init::refuse_if_used(home)?;
     let (Some(agent), Some(principal)) = (&args.agent, &args.principal) else {
         let what = format!("there is no home at {}", home.path().display());
         let next = "to make one: signet up --agent ID --principal ID";
         return Err(Failure::new(Exit::Usage, what, next));
     };
+    refuse_second_root(args, principal)?;
     let root = args.root.as_deref().map_or(Root::New, init::root_at);
     let own_root = matches!(root, Root::New);
     let certificate = init::make(home, agent.clone(), principal.clone(), root)?;
@@ -309,12 +350,53 @@ fn connected(config: &Config) -> Result<(), Failure> {
     if daemon::is_connected(config) {
         return Ok(());
     }
-    let what = format!(
-        "the daemon runs, and reaches no NATS server at {}",
-        config.nats.servers.join(", ")
-    );
-    let next = "it goes on trying: start the server, or name another one with signet up --nats URL";
-    Err(Failure::new(Exit::NotReachable, what, next))
+    let servers = config.nats.servers.join(", ");
+    // The daemon tries in the background; why it does not get in, a connection of this command's own says.
+    match doctor::broker::inspected(config) {
+        Err(doctor::broker::Unseen::Server(error))
+            if !matches!(error, Error::Unreachable { .. }) =>
+        {
+            let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
+            let next = match &error {
+                Error::LoginRefused { .. } => {
+                    "ask whoever keeps the server for another login: signet invite --login ID there, signet up --login \
+                     LINE here; or have it let this one in, whose name signet nats key prints"
+                }
+                error => doctor::broker::next_for(error),
+            };
+            Err(Failure::new(Exit::Refused, what, next))
+        }
+        _ => {
+            let what = format!("the daemon runs, and reaches no NATS server at {servers}");
+            let next = "it goes on trying: start the server, or name another one with signet up --nats URL; a server of \
+                        this home's own: signet down, then signet up --listen HOST:PORT";
+            Err(Failure::new(Exit::NotReachable, what, next))
+        }
+    }
+}
+
+/// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
+fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
+    // Keys that cannot be used are for the daemon to refuse.
+    let certificate = Keys::open(home, &config.agent).ok()?.certificate;
+    let now = clock::now();
+    let (from, to) = (certificate.not_before, certificate.not_after);
+    let (how, next) = if now < from {
+        (
+            format!("begins {from}, and the clock says {now}"),
+            "set the clock: timedatectl set-ntp true; if it is right: signet key rotate signing",
+        )
+    } else if to <= now {
+        (
+            format!("ended {to}"),
+            "signet key rotate signing; if the clock is ahead: timedatectl set-ntp true",
+        )
+    } else {
+        return None;
+    };
+    let what =
+        format!("the agent's certificate {how}: nothing is signed, and all that is sent waits");
+    Some(Failure::new(Exit::Refused, what, next))
 }
 
 /// The file of this program. Where there is no /proc, it is the one that the shell found.
@@ -360,7 +442,7 @@ fn after_help() -> String {
         (Exit::Done, "the agent runs, and is connected"),
         (
             Exit::Refused,
-            "a port is taken, or the home is another agent's",
+            "a port is taken, the login refused, the certificate ended, or the home another agent's",
         ),
         (
             Exit::NotReachable,

@@ -121,6 +121,9 @@ impl ConfigError {
             Self::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 absent(path).to_owned()
             }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "run it as the owner of the home, or name a home of yours with --home".to_owned()
+            }
             Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
         }
     }

@@ -1,5 +1,6 @@
 //! One call served by the node alone: the same for the daemon, and for the command line on a stopped agent.
 
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -31,14 +32,15 @@ pub(super) fn shown<T>(answer: T) -> Result<(T, Outcome), ApiError> {
     Ok((answer, Outcome::default()))
 }
 
-/// Reads a text that names something; `what` is the parameter.
-pub(super) fn named<T: FromStr>(what: &str, text: &str) -> Result<T, ApiError> {
-    text.parse()
-        .map_err(|_| ApiError::invalid_params(format!("{what} is not of the right form")))
+/// Reads a text that names something; `what` is the parameter. Whoever gave another text hears the form.
+pub(super) fn named<T: FromStr<Err: Display>>(what: &str, text: &str) -> Result<T, ApiError> {
+    text.parse().map_err(|form| {
+        ApiError::invalid_params(format!("{what} is not of the right form: {form}"))
+    })
 }
 
 /// The same for one that may be left out.
-pub(super) fn maybe_named<T: FromStr>(
+pub(super) fn maybe_named<T: FromStr<Err: Display>>(
     what: &str,
     text: Option<&str>,
 ) -> Result<Option<T>, ApiError> {

@@ -231,3 +231,18 @@ fn the_published_vectors_hold_for_a_peer_of_another_hand() {
     let fault = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success(), "{said}{fault}");
 }
+
+#[test]
+fn minus_zero_in_a_body_does_not_break_its_signature_in_another_language() {
+    let text = "[-0.0,0.0,-1.5,1e-7]";
+    let says = "import json, sys; sys.path.insert(0, sys.argv[1]); import wire; \
+                sys.stdout.write(wire.spell(json.loads(sys.argv[2])))";
+    let mut command = hand::python();
+    command.args(["-c", says]).arg(hand::example("")).arg(text);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let value = signet_proto::json::parse(text.as_bytes(), signet_proto::json::Limits::MESSAGE);
+    let ours = signet_proto::json::canonical(&value.unwrap());
+    assert_eq!(output.stdout, ours);
+    assert!(ours.starts_with(b"[0,0,"));
+}

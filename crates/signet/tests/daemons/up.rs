@@ -1,6 +1,7 @@
 //! `signet up`, `down`, `invite` and `accept`: from nothing to agents that talk.
 
 mod interrupt;
+mod mishaps;
 mod room;
 
 use std::net::TcpListener;

@@ -1,10 +1,13 @@
 //! The NATS server: whether it answers, what it lets this agent do, and how full its store is.
 
+use std::io;
+
 use signet_api::ListPeers;
-use signet_transport::{Error, Inspection, StoreUse, inspect};
+use signet_transport::{Config as NatsConfig, Error, Inspection, StoreUse, inspect};
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::config::Config;
 use crate::daemon::{next_for_nats, transport};
 use crate::render::inbox_subject;
 
@@ -72,21 +75,47 @@ fn look(scene: &mut Scene) -> Result<Inspection, Found> {
             }));
         }
     };
+    inspect_by(&config, &inboxes).map_err(|unseen| -> Found {
+        Box::new(move |check| match unseen {
+            Unseen::System(error) => {
+                check.unknown(error, ("the system is short of something", "try again"))
+            }
+            Unseen::Server(error) => unreachable(check, &error),
+        })
+    })
+}
+
+/// Why nothing was seen of the server.
+pub(in crate::cli) enum Unseen {
+    /// It cannot be reached, or does not let this agent in.
+    Server(Error),
+    /// This process could not ask it.
+    System(io::Error),
+}
+
+/// What the server that the configuration names says to the login of its agent.
+pub(in crate::cli) fn inspected(config: &Config) -> Result<Inspection, Unseen> {
+    let config = transport(config).map_err(|error| Unseen::System(io::Error::other(error)))?;
+    inspect_by(&config, &[])
+}
+
+fn inspect_by(config: &NatsConfig, inboxes: &[String]) -> Result<Inspection, Unseen> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| -> Found {
-        Box::new(move |check| {
-            check.unknown(error, ("the system is short of something", "try again"))
-        })
-    })?;
-    let seen = runtime.block_on(inspect(&config, &inboxes));
-    seen.map_err(|error| -> Found { Box::new(move |check| unreachable(check, &error)) })
+    let asked = inspect(config, inboxes);
+    let seen = runtime.map_err(Unseen::System)?.block_on(asked);
+    seen.map_err(Unseen::Server)
 }
 
 fn unreachable(check: Check, error: &Error) -> Finding {
     let means = "no message arrives or leaves; what is sent waits here";
-    let next = match error {
+    check.fault(error, (means, next_for(error)))
+}
+
+/// What to do about a server that does not let this agent in.
+pub(in crate::cli) fn next_for(error: &Error) -> &'static str {
+    match error {
         Error::Unreachable { .. } => {
             "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
         }
@@ -95,8 +124,7 @@ fn unreachable(check: Check, error: &Error) -> Finding {
         }
         Error::Tls { .. } => "correct `ca` in [nats.tls] of config.toml",
         error => next_for_nats(error),
-    };
-    check.fault(error, (means, next))
+    }
 }
 
 fn permissions(seen: &Inspection) -> Finding {

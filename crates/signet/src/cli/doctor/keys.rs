@@ -15,27 +15,59 @@ use crate::home::Home;
 use crate::keystore::{CONTROL, Keys, ROOT};
 use crate::private::{self, PrivateError};
 
-/// Who may write in the home.
+/// Who may write in the home, and where its keys are.
 pub(super) fn home(home: &Home) -> Finding {
     let path = home.path();
     let check = Check::of("home", path.display());
-    let mode = match path.metadata() {
-        Ok(facts) => facts.mode() & 0o7777,
-        Err(error) => {
-            let means = "there is no agent here";
-            return check.fault(
-                error,
-                (means, "signet init makes a home; --home names another"),
-            );
+    // A home that this user may not look into shows nothing of what lies there, not even whether it does.
+    let facts = path.metadata().and_then(|facts| {
+        let keys = home.join("keys");
+        match keys.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            keys_facts => Ok((facts, keys_facts.ok().map(|facts| (keys, facts)))),
         }
+    });
+    let (facts, keys) = match facts {
+        Ok(facts) => facts,
+        Err(error) => return not_seen(check, &error),
     };
-    match mode & 0o022 {
-        0 => check.well(format!("mode {mode:04o}: nobody else may write there")),
-        _ => check.fault(
-            format!("mode {mode:04o}: others may write there"),
+    let mode = facts.mode() & 0o7777;
+    let folders = [(path.to_owned(), facts)].into_iter().chain(keys);
+    let open = folders
+        .map(|(folder, facts)| (folder, facts.mode() & 0o7777))
+        .find(|(_, mode)| mode & 0o022 != 0);
+    match open {
+        None => check.well(format!("mode {mode:04o}: nobody else may write there")),
+        Some((folder, mode)) => check.fault(
+            format!(
+                "{} has mode {mode:04o}: others may write there",
+                folder.display()
+            ),
             (
                 "others can put keys and settings in the place of yours; no daemon starts",
-                &format!("chmod 700 {}, and look at what lies in it", path.display()),
+                &format!(
+                    "chmod 700 {}, and look at what lies in it",
+                    folder.display()
+                ),
+            ),
+        ),
+    }
+}
+
+fn not_seen(check: Check, error: &io::Error) -> Finding {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => check.fault(
+            error,
+            (
+                "this user may not look at it, so that nothing of the agent can be said",
+                "run it as the owner of the home (sudo -u USER signet doctor), or name a home of yours with --home",
+            ),
+        ),
+        _ => check.fault(
+            error,
+            (
+                "there is no agent here",
+                "signet init makes a home; --home names another",
             ),
         ),
     }
@@ -49,14 +81,25 @@ pub(super) fn files(home: &Home) -> Finding {
         format!("{} and checkpoint-keys/", dirs[0].display()),
     );
     let mut seen = 0;
-    for file in dirs.iter().flat_map(|dir| secrets(dir, DEEP)) {
+    let logins = [home.nats_seed(), home.join("nats/admin.nk")];
+    let logins = logins.into_iter().filter(|file| file.exists());
+    for file in dirs.iter().flat_map(|dir| secrets(dir, DEEP)).chain(logins) {
         seen += 1;
         // What cannot be read at all is told of by the check of the keys.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
             private::open(&file)
         {
-            let means = "whoever has read it can sign or read as this agent: if somebody may have, \
-                         make new keys afterwards: signet key rotate signing";
+            let is_login = file.extension().is_some_and(|end| end == "nk");
+            let means = match is_login {
+                false => {
+                    "whoever has read it can sign or read as this agent: if somebody may have, \
+                     make new keys afterwards: signet key rotate signing"
+                }
+                true => {
+                    "whoever has read it can log in to the NATS server in its place: if somebody may have, \
+                     remove it afterwards; signet up makes another"
+                }
+            };
             return check.fault(&error, (means, &error.next()));
         }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use signet_api::{SendHandoff, Sent, State, WaitsFor};
 
 use crate::cli::ask::{acknowledge_read, change, connect, or_dash, print_json};
-use crate::cli::input::Input;
+use crate::cli::input::{Input, short};
 use crate::cli::whereabouts::Whereabouts;
 use crate::cli::{Exit, Failure, exit, print, refusal};
 
@@ -59,6 +59,7 @@ pub(super) struct SendArgs {
 }
 
 pub(super) fn run(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    short("--summary", args.summary.as_deref())?;
     let mut given = Input::default();
     let goal = given.words(&args.goal)?;
     let input = args.input.as_deref().map(|input| given.json(input));

@@ -40,10 +40,27 @@ pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
 
 /// The public name of the user whose seed is in that file.
 pub(in crate::cli) fn read(file: &Path) -> Result<String, Failure> {
+    read_or(file, || {
+        let file = file.display();
+        format!(
+            "put it back from a backup; or remove it (rm {file}), make another (signet nats key --file {file}), and give \
+             its public name to whoever keeps the server"
+        )
+    })
+}
+
+/// The same; `next` says what makes a seed anew that is damaged.
+pub(in crate::cli) fn read_or(
+    file: &Path,
+    next: impl FnOnce() -> String,
+) -> Result<String, Failure> {
     let seed = private::read(file)?;
     user_of_seed(&seed).ok_or_else(|| {
-        let what = format!("{} is no nkey seed of a user", file.display());
-        Failure::new(Exit::Refused, what, "name another file with --file")
+        let what = match seed.trim().is_empty() {
+            true => format!("{} is empty, and should hold an nkey seed", file.display()),
+            false => format!("{} is no nkey seed of a user", file.display()),
+        };
+        Failure::new(Exit::Refused, what, next())
     })
 }
 
@@ -61,6 +78,6 @@ pub(in crate::cli) fn make(file: &Path) -> Result<String, Failure> {
         )
     })?;
     let (seed, public) = (Zeroizing::new(made.0), made.1);
-    private::create(file, format!("{}\n", *seed).as_bytes())?;
+    private::create_whole(file, format!("{}\n", *seed).as_bytes())?;
     Ok(public)
 }

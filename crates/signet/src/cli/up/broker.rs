@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ use zeroize::Zeroizing;
 
 use crate::cli::input::Input;
 use crate::cli::nats::{key, setup};
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{Exit, Failure, doctor, print};
+use crate::config::Config;
 use crate::daemon::transport;
 use crate::home::Home;
 use crate::{private, random};
@@ -20,6 +22,7 @@ use super::config::{load, servers_of, set_servers};
 use super::interrupt::Interrupts;
 use super::lock::UpLock;
 use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
+use super::shown;
 
 /// How a person names the server.
 #[derive(Debug, Args)]
@@ -40,6 +43,11 @@ impl BrokerArgs {
     pub(super) fn names_another(&self, servers: &[String]) -> bool {
         let named = self.nats.as_deref().map(list_of);
         self.login.is_some() || named.is_some_and(|named| named != servers)
+    }
+
+    /// Whether they say where a server of the home's own listens.
+    pub(super) const fn wants_own(&self) -> bool {
+        self.listen.is_some()
     }
 }
 
@@ -66,9 +74,13 @@ impl Broker<'_> {
             own.listen_at(listen)?;
             return self.own(own);
         }
+        if let Some(listen) = &args.listen {
+            // Whatever the configuration names: this is a word for a server of the home's own.
+            return self.own(&OwnServer::create(home, Some(listen))?);
+        }
         let written = servers_of(home)?;
         let variable = std::env::var("NATS_URL").ok();
-        let variable = variable.filter(|url| !url.trim().is_empty() && args.listen.is_none());
+        let variable = variable.filter(|url| !url.trim().is_empty());
         match (written, own, variable) {
             (Some(servers), _, Some(url)) if list_of(&url) != servers => {
                 // The daemon would use the one now and the other after its next start.
@@ -80,13 +92,13 @@ impl Broker<'_> {
             (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
             (None, Some(own), None) => self.own(&own),
             (None, _, Some(url)) => self.named(&url, ", from NATS_URL"),
-            (None, None, None) => self.found(args),
+            (None, None, None) => self.found(),
         }
     }
 
     /// One that listens on this machine, if the person wants it, or one of the home's own.
-    fn found(&self, args: &BrokerArgs) -> Result<(), Failure> {
-        if args.listen.is_none() && speaks_nats(USUAL) {
+    fn found(&self) -> Result<(), Failure> {
+        if speaks_nats(USUAL) {
             if asked_to_use()? {
                 return self.named(&format!("nats://{USUAL}"), "");
             }
@@ -94,7 +106,7 @@ impl Broker<'_> {
                 "nats     a server that is not this home's listens at {USUAL}; to use it: signet up --nats nats://{USUAL}\n"
             ))?;
         }
-        let own = OwnServer::create(self.home, args.listen.as_deref())?;
+        let own = OwnServer::create(self.home, None)?;
         self.own(&own)
     }
 
@@ -154,9 +166,10 @@ impl Broker<'_> {
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
-            true if key::read(&seed)? == login.public()? => {}
+            // What is damaged there is of no use to anybody.
+            true if key::read(&seed).ok() == Some(login.public()?) => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
-            false => private::create(&seed, format!("{}\n", *login.nkey).as_bytes())?,
+            false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,
         }
         let servers = login.servers.join(", ");
         print(&format!(
@@ -168,6 +181,10 @@ impl Broker<'_> {
     fn mailbox(&self) -> Result<(), Failure> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
+        if self.home.nats_seed().exists() && has_mailbox(&config) {
+            // A login of the agent's alone may look at its mailbox, and make none.
+            return print("mailbox  it is there\n");
+        }
         let mut connection = transport(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
         connection.mailbox = None;
@@ -184,6 +201,11 @@ impl Broker<'_> {
         };
         print(&format!("mailbox  {said}\n"))
     }
+}
+
+fn has_mailbox(config: &Config) -> bool {
+    let seen = doctor::broker::inspected(config);
+    seen.is_ok_and(|seen| matches!(seen.mailbox, Some(Ok(_))))
 }
 
 /// A server that others can reach has no TLS: whoever starts one that way is told what that means.
@@ -203,13 +225,21 @@ fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
 fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failure> {
     let seed = home.nats_seed();
     let public = match seed.exists() {
-        true => key::read(&seed)?,
+        true => key::read_or(&seed, || made_anew(&seed))?,
         false => key::make(&seed)?,
     };
     own.admit(agent, &public)?;
     let url = own.url()?;
     set_servers(home, std::slice::from_ref(&url))?;
     Ok(url)
+}
+
+/// What to do about a damaged seed whose server is a home's own: that server takes another one.
+pub(super) fn made_anew(seed: &Path) -> String {
+    format!(
+        "remove it: rm {}; the same signet up makes another, and tells this server of it",
+        shown(seed)
+    )
 }
 
 /// The addresses of a text, as NATS_URL has them.

@@ -109,16 +109,10 @@ fn setting(text: &str, (section, wanted): (&str, &str)) -> Option<usize> {
 const SERVERS: (&str, &str) = ("[nats]", "servers");
 const OFFERS: (&str, &str) = ("[offer]", "allow");
 
+/// The text of the configuration, if nobody but its owner can change it: what is written anew has the owner's mode, and
+/// would hide that others wrote it.
 fn read(home: &Home) -> Result<String, Failure> {
-    let path = home.config_file();
-    std::fs::read_to_string(&path).map_err(|error| {
-        let what = format!("{}: {error}", path.display());
-        Failure::file(
-            &error,
-            what,
-            "signet init makes a home; --home names another",
-        )
-    })
+    Ok(Config::text(home)?)
 }
 
 #[cfg(test)]
@@ -181,6 +175,29 @@ mod tests {
             let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]);
             assert!(failure.is_err());
             assert_eq!(std::fs::read_to_string(home.config_file()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_others_may_write_is_refused_and_keeps_its_mode() {
+        let text = format!("{AGENT}[nats]\nservers = []\n[notify]\ncommand = [\"/tmp/theirs\"]\n");
+        let (_directory, home) = home(&text);
+        let file = home.config_file();
+        for mode in [0o666, 0o622, 0o620] {
+            let others = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&file, others).unwrap();
+            assert!(load(&home).is_err() && servers_of(&home).is_err());
+            let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]).unwrap_err();
+            assert!(
+                matches!(&failure, Failure::Told { next, .. } if next.starts_with("chmod 600 ")),
+                "{failure:?}"
+            );
+            let facts = std::fs::metadata(&file).unwrap();
+            let is = std::os::unix::fs::MetadataExt::mode(&facts) & 0o777;
+            assert_eq!(
+                (is, std::fs::read_to_string(&file).unwrap()),
+                (mode, text.clone())
+            );
         }
     }
 

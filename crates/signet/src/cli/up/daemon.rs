@@ -56,41 +56,75 @@ pub(super) fn wait(
 ) -> Result<(), Failure> {
     let start = Instant::now();
     while status_of(config).is_none() {
+        let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
+        // What it said is read behind its end: until then it may say more.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
-        let ended = child
-            .as_mut()
-            .is_some_and(|(child, _)| matches!(child.try_wait(), Ok(Some(_)) | Err(_)));
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
-        if ended || waits || start.elapsed() > PATIENCE {
+        if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
                 // A daemon that nobody was told of would hold the home.
                 let _ = child.kill();
                 let _ = child.wait();
             }
-            let said = said.unwrap_or_else(|| "it does not answer".to_owned());
-            let next =
-                "mend that, then signet up again; signet run, with the same --home, says more";
-            return Err(Failure::new(
-                Exit::NotReachable,
-                format!("the daemon: {said}"),
-                next,
-            ));
+            let code = ended.and_then(|status| status.code());
+            return Err(not_started(said, code));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
 }
 
+/// What the daemon said of why it does not start.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    what: String,
+    next: Option<String>,
+}
+
+/// The daemon's own words and exit code, where it gave any.
+fn not_started(said: Option<Said>, code: Option<i32>) -> Failure {
+    let same = |exit: &Exit| Some(i32::from(exit.number())) == code;
+    let exit = Exit::ALL.into_iter().find(same);
+    let exit = exit.filter(|exit| *exit != Exit::Done);
+    let (what, next) = said.map_or(("it does not answer".to_owned(), None), |said| {
+        (said.what, said.next)
+    });
+    let next = next.map_or_else(
+        || {
+            "mend that, then signet up again; signet run, with the same --home, says more"
+                .to_owned()
+        },
+        |next| format!("{next}; then signet up again"),
+    );
+    Failure::new(
+        exit.unwrap_or(Exit::NotReachable),
+        format!("the daemon: {what}"),
+        next,
+    )
+}
+
 /// The last error that the daemon wrote down.
-fn fault_in(home: &Home, from: u64) -> Option<String> {
+fn fault_in(home: &Home, from: u64) -> Option<Said> {
     let bytes = std::fs::read(home.join(LOG)).ok()?;
-    let text = String::from_utf8_lossy(bytes.get(usize::try_from(from).ok()?..)?).into_owned();
-    let fault = |line: &str| {
-        let told = line.strip_prefix("error: ");
+    last_fault(&String::from_utf8_lossy(
+        bytes.get(usize::try_from(from).ok()?..)?,
+    ))
+}
+
+fn last_fault(text: &str) -> Option<Said> {
+    let mut below = None;
+    for line in text.lines().rev() {
         let traced = line.split_once(" ERROR ").map(|(_, said)| said.trim());
-        told.or(traced).map(str::to_owned)
-    };
-    text.lines().rev().find_map(fault)
+        if let Some(what) = line.strip_prefix("error: ").or(traced) {
+            let next: Option<&str> = below;
+            return Some(Said {
+                what: what.to_owned(),
+                next: next.map(str::to_owned),
+            });
+        }
+        below = line.strip_prefix("  next: ");
+    }
+    None
 }
 
 /// Waits a moment for the connection, which the daemon keeps trying for anyway.
@@ -139,3 +173,38 @@ const LOG: &str = "daemon.log";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A clean stop drains the connection first.
 const LEAVE: Duration = Duration::from_secs(35);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_daemon_said_to_do_and_its_exit_code_are_not_swallowed() {
+        let text = "2026-11-23T08:00:00Z  INFO starting\n\
+                    error: /h/keys/signing.pem has mode 0644: others than its owner may use it\n  \
+                    next: chmod 600 /h/keys/signing.pem\n";
+        let failure = not_started(last_fault(text), Some(2));
+        assert!(
+            matches!(&failure, Failure::Told { exit: Exit::Usage, what, next, .. }
+                if what.ends_with("others than its owner may use it")
+                    && next == "chmod 600 /h/keys/signing.pem; then signet up again"),
+            "{failure:?}"
+        );
+    }
+
+    #[test]
+    fn the_advice_for_one_error_is_not_given_for_a_later_one() {
+        let text = "error: first\n  next: mend it\n2026-11-23T08:00:00Z ERROR second\n";
+        let said = last_fault(text).unwrap();
+        assert_eq!((said.what.as_str(), said.next), ("second", None));
+        // A daemon that was killed has no code of its own.
+        let failure = not_started(None, None);
+        assert!(matches!(
+            failure,
+            Failure::Told {
+                exit: Exit::NotReachable,
+                ..
+            }
+        ));
+    }
+}

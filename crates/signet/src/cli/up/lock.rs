@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use crate::cli::{Exit, Failure};
 use crate::home::Home;
+use crate::lock::refuse_open;
 use crate::room;
 
 /// Held until it is dropped, or its process ends.
 pub(in crate::cli) struct UpLock(#[allow(dead_code)] File);
 
 impl UpLock {
-    /// Waits for its turn.
+    /// Waits for its turn. A home in which others may write is refused, before anything of it is changed.
     pub(in crate::cli) fn acquire(home: &Home) -> Result<Self, Failure> {
+        refuse_open(home)?;
         let path = home.join(FILE);
         let failed = |error: std::io::Error| {
             let next = match room::is_full(&error) {

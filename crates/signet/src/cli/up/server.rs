@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +21,7 @@ use crate::cli::{Exit, Failure};
 use crate::home::Home;
 use crate::{private, room};
 
+use super::broker::made_anew;
 use super::interrupt::Interrupts;
 
 /// The server of one home.
@@ -68,18 +69,22 @@ impl OwnServer {
             .mode(0o700)
             .create(&server.directory);
         made.map_err(|error| unwritten(&server.directory, &error))?;
-        let seed = server.admin_seed();
-        let admin = match seed.exists() {
-            true => key::read(&seed)?,
-            false => key::make(&seed)?,
-        };
         let facts = Facts {
             listen,
-            admin,
+            admin: server.administrator()?,
             users: BTreeMap::new(),
         };
         server.write(&facts)?;
         Ok(server)
+    }
+
+    /// The public key of who makes the mailboxes; its seed is made where it is missing.
+    fn administrator(&self) -> Result<String, Failure> {
+        let seed = self.admin_seed();
+        match seed.exists() {
+            true => key::read_or(&seed, || made_anew(&seed)),
+            false => key::make(&seed),
+        }
     }
 
     /// Lets it listen somewhere else from its next start on.
@@ -148,11 +153,21 @@ impl OwnServer {
     /// Starts it if it does not run. Its process belongs to no terminal; it outlives this one where `interrupts`
     /// keeps it.
     pub(super) fn start(&self, interrupts: &Interrupts) -> Result<Started, Failure> {
-        if self.is_running() {
-            return Ok(Started::Before);
+        let mut facts = self.facts()?;
+        let admin = self.administrator()?;
+        let is_new_admin = admin != facts.admin;
+        facts.admin = admin;
+        if let Some(pid) = self.pid() {
+            if is_new_admin {
+                self.write(&facts)?;
+                self.signal(Signal::HUP);
+            }
+            return self.wait_for(pid, &facts.listen);
         }
-        let facts = self.facts()?;
-        free(&facts.listen)?;
+        free(&facts.listen).map_err(|failure| match speaks_nats(&facts.listen) {
+            true => taken(&facts.listen),
+            false => failure,
+        })?;
         // The home may have been moved since.
         self.write(&facts)?;
         let program = program()?;
@@ -171,14 +186,39 @@ impl OwnServer {
         Ok(Started::Now)
     }
 
+    /// One that runs was perhaps started just now, by a command that was killed.
+    fn wait_for(&self, pid: Pid, listen: &str) -> Result<Started, Failure> {
+        let start = Instant::now();
+        while !speaks_nats(listen) {
+            if start.elapsed() > PATIENCE {
+                let what = format!(
+                    "the NATS server of this home (process {}) runs, and does not answer at {listen}",
+                    pid.as_raw_nonzero()
+                );
+                let next = format!(
+                    "{} says more; signet down ends it, then signet up again",
+                    self.log_file().display()
+                );
+                return Err(Failure::new(Exit::NotReachable, what, next));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Started::Before)
+    }
+
     /// Ends it, and says whether it ran.
     pub(in crate::cli) fn stop(&self) -> bool {
-        let ran = self.signal(Signal::TERM);
         let start = Instant::now();
-        while ran && self.pid().is_some() && start.elapsed() < PATIENCE {
+        let mut told = None;
+        while let Some(pid) = self.pid().filter(|_| start.elapsed() < PATIENCE) {
+            // A second one may run by the same configuration, whose number was written over the other's.
+            if told != Some(pid) && kill_process(pid, Signal::TERM).is_err() {
+                break;
+            }
+            told = Some(pid);
             std::thread::sleep(Duration::from_millis(10));
         }
-        ran
+        told.is_some()
     }
 
     /// Where it listens, if others than this machine can reach it there.
@@ -253,20 +293,27 @@ impl OwnServer {
         Ok(private::replace(&self.facts_file(), &facts)?)
     }
 
-    /// Its process, if it runs: a number that some other program has by now is not taken for it.
+    /// Its process, if it runs: the one that was written down, or one that runs by this configuration all the same. The
+    /// latter is left where the command that started it was killed, or where a second server wrote its own number down
+    /// and ended.
     fn pid(&self) -> Option<Pid> {
+        self.written_pid()
+            .or_else(|| process_of(&self.conf_file(), "nats-server"))
+    }
+
+    /// The process that was written down: a number that some other program has by now is not taken for it.
+    fn written_pid(&self) -> Option<Pid> {
         let text = std::fs::read_to_string(self.directory.join(PID)).ok()?;
         let pid = text.trim().parse::<i32>().ok().and_then(Pid::from_raw)?;
-        let Ok(line) = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())) else {
-            // Without /proc, whoever answers at the server's own address is taken for it.
-            let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
-            let facts = self.facts().ok().filter(|_| alive)?;
-            return speaks_nats(&facts.listen).then_some(pid);
-        };
-        let conf = self.conf_file();
-        let conf = conf.as_os_str().as_encoded_bytes();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        (words.get(1..3) == Some(&[b"-c", conf][..])).then_some(pid)
+        match words_of(pid) {
+            Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
+            None => {
+                // Without /proc, whoever answers at the server's own address is taken for it.
+                let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
+                let facts = self.facts().ok().filter(|_| alive)?;
+                speaks_nats(&facts.listen).then_some(pid)
+            }
+        }
     }
 
     fn signal(&self, signal: Signal) -> bool {
@@ -367,6 +414,47 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
         false => "name another home with --home, whose parent you may write to".to_owned(),
     };
     Failure::file(error, what, next)
+}
+
+/// A NATS server has the address of this home's, and is not known to be this home's.
+fn taken(listen: &str) -> Failure {
+    let port = listen.rsplit_once(':').map_or(listen, |(_, port)| port);
+    let what = format!(
+        "a NATS server listens at {listen}, the address of this home's own, and was not started for this home as it is now"
+    );
+    let next = format!(
+        "ss -ltnp 'sport = :{port}' shows its process: if it is this home's from before, end it with kill and signet up \
+         again; or name another address: signet up --listen HOST:PORT"
+    );
+    Failure::new(Exit::Refused, what, next)
+}
+
+/// The process of this user whose program is called `program` and runs by that configuration.
+fn process_of(conf: &Path, program: &str) -> Option<Pid> {
+    let me = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let own = entries.filter(|entry| entry.metadata().is_ok_and(|facts| facts.uid() == me));
+    let numbers = own.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut pids = numbers.filter_map(Pid::from_raw);
+    pids.find(|pid| {
+        words_of(*pid).is_some_and(|words| {
+            let name = words
+                .first()
+                .and_then(|path| path.rsplit(|c| *c == b'/').next());
+            name.is_some_and(|name| name.starts_with(program.as_bytes())) && runs_by(&words, conf)
+        })
+    })
+}
+
+/// The command line of a process; `None` where there is none, or no /proc.
+fn words_of(pid: Pid) -> Option<Vec<Vec<u8>>> {
+    let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+    Some(line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
+}
+
+fn runs_by(words: &[Vec<u8>], conf: &Path) -> bool {
+    let conf = conf.as_os_str().as_encoded_bytes();
+    words.get(1).is_some_and(|word| word == b"-c") && words.get(2).is_some_and(|word| word == conf)
 }
 
 /// Where a NATS server usually listens.
