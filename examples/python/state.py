@@ -104,7 +104,7 @@ def states(keys, agent, key):
 
 
 class Trust:
-    """Whom the agent knows, by certificates that its person handed in (section 4, "Who is bound")."""
+    """Whom the agent knows, by certificates that its person handed in (section 4)."""
 
     def __init__(self, own, trusted):
         self.own, self.known, self.revoked, self.serials = own, {}, {}, {}
