@@ -352,6 +352,7 @@ mod tests {
             "inbox.list",
             "inbox.follow",
             "outbox.list",
+            "message.find",
             "handoff.list",
             "peer.list",
             "status",

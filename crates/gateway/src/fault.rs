@@ -20,14 +20,14 @@ pub(crate) enum Fault {
     #[error("the arguments do not fit the tool's input schema: {0}")]
     Arguments(String),
     /// What was asked goes beyond the tier of this gateway, or of the token that calls.
-    #[error("{bound} sends and shows nothing above tier {highest}, and this is of tier {asked}")]
+    #[error("{ceiling} sends and shows nothing above tier {highest}, and this is of tier {asked}")]
     Tier {
         /// The tier of what was asked.
         asked: u8,
         /// The highest.
         highest: u8,
         /// Whose it is.
-        bound: Bound,
+        ceiling: Bound,
     },
     /// No such resource.
     #[error("there is no such resource")]
@@ -113,11 +113,11 @@ impl Fault {
             }
             Self::Arguments(_) => "correct the arguments, then call the tool again",
             Self::Tier {
-                bound: Bound::Command,
+                ceiling: Bound::Command,
                 ..
             } => "leave it to the person, or ask them to start the gateway with a higher --tier",
             Self::Tier {
-                bound: Bound::Token,
+                ceiling: Bound::Token,
                 ..
             } => {
                 "leave it to the person, or ask them for a token of a higher tier (signet token make NAME --tier TIER); `tier` \

@@ -58,7 +58,7 @@ impl Turn<'_> {
             true => Err(Fault::Tier {
                 asked,
                 highest,
-                bound,
+                ceiling: bound,
             }),
             false => Ok(()),
         }

@@ -71,11 +71,18 @@ async fn card_of_peer(
     if !room.section().peer_cards {
         return no_card("[a2a] peer-cards = true in gateway.toml lets cards of peers be told");
     }
-    let is_known = caller.scope.knows(peer) && matches!(room.offers(peer).await, Ok(Some(_)));
-    if !is_known {
-        return no_card(
-            "signet peer list says whom the daemon knows, signet token list whom this token may see",
-        );
+    let offers = match caller.scope.knows(peer) {
+        true => room.offers(peer).await,
+        false => Ok(None),
+    };
+    match offers {
+        Ok(Some(_)) => {}
+        Ok(None) => {
+            return no_card(
+                "signet peer list says whom the daemon knows, signet token list whom this token may see",
+            );
+        }
+        Err(fault) => return card_response(room, Err(fault), headers),
     }
     let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
     card_response(room, written, headers)

@@ -194,7 +194,7 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
     assert_eq!(open_calls.len(), 49);
     for call in open_calls {
         // What the daemon has is followed by its name, and what it has not is sent again.
-        assert!(call.message.is_some() != call.request.is_some());
+        assert!(call.message.is_some() || call.request.is_some());
     }
     let (record, seq) = store.task(owner(), "t0".to_owned()).await.unwrap();
     assert_eq!((record.task.status.state, seq), (State::Completed, 2));
