@@ -1,7 +1,7 @@
-//! What foreign agents and servers answer, by each kind of handler: what comes of it is one text that a peer can be sent.
+//! What foreign agents and servers answer, by each kind of handler: what comes of it is a body or words that a peer can be sent.
 #![no_main]
 
-use signet_handlers::fuzzed;
+use signet_handlers::fuzzed::{self, Said};
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| {
     let read = [
@@ -12,7 +12,10 @@ libfuzzer_sys::fuzz_target!(|body: &[u8]| {
         fuzzed::mcp_answer(body, ID),
     ];
     for said in read.into_iter().flatten() {
-        signet_fuzz::admit_words(&said);
+        match said {
+            Said::Body(text) => signet_fuzz::admit_body(&text),
+            Said::Words(text) => signet_fuzz::admit_words(&text),
+        }
     }
 });
 

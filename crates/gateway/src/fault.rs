@@ -27,7 +27,7 @@ pub(crate) enum Fault {
         /// The highest.
         highest: u8,
         /// Whose it is.
-        ceiling: Bound,
+        ceiling: Ceiling,
     },
     /// No such resource.
     #[error("there is no such resource")]
@@ -39,14 +39,14 @@ pub(crate) enum Fault {
 
 /// What sets the highest tier of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bound {
+pub(crate) enum Ceiling {
     /// The command that serves it alone.
     Command,
     /// Its token, within what gateway.toml lets any.
     Token,
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for Ceiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Command => "this gateway",
@@ -113,11 +113,11 @@ impl Fault {
             }
             Self::Arguments(_) => "correct the arguments, then call the tool again",
             Self::Tier {
-                ceiling: Bound::Command,
+                ceiling: Ceiling::Command,
                 ..
             } => "leave it to the person, or ask them to start the gateway with a higher --tier",
             Self::Tier {
-                ceiling: Bound::Token,
+                ceiling: Ceiling::Token,
                 ..
             } => {
                 "leave it to the person, or ask them for a token of a higher tier (signet token make NAME --tier TIER); `tier` \

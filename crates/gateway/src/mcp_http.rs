@@ -20,7 +20,6 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use signet_api::ApiError;
 use signet_api::rpc::{self, Frame, Id};
 
@@ -133,7 +132,7 @@ async fn pass(
 
 /// Whether a body calls a tool that takes its arguments: for the fuzzer.
 pub(crate) fn read_body(body: &[u8]) -> bool {
-    if serde_json::from_slice::<IgnoredAny>(body).is_err() {
+    if unreadable(body).is_some() {
         return false;
     }
     match serde_json::from_slice::<ClientJsonRpcMessage>(body) {

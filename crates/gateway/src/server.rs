@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::context::Caller;
 use crate::daemon::Daemon;
-use crate::fault::{Bound, Fault};
+use crate::fault::{Ceiling, Fault};
 use crate::mcp_http::HandedOver;
 use crate::progress::Progress;
 use crate::receipts::{Receipts, acknowledge};
@@ -90,7 +90,7 @@ enum Clients {
 struct As {
     daemon: Arc<Daemon>,
     tier: u8,
-    bound: Bound,
+    ceiling: Ceiling,
     may_send: bool,
     /// Where what the answer shows is noted.
     handed_over: Option<HandedOver>,
@@ -112,7 +112,7 @@ impl Gateway {
             return Ok(As {
                 daemon: Arc::clone(&self.daemon),
                 tier: self.tier,
-                bound: Bound::Command,
+                ceiling: Ceiling::Command,
                 may_send: true,
                 handed_over: None,
             });
@@ -124,7 +124,7 @@ impl Gateway {
         Ok(As {
             daemon: Arc::new(self.daemon.narrowed(caller)),
             tier: self.tier.min(caller.scope.tier),
-            bound: Bound::Token,
+            ceiling: Ceiling::Token,
             may_send: caller.scope.may_send(),
             handed_over: head.and_then(|head| head.extensions.get().cloned()),
         })
@@ -146,7 +146,7 @@ impl As {
         Turn {
             daemon: &self.daemon,
             tier: self.tier,
-            bound: self.bound,
+            ceiling: self.ceiling,
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             handed_over: Mutex::default(),
         }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use signet_api::Name;
 
 use crate::daemon::Daemon;
-use crate::fault::{Bound, Fault};
+use crate::fault::{Ceiling, Fault};
 use crate::progress::Progress;
 use crate::shown::Shown;
 
@@ -35,7 +35,7 @@ pub(crate) struct Turn<'a> {
     /// Nothing above this tier is sent or shown.
     pub(crate) tier: u8,
     /// Whose tier that is.
-    pub(crate) bound: Bound,
+    pub(crate) ceiling: Ceiling,
     /// Where the client wants to be told how it goes.
     pub(crate) progress: Option<Progress>,
     /// What the result shows, and the inbox need not keep.
@@ -53,12 +53,12 @@ impl Turn<'_> {
 
     /// That the tier of what is to be sent is within that of this gateway.
     fn admit_tier(&self, tier: Option<u8>) -> Result<(), Fault> {
-        let (asked, highest, bound) = (tier.unwrap_or(1), self.tier, self.bound);
+        let (asked, highest, ceiling) = (tier.unwrap_or(1), self.tier, self.ceiling);
         match asked > highest {
             true => Err(Fault::Tier {
                 asked,
                 highest,
-                ceiling: bound,
+                ceiling,
             }),
             false => Ok(()),
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::{
-    Acknowledge, ClientError, ListHistory, ListInbox, Message, Moved, Name, Notification, Reason,
-    ShowMessage, State, Subscribe,
+    Acknowledge, ClientError, ListHistory, ListInbox, Message, Moved, Name, Notification, Outgoing,
+    Reason, ShowMessage, State, Subscribe,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -145,21 +145,23 @@ impl Following<'_> {
         self.later.insert((when, message.to_owned()));
     }
 
+    /// Asks where the message is.
+    async fn look(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+        match self.shown(link, message).await? {
+            Some(out) => self.is_at(link, message, out).await,
+            None => Ok(()),
+        }
+    }
+
     /// The other side has had it for a while. Where nothing takes it, its task says why that may be; where its life has
     /// ended, no answer comes any more.
     async fn look_again(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
-        let show = ShowMessage {
-            message_id: message.to_owned(),
+        let out = match self.shown(link, message).await? {
+            Some(out) if out.state == State::Received => out,
+            Some(out) => return self.is_at(link, message, out).await,
+            None => return Ok(()),
         };
-        let out = match link.call(&show, PROMPT).await {
-            Ok(out) if out.state == State::Received => out,
-            Ok(_) | Err(Fault::Daemon(ClientError::Refused(_))) => {
-                return self.look(link, message).await;
-            }
-            Err(fault) => return Err(fault),
-        };
-        let left = out.expires.as_deref().and_then(left_until);
-        match left {
+        match out.expires.as_deref().and_then(left_until) {
             None => return self.end(message, Change::Unanswered).await,
             Some(left) => {
                 let when = Instant::now() + left + OVERTIME;
@@ -172,21 +174,26 @@ impl Following<'_> {
         }
     }
 
-    /// Asks where the message is.
-    async fn look(&mut self, link: &mut Link, message: &str) -> Result<(), Fault> {
+    /// What the daemon says of the message. One that it does not know has ended.
+    async fn shown(&mut self, link: &mut Link, message: &str) -> Result<Option<Outgoing>, Fault> {
         let show = ShowMessage {
             message_id: message.to_owned(),
         };
-        let out = match link.call(&show, PROMPT).await {
-            Ok(out) => out,
+        match link.call(&show, PROMPT).await {
+            Ok(out) => Ok(Some(out)),
             Err(Fault::Daemon(ClientError::Refused(error)))
                 if error.is(&Reason::MessageUnknown) =>
             {
-                return self.end(message, lost()).await;
+                self.end(message, lost()).await?;
+                Ok(None)
             }
-            Err(Fault::Daemon(ClientError::Refused(_))) => return Ok(()),
-            Err(fault) => return Err(fault),
-        };
+            Err(Fault::Daemon(ClientError::Refused(_))) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// What that is for its task.
+    async fn is_at(&mut self, link: &mut Link, message: &str, out: Outgoing) -> Result<(), Fault> {
         if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
             let body = serde_json::json!({ "state": told.state, "note": told.note });
             self.progress(message, body, 1).await?;

@@ -5,6 +5,7 @@
 //! same. Of a task that is not to be kept only its state is written; its words stay in memory, and the answer in the
 //! daemon's inbox.
 
+mod calls;
 mod db;
 mod pushes;
 mod tasks;

@@ -1,5 +1,6 @@
 //! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
 
+mod begin;
 pub(super) mod broker;
 pub(super) mod config;
 mod daemon;
@@ -23,10 +24,8 @@ use super::invite::bind_both;
 use super::{Exit, Failure, ask, doctor, init, print, run};
 use crate::clock;
 use crate::config::Config;
-use crate::daemon::Sign;
 use crate::home::Home;
-use crate::keystore::{CONTROL, Keys, ROOT, Root};
-use crate::room::{self, Room};
+use crate::keystore::{Keys, Root};
 use broker::Broker;
 use interrupt::Interrupts;
 use lock::UpLock;
@@ -79,13 +78,13 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     ensure_home(args, &home)?;
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
-    refuse_to_move(args, &home, &config)?;
+    begin::refuse_to_move(args, &home, &config)?;
     let agent = config.agent.agent.clone();
     let units = match args.background || args.foreground {
         true => None,
         false => Units::of(&agent),
     };
-    needs_room(&home, &config)?;
+    begin::needs_room(&home, &config)?;
     let interrupts = Interrupts::listen()?;
     let broker = Broker {
         home: &home,
@@ -95,9 +94,9 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     match &args.beside {
         Some(other) => {
             let other = Home::at(other);
-            refuse_itself(&home, &other)?;
-            needs_control_key(&home, &other)?;
-            needs_control_key(&other, &home)?;
+            begin::refuse_itself(&home, &other)?;
+            begin::needs_control_key(&home, &other)?;
+            begin::needs_control_key(&other, &home)?;
             broker.beside(&other)?;
         }
         None => broker.find(&args.broker)?,
@@ -180,107 +179,6 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
     Ok(())
 }
 
-/// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
-fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), Failure> {
-    let other = args
-        .beside
-        .as_ref()
-        .map(|other| config::load(&Home::at(other)));
-    let other = other.transpose()?;
-    let beside = other.is_some_and(|other| other.nats.servers != config.nats.servers);
-    let own = args.broker.wants_own() && OwnServer::of(home).is_none();
-    if !(beside || own || args.broker.names_another(&config.nats.servers))
-        || daemon::status_of(config).is_none()
-    {
-        return Ok(());
-    }
-    let what = format!(
-        "a daemon runs in this home, by {}",
-        config.nats.servers.join(", ")
-    );
-    let next = "signet down --keep-nats ends it; then the same command again";
-    Err(Failure::new(Exit::Refused, what, next))
-}
-
-/// A person has one root key: with another one, their two agents would take each other for impostors.
-fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Result<(), Failure> {
-    let Some(other) = args.beside.as_ref().filter(|_| args.root.is_none()) else {
-        return Ok(());
-    };
-    let other = Home::at(other);
-    let agent = config::load(&other)?.agent;
-    if agent.principal != *principal {
-        return Ok(());
-    }
-    let what = format!(
-        "{} of {principal} has a root key already, and a second agent of {principal} needs the same one",
-        agent.agent
-    );
-    let root = other.key_file(ROOT);
-    let next = match root.exists() {
-        true => format!("the same command with --root {}", shown(&root)),
-        false => "the same command with --root FILE, where that key is kept".to_owned(),
-    };
-    Err(Failure::new(Exit::Usage, what, next))
-}
-
-fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
-    let place = |home: &Home| std::fs::canonicalize(home.path()).ok();
-    if place(home) != place(other) {
-        return Ok(());
-    }
-    let what = format!("{} is this home itself", other.path().display());
-    Err(Failure::new(
-        Exit::Usage,
-        what,
-        "name the home of another agent: --beside DIR",
-    ))
-}
-
-/// A server and a daemon that find no room say it in many ways, and late: looked at before any is started.
-fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
-    let is_new = !config.audit_dir.exists();
-    let needed = if is_new { FIRST_ROOM } else { ROOM };
-    let places = [home.path(), config.audit_dir.as_path()];
-    let short = places.into_iter().find_map(|place| {
-        let room = Room::at(place)?;
-        (room.bytes < needed).then_some((place, room.bytes))
-    });
-    match short.filter(|_| daemon::status_of(config).is_none()) {
-        None => Ok(()),
-        Some((place, left)) => {
-            let what = format!(
-                "the disk is full: {} KiB are left at {}, and an agent needs {} MiB there to start",
-                left >> 10,
-                place.display(),
-                needed >> 20
-            );
-            Err(Failure::new(Exit::Disk, what, room::make_room(place)))
-        }
-    }
-}
-
-/// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
-fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failure> {
-    let config = Config::load(home)?;
-    let key = home.key_file(CONTROL);
-    // The agents of one person share the key, which lies in the home of the first.
-    let is_lent = || {
-        let other =
-            Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);
-        other && beside.key_file(CONTROL).exists()
-    };
-    if config.people_sign == Sign::Nothing || key.exists() || is_lent() {
-        return Ok(());
-    }
-    let what = format!(
-        "{} is not there, and two agents can trust each other only with its signature",
-        key.display()
-    );
-    let next = "put it there for the moment; or use signet invite and signet accept --key FILE";
-    Err(Failure::new(Exit::Usage, what, next))
-}
-
 /// Makes the home if there is none, and refuses one of somebody else.
 fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     let there = home.config_file().try_exists().map_err(|error| {
@@ -328,7 +226,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
         let next = "to make one: signet up --agent ID --principal ID";
         return Err(Failure::new(Exit::Usage, what, next));
     };
-    refuse_second_root(args, principal)?;
+    begin::refuse_second_root(args, principal)?;
     let root = args.root.as_deref().map_or(Root::New, init::root_at);
     let own_root = matches!(root, Root::New);
     let certificate = init::make(home, agent.clone(), principal.clone(), root)?;
@@ -451,11 +349,6 @@ fn after_help() -> String {
     ]);
     format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
 }
-
-/// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
-const FIRST_ROOM: u64 = 7 << 20;
-/// For those who have run before.
-const ROOM: u64 = 2 << 20;
 
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.

@@ -1,18 +1,17 @@
-//! Tasks and their calls: taken in, changed, found, listed, and forgotten when there are too many.
+//! Tasks: changed, found, listed, and forgotten when there are too many.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use rusqlite::{OptionalExtension as _, params};
-use signet_api::Send;
+use rusqlite::params;
 use tokio::sync::watch;
 
 use super::super::clock::Now;
-use super::super::fault::{Fault, Kind};
+use super::super::fault::Fault;
 use super::super::model::{Event, State, Task};
 use super::super::task::{Change, Record};
 use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
-use super::{Begin, Begun, Call, Owner, Said, Seen, daemon_key};
+use super::{Owner, Seen};
 
 /// Who waits for the next event of which task.
 #[derive(Default)]
@@ -55,97 +54,6 @@ pub(crate) struct Page {
 }
 
 impl Db {
-    pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, Fault> {
-        let now = Now::read();
-        if let Some(task) = self.task_of(&begin.key, now)? {
-            return Ok(Begun { task, call: None });
-        }
-        self.make_room_now_and_then()?;
-        // The same words may be said again in another task, and the daemon takes one message for each name.
-        let key = format!("{}.{}", begin.key, now.id());
-        let request = Send {
-            key: Some(daemon_key(&key)),
-            ..begin.request
-        };
-        let (record, events, seq) = match begin.said {
-            Said::New(record) => (*record, Vec::new(), 0),
-            Said::Further {
-                task,
-                owner,
-                context,
-                tier,
-                message,
-            } => {
-                let (mut record, seq) = self.owned(&owner, &task)?;
-                further(&record, context.as_deref())?;
-                let events = record.say(*message, tier, now);
-                (record, events, seq)
-            }
-        };
-        let written = match record.is_kept {
-            true => Some(write(&request)?),
-            false => None,
-        };
-        self.put(&record, events, seq, Some((&key, written)))?;
-        let task = record.task.id;
-        let call = Call {
-            key,
-            task: task.clone(),
-            message: None,
-            request: Some(request),
-        };
-        Ok(Begun {
-            task,
-            call: Some(call),
-        })
-    }
-
-    pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), Fault> {
-        let done = self.sql.execute(
-            "UPDATE calls SET message = ?2 WHERE key = ?1",
-            [key, message],
-        );
-        done.map(drop).map_err(|error| broken(&error))
-    }
-
-    /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
-    /// request is not kept.
-    pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, Fault> {
-        let found = self.sql.query_row(
-            "SELECT task, request FROM calls WHERE key = ?1 AND is_open = 1",
-            [key],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
-        );
-        let found = found.optional().map_err(|error| broken(&error))?;
-        let Some((task, Some(request))) = found else {
-            return Ok(None);
-        };
-        let next = format!("{key}_");
-        let request = Send {
-            key: Some(daemon_key(&next)),
-            ..parse(&request)?
-        };
-        let done = self.sql.execute(
-            "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
-            params![key, next, write(&request)?],
-        );
-        done.map_err(|error| broken(&error))?;
-        Ok(Some(Call {
-            key: next,
-            task,
-            message: None,
-            request: Some(request),
-        }))
-    }
-
-    pub(super) fn settled(&mut self, key: &str) -> Result<(), Fault> {
-        let done = self.sql.execute(
-            "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
-            [key],
-        );
-        done.map(drop).map_err(|error| broken(&error))
-    }
-
     pub(super) fn change(&mut self, task: &str, change: Change) -> Result<Option<State>, Fault> {
         let Some((mut record, seq)) = self.found(task)? else {
             return Ok(None);
@@ -157,32 +65,6 @@ impl Db {
             self.put(&record, events, seq, None)?;
         }
         Ok(Some(state))
-    }
-
-    pub(super) fn open_calls(&self) -> Result<Vec<Call>, Fault> {
-        let mut statement = self
-            .sql
-            .prepare("SELECT key, task, message, request FROM calls WHERE is_open = 1")
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map([], |row| {
-            Ok((
-                row.get::<_, String>(0)?,
-                row.get::<_, String>(1)?,
-                row.get::<_, Option<String>>(2)?,
-                row.get::<_, Option<String>>(3)?,
-            ))
-        });
-        let rows = rows.map_err(|error| broken(&error))?;
-        let calls = rows.map(|found| {
-            let (key, task, message, request) = found.map_err(|error| broken(&error))?;
-            Ok(Call {
-                key,
-                task,
-                message,
-                request: request.as_deref().map(parse).transpose()?,
-            })
-        });
-        calls.collect()
     }
 
     /// The caller's task, with all that is known of it.
@@ -281,7 +163,7 @@ impl Db {
     }
 
     /// Writes the task with its new events, and tells whoever waits for them.
-    fn put(
+    pub(super) fn put(
         &mut self,
         record: &Record,
         events: Vec<Event>,
@@ -361,27 +243,8 @@ impl Db {
         events.collect()
     }
 
-    /// The task of the same call before, where this one can be that call made again: its client has not gone on with the
-    /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
-    /// again (3.3.1), and clients use it for another task as well.
-    fn task_of(&self, key: &str, now: Now) -> Result<Option<String>, Fault> {
-        let found = self.sql.query_row(
-            "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
-             WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
-             AND calls.rowid = (SELECT max(rowid) FROM calls AS said WHERE said.task = tasks.id) \
-             ORDER BY calls.rowid DESC LIMIT 1",
-            params![
-                key,
-                state_name(State::Canceled),
-                now.millis().saturating_sub(AGAIN)
-            ],
-            |row| row.get(0),
-        );
-        found.optional().map_err(|error| broken(&error))
-    }
-
     /// Counts again when there may be too many.
-    fn make_room_now_and_then(&mut self) -> Result<(), Fault> {
+    pub(super) fn make_room_now_and_then(&mut self) -> Result<(), Fault> {
         if self.uncounted > 0 {
             self.uncounted -= 1;
             return Ok(());
@@ -430,23 +293,6 @@ impl Db {
     }
 }
 
-/// That the task takes another message.
-fn further(record: &Record, context: Option<&str>) -> Result<(), Fault> {
-    if context.is_some_and(|context| context != record.task.context_id) {
-        return Err(Fault::params(
-            "message.contextId",
-            "is not that of the task",
-        ));
-    }
-    match record.task.status.state.is_terminal() {
-        true => {
-            let text = "Unsupported operation: the task is over; say it without a taskId, in the same context";
-            Err(Fault::new(Kind::Unsupported, text).with("taskId", record.task.id.clone()))
-        }
-        false => Ok(()),
-    }
-}
-
 fn too_many(of_what: &str) -> Fault {
     Fault::internal(format!(
         "Internal error: as many {of_what} as this gateway keeps; try again later"
@@ -454,12 +300,10 @@ fn too_many(of_what: &str) -> Fault {
     .with("reason", "TOO_MANY_TASKS")
 }
 
-fn state_name(state: State) -> &'static str {
+pub(super) fn state_name(state: State) -> &'static str {
     state.v03()
 }
 
-/// Milliseconds for which a task that is over is still that of its call made again.
-const AGAIN: i64 = 10 * 60 * 1_000;
 /// Calls between two counts: a task has at most two megabytes, and the limit of bytes is none to the byte.
 const COUNT_AGAIN: u64 = 32;
 const PUT_TASK: &str = "\

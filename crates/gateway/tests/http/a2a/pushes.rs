@@ -271,26 +271,30 @@ fn where_pushes_are_off_every_method_says_so() {
     assert_eq!(card["capabilities"]["pushNotifications"], false);
 }
 
+/// Names a receiver of the task's pushes.
+fn tell(scene: &Scene, task: &str, id: &str, url: &str) {
+    let config = json!({"taskId": task, "id": id, "url": url});
+    let told = scene
+        .gateway
+        .v1("CreateTaskPushNotificationConfig", &config);
+    assert_eq!(told["result"]["url"], url, "{told}");
+}
+
 #[test]
 fn a_receiver_that_was_taken_away_or_given_anew_hears_nothing_more() {
     let scene = Scene::new(LOOPBACK);
     let (url, came) = receiver_that_says("503 Later");
     let (other, came_to_other) = receiver();
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
-    for (id, url) in [("gone", &url), ("anew", &url)] {
-        let config = json!({"taskId": task, "id": id, "url": url});
-        scene
-            .gateway
-            .v1("CreateTaskPushNotificationConfig", &config);
-    }
+    tell(&scene, &task, "gone", &url);
+    tell(&scene, &task, "anew", &url);
     scene.gateway.v1("CancelTask", &json!({"id": task}));
     for _ in 0..2 {
         came.recv_timeout(SOON).unwrap();
     }
     let gone = json!({"taskId": task, "id": "gone"});
     scene.gateway.v1("DeleteTaskPushNotificationConfig", &gone);
-    let anew = json!({"taskId": task, "id": "anew", "url": other});
-    scene.gateway.v1("CreateTaskPushNotificationConfig", &anew);
+    tell(&scene, &task, "anew", &other);
     // The next try would come after half a second, and another after two.
     std::thread::sleep(Duration::from_secs(4));
     assert!(came.try_recv().is_err(), "both addresses are done with");
@@ -307,12 +311,8 @@ fn a_receiver_that_does_not_answer_holds_up_no_other() {
     let dead_url = format!("http://{}/", dead.local_addr().unwrap());
     let (url, came) = receiver();
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "ask me")));
-    for (id, url) in [("dead", &dead_url), ("well", &url)] {
-        let config = json!({"taskId": task, "id": id, "url": url});
-        scene
-            .gateway
-            .v1("CreateTaskPushNotificationConfig", &config);
-    }
+    tell(&scene, &task, "dead", &dead_url);
+    tell(&scene, &task, "well", &url);
     scene.until(&task, "INPUT_REQUIRED");
     scene.gateway.v1("CancelTask", &json!({"id": task}));
     loop {

@@ -1,0 +1,170 @@
+//! The messages of tasks on their way to the daemon: taken in once, sent, sent once more, and settled.
+
+use rusqlite::{OptionalExtension as _, params};
+use signet_api::Send;
+
+use super::super::clock::Now;
+use super::super::fault::{Fault, Kind};
+use super::super::model::State;
+use super::super::task::Record;
+use super::db::{Db, broken, parse, write};
+use super::tasks::state_name;
+use super::{Begin, Begun, Call, Said, daemon_key};
+
+impl Db {
+    pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, Fault> {
+        let now = Now::read();
+        if let Some(task) = self.task_of(&begin.key, now)? {
+            return Ok(Begun { task, call: None });
+        }
+        self.make_room_now_and_then()?;
+        // The same words may be said again in another task, and the daemon takes one message for each name.
+        let key = format!("{}.{}", begin.key, now.id());
+        let request = Send {
+            key: Some(daemon_key(&key)),
+            ..begin.request
+        };
+        let (record, events, seq) = match begin.said {
+            Said::New(record) => (*record, Vec::new(), 0),
+            Said::Further {
+                task,
+                owner,
+                context,
+                tier,
+                message,
+            } => {
+                let (mut record, seq) = self.owned(&owner, &task)?;
+                further(&record, context.as_deref())?;
+                let events = record.say(*message, tier, now);
+                (record, events, seq)
+            }
+        };
+        let written = match record.is_kept {
+            true => Some(write(&request)?),
+            false => None,
+        };
+        self.put(&record, events, seq, Some((&key, written)))?;
+        let task = record.task.id;
+        let call = Call {
+            key,
+            task: task.clone(),
+            message: None,
+            request: Some(request),
+        };
+        Ok(Begun {
+            task,
+            call: Some(call),
+        })
+    }
+
+    pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "UPDATE calls SET message = ?2 WHERE key = ?1",
+            [key, message],
+        );
+        done.map(drop).map_err(|error| broken(&error))
+    }
+
+    /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
+    /// request is not kept.
+    pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, Fault> {
+        let found = self.sql.query_row(
+            "SELECT task, request FROM calls WHERE key = ?1 AND is_open = 1",
+            [key],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+        );
+        let found = found.optional().map_err(|error| broken(&error))?;
+        let Some((task, Some(request))) = found else {
+            return Ok(None);
+        };
+        let next = format!("{key}_");
+        let request = Send {
+            key: Some(daemon_key(&next)),
+            ..parse(&request)?
+        };
+        let done = self.sql.execute(
+            "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
+            params![key, next, write(&request)?],
+        );
+        done.map_err(|error| broken(&error))?;
+        Ok(Some(Call {
+            key: next,
+            task,
+            message: None,
+            request: Some(request),
+        }))
+    }
+
+    pub(super) fn settled(&mut self, key: &str) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
+            [key],
+        );
+        done.map(drop).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn open_calls(&self) -> Result<Vec<Call>, Fault> {
+        let mut statement = self
+            .sql
+            .prepare("SELECT key, task, message, request FROM calls WHERE is_open = 1")
+            .map_err(|error| broken(&error))?;
+        let rows = statement.query_map([], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, Option<String>>(2)?,
+                row.get::<_, Option<String>>(3)?,
+            ))
+        });
+        let rows = rows.map_err(|error| broken(&error))?;
+        let calls = rows.map(|found| {
+            let (key, task, message, request) = found.map_err(|error| broken(&error))?;
+            Ok(Call {
+                key,
+                task,
+                message,
+                request: request.as_deref().map(parse).transpose()?,
+            })
+        });
+        calls.collect()
+    }
+
+    /// The task of the same call before, where this one can be that call made again: its client has not gone on with the
+    /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
+    /// again (3.3.1), and clients use it for another task as well.
+    fn task_of(&self, key: &str, now: Now) -> Result<Option<String>, Fault> {
+        let found = self.sql.query_row(
+            "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
+             WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
+             AND calls.rowid = (SELECT max(rowid) FROM calls AS said WHERE said.task = tasks.id) \
+             ORDER BY calls.rowid DESC LIMIT 1",
+            params![
+                key,
+                state_name(State::Canceled),
+                now.millis().saturating_sub(AGAIN)
+            ],
+            |row| row.get(0),
+        );
+        found.optional().map_err(|error| broken(&error))
+    }
+}
+
+/// That the task takes another message.
+fn further(record: &Record, context: Option<&str>) -> Result<(), Fault> {
+    if context.is_some_and(|context| context != record.task.context_id) {
+        return Err(Fault::params(
+            "message.contextId",
+            "is not that of the task",
+        ));
+    }
+    match record.task.status.state.is_terminal() {
+        true => {
+            let text = "Unsupported operation: the task is over; say it without a taskId, in the same context";
+            Err(Fault::new(Kind::Unsupported, text).with("taskId", record.task.id.clone()))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Milliseconds for which a task that is over is still that of its call made again.
+const AGAIN: i64 = 10 * 60 * 1_000;
