@@ -477,7 +477,7 @@ export type Offer = {
     tier: number;
 };
 
-/** Offers a capability to the peers while this connection lasts. */
+/** Offers a capability to the peers while this connection lasts, and for `[offer] linger-seconds` after it. */
 export type OfferCapability = {
     /** Its name. */
     capability: string;

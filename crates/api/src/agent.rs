@@ -205,7 +205,7 @@ pub struct Moved {
     pub reason: Option<String>,
 }
 
-/// Offers a capability to the peers while this connection lasts.
+/// Offers a capability to the peers while this connection lasts, and for `[offer] linger-seconds` after it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -17,6 +17,7 @@ mod rules;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Grant, Offer};
@@ -93,8 +94,10 @@ pub struct Policy {
     pub tier: u8,
     /// The data tiers at which a message of ours leaves only with our person's approval.
     pub approve: Vec<u8>,
-    /// The names that programs of our own may offer while they are connected.
+    /// The names that programs of our own may offer.
     pub offerable: Vec<NamePattern>,
+    /// How long such an offer stands after its programs have gone, and after a start.
+    pub offer_linger: Duration,
     /// The capabilities that a pinned peer may ask for; `None` for every one that we offer.
     pub granted: Option<Vec<CapabilityName>>,
     /// Calls a minute that a pinned peer may send us; `None` for no limit.
@@ -146,6 +149,7 @@ impl Default for Policy {
             approve: Vec::new(),
             tier: HIGHEST_TIER,
             offerable: Vec::new(),
+            offer_linger: Duration::ZERO,
             granted: None,
             messages_per_minute: None,
             conversation_per_minute: None,

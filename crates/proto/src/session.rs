@@ -50,9 +50,9 @@ pub struct Session {
     /// What the peer offers beside what its flight settled, for as long as its programs are there.
     #[serde(default)]
     pub(crate) beside: Beside,
-    /// The digest of what we told the peer that programs of ours offer; `None` when nothing.
+    /// What we told the peer that programs of ours offer; `None` before we told it anything.
     #[serde(default)]
-    pub told_offer: Option<Digest>,
+    pub(crate) told: Option<Told>,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.
@@ -109,6 +109,15 @@ pub(crate) struct Beside {
     /// The number of the message that said so.
     sequence: u64,
     names: Vec<CapabilityName>,
+}
+
+/// What we last told a peer that programs of ours offer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// When.
+    pub at: Timestamp,
+    /// All of it.
+    pub offers: Vec<Offer>,
 }
 
 impl Session {

@@ -449,9 +449,10 @@ principal = "PRINCIPAL"
 # messages-per-minute = 30
 # carriers = ["nats", "https://house.example/agent/agent-bob-001/inbox"]   # the first that is up; "poll": it polls us
 
-# What programs of this agent may offer while they are connected: names, or beginnings with a star.
+# What programs of this agent may offer: names, or beginnings with a star.
 [offer]
 # allow = []
+# linger-seconds = 300  # an offer stands so long after its program has gone, and after a start of the daemon
 
 # What this agent offers to its peers; as many as there are. The schema is a file beside this one, or
 # the JSON Schema itself: requests whose body does not fit are refused.

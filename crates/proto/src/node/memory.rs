@@ -307,7 +307,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         peer_layers: established.peer_layers,
         offered: established.offered.clone(),
         beside: Default::default(),
-        told_offer: None,
+        told: None,
         version: established.version,
         began: established.began,
         ends: established.ends,

@@ -3,8 +3,12 @@
 //!
 //! An offer says all that is offered beside what the flight of the session's handshake settled, so that
 //! the newest alone counts, whatever came before it or is lost.
+//!
+//! An offer of ours stands for a while after its programs have gone (`Policy::offer_linger`), and across a
+//! start: what peers sent while both were away waits for the program then, instead of being refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod held;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +16,17 @@ use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::Offer;
 use crate::headers::CapabilityName;
-use crate::ids::{AgentId, Digest, SessionId, Version};
+use crate::ids::{AgentId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
-use crate::policy::{
-    Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES, fits_together, names_twice,
-};
+use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES, names_twice};
 use crate::reject::Reason;
-use crate::session::Session;
+use crate::session::{Session, Told};
 use crate::time::Timestamp;
 
 use super::request::LocalError;
 use super::{At, Node, Outcome};
+
+pub(super) use held::Offers;
 
 /// A peer is told of changes so often at most.
 const EACH: Duration = Duration::from_secs(1);
@@ -35,27 +39,6 @@ pub struct Program {
     pub connection: u64,
     /// The user id.
     pub user: u32,
-}
-
-/// What programs offer now. Not lasting: a start knows of no connection.
-#[derive(Debug, Default)]
-pub(super) struct Offers(BTreeMap<CapabilityName, Offered>);
-
-#[derive(Debug)]
-struct Offered {
-    capability: Capability,
-    user: u32,
-    connections: BTreeSet<u64>,
-}
-
-impl Offers {
-    pub(super) fn capability(&self, name: &CapabilityName) -> Option<&Capability> {
-        self.0.get(name).map(|offered| &offered.capability)
-    }
-
-    fn capabilities(&self) -> impl Iterator<Item = &Capability> {
-        self.0.values().map(|offered| &offered.capability)
-    }
 }
 
 /// When a peer is to hear what is offered, by the clock that nobody sets.
@@ -73,7 +56,8 @@ impl OfferPace {
 }
 
 impl Node {
-    /// A program offers a capability for as long as it is connected. Offering it again changes it.
+    /// A program offers a capability for as long as it is connected, and for the policy's linger after that.
+    /// Offering it again changes it.
     ///
     /// # Errors
     /// When our person allows no such offer, has settled the name in the configuration, another program
@@ -94,46 +78,56 @@ impl Node {
         if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
             return Err(refused(OfferFault::Tier));
         }
-        let held = self.offers.0.get(&capability.name);
-        if held.is_some_and(|held| held.user != program.user) {
+        if self.offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
-        let others = self.offers.capabilities();
-        let others = others.filter(|other| other.name != capability.name);
-        let all = self.policy.capabilities.iter().chain(others);
-        if fits_together(all.chain([&capability])).is_err() {
+        if !self.offers.make_room(&self.policy, &capability) {
             return Err(refused(OfferFault::TooMuch));
         }
-        let mut connections = held.map_or_else(BTreeSet::new, |held| held.connections.clone());
-        connections.insert(program.connection);
-        let name = capability.name.clone();
-        let offered = Offered {
-            capability,
-            user: program.user,
-            connections,
-        };
-        self.offers.0.insert(name, offered);
-        Ok(self.tell_changed_offers(at))
+        self.offers.serve(program, capability);
+        let mut outcome = Outcome::default();
+        self.tell_changed_offers(at, &mut outcome);
+        Ok(outcome)
     }
 
-    /// A program takes back one of its offers, or all of them, as when its connection ends.
-    pub fn handle_offer_end(
-        &mut self,
-        at: At,
-        connection: u64,
-        name: Option<&CapabilityName>,
-    ) -> Outcome {
-        let before = self.offers.0.len();
-        self.offers.0.retain(|offered, held| {
-            if name.is_none_or(|name| name == offered) {
-                held.connections.remove(&connection);
-            }
-            !held.connections.is_empty()
-        });
-        match self.offers.0.len() == before {
-            true => Outcome::default(),
-            false => self.tell_changed_offers(at),
+    /// A program has gone: what it alone offered stands for the policy's linger.
+    pub fn handle_offer_end(&mut self, at: At, connection: u64) -> Outcome {
+        self.offers.leave(connection, at.elapsed);
+        let mut outcome = Outcome::default();
+        self.end_lapsed_offers(at, &mut outcome);
+        outcome
+    }
+
+    /// Ends the offers whose programs have not come back in time.
+    pub(super) fn end_lapsed_offers(&mut self, at: At, outcome: &mut Outcome) {
+        if self.offers.end_lapsed(at.elapsed, self.policy.offer_linger) {
+            self.tell_changed_offers(at, outcome);
         }
+    }
+
+    /// When the next offer ends because its programs have not come back.
+    pub(super) fn offers_lapse(&self, at: At) -> Option<Timestamp> {
+        let due = self.offers.lapses_at(self.policy.offer_linger)?;
+        Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
+    }
+
+    /// At a start: what peers were told before it stands until the programs are back, or for the policy's linger.
+    pub(super) fn recall_offers(&mut self, at: At) {
+        if self.policy.offer_linger.is_zero() {
+            return;
+        }
+        let sessions = self.links.values().map(|link| link.sessions.iter().rev());
+        let newest = sessions.filter_map(|mut sessions| sessions.find_map(|one| one.told.as_ref()));
+        let mut told: Vec<&Told> = newest.collect();
+        told.sort_by_key(|told| std::cmp::Reverse(told.at));
+        for offer in told.into_iter().flat_map(|told| &told.offers) {
+            if self.offers.capability(&offer.name).is_none()
+                && let Some(capability) = capability_of(offer)
+            {
+                self.offers.recall(capability, at.elapsed);
+            }
+        }
+        self.end_unfit_offers();
     }
 
     /// What programs offer now.
@@ -156,25 +150,15 @@ impl Node {
 
     /// What the policy settles, allows no more or leaves no room for is offered no more.
     pub(super) fn end_unfit_offers(&mut self) {
-        let policy = &self.policy;
-        self.offers
-            .0
-            .retain(|name, _| policy.capability(name).is_none() && policy.allows_offer(name));
-        while fits_together(policy.capabilities.iter().chain(self.offers.capabilities())).is_err() {
-            if self.offers.0.pop_last().is_none() {
-                break;
-            }
-        }
+        self.offers.end_unfit(&self.policy);
     }
 
-    pub(super) fn tell_changed_offers(&mut self, at: At) -> Outcome {
+    pub(super) fn tell_changed_offers(&mut self, at: At, outcome: &mut Outcome) {
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
-        let mut outcome = Outcome::default();
         for peer in peers {
             self.mark_offers(at, &peer);
-            self.tell_offers(at, &peer, &mut outcome);
+            self.tell_offers(at, &peer, outcome);
         }
-        outcome
     }
 
     /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
@@ -192,7 +176,11 @@ impl Node {
         };
         let session = self.link(peer).and_then(|link| link.sendable(at.now));
         let body = self.offer_for(peer, session);
-        if session.is_none_or(|session| session.told_offer == digest_of(&body)) {
+        let told = |session: &Session| {
+            let told = session.told.as_ref();
+            told.map_or(&[][..], |told| &told.offers) == parse(&body).unwrap_or_default()
+        };
+        if session.is_none_or(told) {
             self.link_mut(peer).offer_pace.due = None;
             return;
         }
@@ -278,10 +266,11 @@ impl Node {
     /// What we told a peer last, as the line of it says.
     pub(super) fn apply_told_offer(&mut self, peer: &AgentId, message: &Message) {
         let session = message.headers.session;
-        let digest = message.body.as_ref().and_then(digest_of);
         let session = session.and_then(|id: SessionId| self.link_mut(peer).session_mut(id));
-        if let Some(session) = session {
-            session.told_offer = digest;
+        let offers = message.body.as_ref().and_then(parse);
+        if let (Some(session), Some(offers)) = (session, offers) {
+            let at = message.headers.timestamp;
+            session.told = Some(Told { at, offers });
         }
     }
 }
@@ -314,10 +303,16 @@ fn parse(body: &Value) -> Option<Vec<Offer>> {
     list.iter().map(Offer::parse).collect()
 }
 
-/// Of an empty offer none: a session begins with nothing told.
-fn digest_of(body: &Value) -> Option<Digest> {
-    let list = body.get("capabilities")?.as_array()?;
-    (!list.is_empty()).then(|| Digest::of(&[&canonical(body)]))
+/// A capability as we offered it; `None` where this release cannot judge bodies by its schema.
+fn capability_of(offer: &Offer) -> Option<Capability> {
+    let schema = offer.schema.as_ref();
+    let schema = schema.map(|text| BodySchema::compile(text.as_bytes()));
+    Some(Capability {
+        name: offer.name.clone(),
+        tier: offer.tier,
+        description: offer.description.clone(),
+        schema: schema.transpose().ok()?,
+    })
 }
 
 /// How long an offer may be.

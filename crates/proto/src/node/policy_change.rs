@@ -17,7 +17,8 @@ impl Node {
         }
         self.policy = policy;
         self.end_unfit_offers();
-        let mut outcome = self.tell_changed_offers(at);
+        let mut outcome = Outcome::default();
+        self.tell_changed_offers(at, &mut outcome);
         let mut told = Vec::new();
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {

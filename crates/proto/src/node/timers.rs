@@ -33,6 +33,7 @@ impl Node {
         self.look_at_leases(at, &mut outcome);
         self.tell_decrees(at, &mut outcome);
         self.look_for_holes(at, &mut outcome);
+        self.end_lapsed_offers(at, &mut outcome);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
@@ -60,6 +61,7 @@ impl Node {
             self.attempts.due(),
             self.decrees_due(at.now),
             self.may_sign_at(at.now),
+            self.offers_lapse(at),
         ];
         let offers = self.links.keys();
         let offers = offers.filter_map(|peer| self.offer_due(at, peer)).min();
@@ -79,6 +81,7 @@ impl Node {
         self.read_clock(at, &mut outcome);
         self.retire_sessions();
         self.record_own(at, &mut outcome);
+        self.recall_offers(at);
         let peers: Vec<AgentId> = self.links.keys().cloned().collect();
         for peer in &peers {
             let link = self.link_mut(peer);
@@ -93,7 +96,7 @@ impl Node {
                 self.send_receipt(at, peer, id, &mut outcome);
             }
             self.end_lost_drafts(at, peer, &mut outcome);
-            // No program is connected yet: what was offered before is offered no more.
+            // No program is connected yet: what does not linger is offered no more.
             self.mark_offers(at, peer);
             self.tell_offers(at, peer, &mut outcome);
             match unsent {

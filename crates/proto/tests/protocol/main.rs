@@ -50,6 +50,7 @@ mod ids;
 mod jsonrpc;
 mod key_change;
 mod leases_and_keys;
+mod lingering_offers;
 mod lying_peer;
 mod mutants_trust;
 mod overtaken;

@@ -12,10 +12,10 @@ use signet_proto::node::{Content, Effect, LocalError, OfferFault, Program, Sendi
 use signet_proto::policy::{BodySchema, Capability, PeerRule, Policy};
 use signet_proto::progress::{Part, Progress, ProgressState};
 
-const ALICE: usize = 0;
-const BOB: usize = 1;
+pub(crate) const ALICE: usize = 0;
+pub(crate) const BOB: usize = 1;
 const CAROL: usize = 2;
-const PROGRAM: Program = Program {
+pub(crate) const PROGRAM: Program = Program {
     connection: 1,
     user: 1000,
 };
@@ -36,7 +36,7 @@ fn speaking(
 }
 
 /// Alice, Bob and Carol, who speak 1.1.0 and have met.
-fn talking_with(policy: Policy) -> Net {
+pub(crate) fn talking_with(policy: Policy) -> Net {
     let mut agents = vec![
         speaking("agent-alice", "alice", &Version::SPOKEN, Policy::default()),
         speaking("agent-bob", "bob", &Version::SPOKEN, policy),
@@ -110,7 +110,7 @@ fn heard(net: &Net, who: usize) -> Vec<Value> {
     net.effects.iter().filter_map(told).collect()
 }
 
-fn offer(
+pub(crate) fn offer(
     net: &mut Net,
     who: usize,
     program: Program,
@@ -123,18 +123,18 @@ fn offer(
     Ok(())
 }
 
-fn offer_end(net: &mut Net, who: usize, connection: u64) {
+pub(crate) fn offer_end(net: &mut Net, who: usize, connection: u64) {
     let at = net.at(who);
-    let outcome = net.agents[who].node.handle_offer_end(at, connection, None);
+    let outcome = net.agents[who].node.handle_offer_end(at, connection);
     let effects = net.agents[who].keep(at, outcome);
     net.perform(who, effects);
 }
 
-fn lamp(tier: u8) -> Capability {
+pub(crate) fn lamp(tier: u8) -> Capability {
     Capability::new("lamp.switch".parse().unwrap(), tier)
 }
 
-fn ask_for(net: &mut Net, name: &str, body: Value) -> Result<MessageId, LocalError> {
+pub(crate) fn ask_for(net: &mut Net, name: &str, body: Value) -> Result<MessageId, LocalError> {
     let content = Content {
         body,
         capability: Some(name.parse().unwrap()),
@@ -143,7 +143,7 @@ fn ask_for(net: &mut Net, name: &str, body: Value) -> Result<MessageId, LocalErr
     crate::household::allowed::try_send(net, ALICE, BOB, content)
 }
 
-fn offered_to_alice(net: &Net) -> Vec<String> {
+pub(crate) fn offered_to_alice(net: &Net) -> Vec<String> {
     let peer = net.agents[BOB].id();
     let session = net.agents[ALICE].node.session(&peer, net.at(ALICE).now);
     let offered = session.unwrap().offered.iter();

@@ -38,6 +38,8 @@ impl Changes {
         let audit = *audit_dir != old.audit_dir || *audit_access != old.audit_access;
         let control =
             *control_socket != old.control_socket || *control_access != old.control_access;
+        let offer =
+            policy.offerable != before.offerable || policy.offer_linger != before.offer_linger;
         let live = [
             ("[[capability]]", policy.capabilities != before.capabilities),
             ("[grant]", budgets),
@@ -45,7 +47,7 @@ impl Changes {
                 "[[peer]]",
                 policy.peers != before.peers || *carriers != old.carriers,
             ),
-            ("[offer]", policy.offerable != before.offerable),
+            ("[offer]", offer),
             ("[approve]", policy.approve != before.approve),
             ("[tiers]", policy.table != before.table),
             ("[people]", *people_sign != old.people_sign),
@@ -95,6 +97,7 @@ mod tests {
                 "[[peer]]\nid = \"agent-b\"\ncarriers = [\"poll\"]\n",
             ),
             ("[offer]", "[offer]\nallow = [\"a.*\"]\n"),
+            ("[offer]", "[offer]\nlinger-seconds = 7\n"),
             ("[approve]", "[approve]\ntiers = [3, 4]\n"),
             ("[tiers]", "[tiers]\nrestricted = [0, 1, 2, 3, 4]\n"),
             ("[people]", "[people]\nsign = \"none\"\n"),

@@ -1,6 +1,7 @@
 //! `[tiers]`, `[grant]`, `[[peer]]` and `[[capability]]`: what the principal has decided.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use signet_proto::headers::CapabilityName;
 use signet_proto::ids::AgentId;
@@ -17,6 +18,10 @@ use crate::home::Home;
 pub(super) fn policy(root: &Section<'_>, home: &Home) -> Result<Policy, ConfigError> {
     let capabilities = capabilities(root, home)?;
     let grant = root.section("grant", GRANT_KEYS)?;
+    let offer = root.section("offer", &["allow", LINGER])?;
+    let linger = offer
+        .number(LINGER, 0..=LONGEST_LINGER)?
+        .unwrap_or(DEFAULT_LINGER);
     let per_minute = |key| grant.number(key, 1..=MOST_PER_MINUTE);
     let policy = Policy {
         tier: grant
@@ -26,7 +31,8 @@ pub(super) fn policy(root: &Section<'_>, home: &Home) -> Result<Policy, ConfigEr
         messages_per_minute: per_minute(PER_MINUTE)?.or(Some(DEFAULT_PER_MINUTE)),
         conversation_per_minute: per_minute(OF_CONVERSATION)?.or(Some(DEFAULT_OF_CONVERSATION)),
         peers: peers(root, &capabilities)?,
-        offerable: offerable(&root.section("offer", &["allow"])?)?,
+        offerable: offerable(&offer)?,
+        offer_linger: Duration::from_secs(linger.into()),
         approve: approved_tiers(&root.section("approve", &["tiers"])?)?,
         table: table(&root.section("tiers", TIER_KEYS)?)?,
         capabilities,
@@ -155,6 +161,11 @@ const DEFAULT_PER_MINUTE: u32 = 120;
 const DEFAULT_OF_CONVERSATION: u32 = 60;
 const PER_MINUTE: &str = "messages-per-minute";
 const OF_CONVERSATION: &str = "conversation-messages-per-minute";
+const LINGER: &str = "linger-seconds";
+/// Time for a machine to start again, and its programs after the daemon.
+const DEFAULT_LINGER: u32 = 300;
+/// A day: for a program that runs now and then.
+const LONGEST_LINGER: u32 = 86_400;
 const DESCRIPTION_CHARS: usize = 200;
 const TIER_KEYS: &[&str] = &["public", "household", "sensitive", "restricted"];
 const GRANT_KEYS: &[&str] = &["tier", "capabilities", PER_MINUTE, OF_CONVERSATION];

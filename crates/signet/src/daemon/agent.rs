@@ -70,12 +70,12 @@ impl Agents {
 }
 
 impl Heart {
-    /// A program has gone: what it held goes to the next, and what it offered is offered no more.
+    /// A program has gone: what it held goes to the next, and what it offered ends if it does not come back.
     pub(super) async fn end_program(&mut self, connection: u64) {
         self.agents.watched.remove(&connection);
         let at = self.at();
         let held = self.node.handle_consumer_gone(at, connection);
-        let offered = self.node.handle_offer_end(at, connection, None);
+        let offered = self.node.handle_offer_end(at, connection);
         self.write(at.now, vec![held, offered], Vec::new()).await;
     }
 }

@@ -242,8 +242,15 @@ fn a_request_that_nobody_takes_is_shown_so_to_whoever_asked() {
     });
 }
 
+/// The names of what Bob offers, as Alice knows it.
+fn offered(alice: &Home) -> Vec<Value> {
+    let shown = alice.standing("agent-bob", "capabilities");
+    let names = shown.as_array().unwrap().iter();
+    names.map(|one| one["name"].clone()).collect()
+}
+
 #[test]
-fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
+fn what_came_while_agent_and_program_were_away_waits_for_the_program() {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
@@ -251,11 +258,42 @@ fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
     alice.start();
     bob.start();
     alice.ping(&bob);
-    let offered = |alice: &Home| {
-        let shown = alice.standing("agent-bob", "capabilities");
-        let names = shown.as_array().unwrap().iter();
-        names.map(|one| one["name"].clone()).collect::<Vec<_>>()
-    };
+    let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
+    let mut program = bob.client().unwrap();
+    program.raw("offer", &lamp).unwrap();
+    eventually("alice hears of the lamp", || {
+        (offered(&alice) == ["lamp.switch"]).then_some(())
+    });
+    bob.kill();
+    drop(program);
+    let asked = json!({
+        "peer": bob.agent, "kind": "request", "capability": "lamp.switch", "body": {"on": true},
+    });
+    let id = alice.call("send", &asked).unwrap()["message-id"].clone();
+    bob.start();
+    // The daemon reads its mailbox before the program is back.
+    eventually("it is received", || {
+        let shown = alice.call("message.status", &json!({"message-id": id}));
+        (shown.unwrap()["state"] == "received").then_some(())
+    });
+    let mut program = bob.client().unwrap();
+    program.raw("offer", &lamp).unwrap();
+    let wants = json!({"wait": 30.0, "capabilities": ["lamp.switch"]});
+    let received = program.raw("receive", &wants).unwrap();
+    assert_eq!(received["messages"][0]["body"], json!({"on": true}));
+    assert_eq!(offered(&alice), ["lamp.switch"]);
+    assert_eq!(bob.refusals(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure("# allow = []", "allow = [\"lamp.*\"]\nlinger-seconds = 0");
+    alice.start();
+    bob.start();
+    alice.ping(&bob);
     let mut program = bob.client().unwrap();
     let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
     program.raw("offer", &lamp).unwrap();

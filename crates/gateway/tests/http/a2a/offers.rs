@@ -5,11 +5,15 @@ use signet_testkit::{House, eventually};
 
 use super::client::{Agent, Gateway, Scene, begins, id_of, says};
 
-/// Bob's programs may offer what they want, and nobody has spoken yet.
+/// Bob's programs may offer what they want, for as long as they are connected and no longer, and nobody has
+/// spoken yet.
 fn strangers_so_far() -> Scene {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
-    bob.configure("[offer]", "[offer]\nallow = [\"test.*\"]");
+    bob.configure(
+        "[offer]",
+        "[offer]\nallow = [\"test.*\"]\nlinger-seconds = 0",
+    );
     house.acquaint(&[&alice, &bob]);
     alice.start();
     bob.start();

@@ -1,0 +1,206 @@
+//! An offer outlives its program for a while, and a start: what peers send meanwhile waits for the program. And
+//! what that must not become.
+
+use std::time::Duration;
+
+use crate::household::net::{Net, message_of};
+use crate::progress_and_offers::{
+    ALICE, BOB, PROGRAM, ask_for, lamp, offer, offer_end, offered_to_alice, talking_with,
+};
+use serde_json::json;
+use signet_proto::envelope::{Form, Method};
+use signet_proto::ids::MessageId;
+use signet_proto::node::{LocalError, OfferFault, Program, State};
+use signet_proto::policy::{BodySchema, Capability, Policy};
+
+const LINGER: i64 = 300_000;
+
+fn lamps() -> Policy {
+    Policy {
+        offerable: vec!["lamp.*".parse().unwrap()],
+        offer_linger: Duration::from_millis(LINGER.unsigned_abs()),
+        ..Policy::default()
+    }
+}
+
+/// Bob's program switches lamps, if it is told which way, and Alice knows.
+fn with_a_lamp() -> Net {
+    let mut net = talking_with(lamps());
+    offer(&mut net, BOB, PROGRAM, particular_lamp()).unwrap();
+    net.run_for(2_000);
+    assert_eq!(offered_to_alice(&net), ["lamp.switch"]);
+    net
+}
+
+fn particular_lamp() -> Capability {
+    let mut switch = lamp(1);
+    switch.schema = Some(BodySchema::compile(br#"{"required": ["on"]}"#).unwrap());
+    switch
+}
+
+fn ask(net: &mut Net) -> Result<MessageId, LocalError> {
+    ask_for(net, "lamp.switch", json!({"on": true}))
+}
+
+fn state(net: &Net, request: MessageId) -> State {
+    net.agents[ALICE].node.status(request).unwrap().state
+}
+
+/// How often Bob told anybody of offers.
+fn told(net: &Net) -> usize {
+    let from_bob = net.sent.iter().filter(|(_, from, _)| *from == BOB);
+    let offers =
+        from_bob.filter(|(_, _, bytes)| message_of(bytes).form == Form::Call(Method::Offer));
+    offers.count()
+}
+
+/// How much of what waits at Bob is for the lamp.
+fn waiting(net: &Net) -> usize {
+    let items = net.agents[BOB].node.inbox().after(0);
+    let for_it = items.filter(|item| item.message.headers.capability.is_some());
+    for_it.count()
+}
+
+fn change(net: &mut Net, policy: Policy) {
+    let at = net.at(BOB);
+    let (outcome, _) = net.agents[BOB].node.change_policy(at, policy);
+    let effects = net.agents[BOB].keep(at, outcome);
+    net.perform(BOB, effects);
+}
+
+#[test]
+fn a_request_waits_for_a_program_that_is_away_for_a_moment() {
+    let mut net = with_a_lamp();
+    let before = told(&net);
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    net.run_for(LINGER - 10_000);
+    let request = ask(&mut net).unwrap();
+    net.run_for(1_000);
+    assert_eq!(state(&net, request), State::Received);
+    assert_eq!(waiting(&net), 1);
+    let again = Program {
+        connection: 2,
+        ..PROGRAM
+    };
+    offer(&mut net, BOB, again, particular_lamp()).unwrap();
+    net.run_for(2 * LINGER);
+    assert_eq!(offered_to_alice(&net), ["lamp.switch"]);
+    assert_eq!(told(&net), before, "nobody had to hear of it");
+}
+
+#[test]
+fn an_offer_ends_when_its_program_stays_away() {
+    let mut net = with_a_lamp();
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    net.run_for(LINGER + 2_000);
+    assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+    assert_eq!(ask(&mut net).unwrap_err().name(), "capability-not-granted");
+}
+
+#[test]
+fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_program() {
+    let mut net = with_a_lamp();
+    let before = told(&net);
+    let request = ask(&mut net).unwrap();
+    let unfit = ask_for(&mut net, "lamp.switch", json!({"off": true})).unwrap();
+    net.restart(BOB);
+    net.run_for(60_000);
+    assert_eq!(state(&net, request), State::Received);
+    assert_eq!(
+        state(&net, unfit),
+        State::Refused("body-unfit".into()),
+        "the schema was kept"
+    );
+    assert_eq!(waiting(&net), 1);
+    offer(&mut net, BOB, PROGRAM, particular_lamp()).unwrap();
+    net.run_for(60_000);
+    assert_eq!(told(&net), before, "nobody had to hear of it");
+    // And once more, from rows: what was told stands there.
+    net.restart(BOB);
+    net.run_for(LINGER + 2_000);
+    assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+    net.restart(BOB);
+    net.run_for(2_000);
+    assert_eq!(
+        net.agents[BOB].node.offers().count(),
+        0,
+        "a start brings back nothing that peers heard the end of"
+    );
+}
+
+#[test]
+fn a_start_brings_back_no_name_that_the_person_forbade_meanwhile() {
+    for policy in [
+        Policy::default(),
+        Policy {
+            offer_linger: Duration::ZERO,
+            ..lamps()
+        },
+    ] {
+        let mut net = with_a_lamp();
+        change(&mut net, policy);
+        offer_end(&mut net, BOB, PROGRAM.connection);
+        net.run_for(2_000);
+        assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_shorter_linger_counts_for_what_has_gone_already() {
+    let mut net = with_a_lamp();
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    net.run_for(60_000);
+    assert_eq!(offered_to_alice(&net), ["lamp.switch"]);
+    let offer_linger = Duration::from_secs(30);
+    change(
+        &mut net,
+        Policy {
+            offer_linger,
+            ..lamps()
+        },
+    );
+    net.run_for(2_000);
+    assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_that_nobody_serves_may_be_taken_over_and_one_that_is_served_may_not() {
+    let mut net = with_a_lamp();
+    let stranger = Program {
+        connection: 2,
+        user: PROGRAM.user + 1,
+    };
+    let refused = offer(&mut net, BOB, stranger, lamp(1)).unwrap_err();
+    assert!(matches!(
+        refused,
+        LocalError::OfferRefused(_, OfferFault::Held)
+    ));
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    offer(&mut net, BOB, stranger, lamp(1)).unwrap();
+    let late = offer(&mut net, BOB, PROGRAM, lamp(1)).unwrap_err();
+    assert!(matches!(
+        late,
+        LocalError::OfferRefused(_, OfferFault::Held)
+    ));
+}
+
+#[test]
+fn a_program_that_offers_other_names_at_each_start_is_not_shut_out_by_those_it_left() {
+    let mut net = talking_with(lamps());
+    for connection in 1..=3 {
+        let program = Program {
+            connection,
+            ..PROGRAM
+        };
+        for n in 0..40 {
+            let name = format!("lamp.of-{connection}.n{n}").parse().unwrap();
+            offer(&mut net, BOB, program, Capability::new(name, 1)).unwrap();
+        }
+        offer_end(&mut net, BOB, connection);
+        net.run_for(2_000);
+    }
+    assert!(net.agents[BOB].node.offers().count() <= 64);
+    net.run_for(LINGER + 2_000);
+    assert_eq!(net.agents[BOB].node.offers().count(), 0);
+    assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+}
