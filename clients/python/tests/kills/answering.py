@@ -9,7 +9,7 @@ from signet_agent import Agent
 agent = Agent(home=os.environ["SIGNET_TEST_BOB"])
 
 
-@agent.handles("fixed.orders")
+@agent.handles("test.orders")
 async def order(request, number: int):
     await asyncio.sleep(random.uniform(0.0, 0.02))
     return {"number": number, "tries": request.tries}

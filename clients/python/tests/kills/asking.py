@@ -15,7 +15,7 @@ async def main(orders: int) -> None:
         async def ask() -> None:
             for number in numbers:
                 answer = await agent.request(
-                    "agent-bob", {"number": number}, capability="fixed.orders", key=f"order-{number}", timeout=300
+                    "agent-bob", {"number": number}, capability="test.orders", key=f"order-{number}", timeout=300
                 )
                 assert answer.body["number"] == number, answer.body
                 print(json.dumps({"number": number, "message-id": answer.in_reply_to}), flush=True)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "../../dist/index.js";
 
 const agent = new Agent({ home: process.env.SIGNET_TEST_BOB });
-agent.handles("fixed.orders", async (request) => {
+agent.handles("test.orders", async (request) => {
     await sleep(20 * Math.random());
     return { number: request.body.number, tries: request.tries };
 });

@@ -11,7 +11,7 @@ let next = 0;
 async function ask() {
     while (next < orders) {
         const number = next++;
-        const asking = { capability: "fixed.orders", key: `order-${number}`, timeout: 300 };
+        const asking = { capability: "test.orders", key: `order-${number}`, timeout: 300 };
         const answer = await agent.request("agent-bob", { number }, asking);
         assert.equal(answer.body.number, number);
         console.log(JSON.stringify({ number, "message-id": answer["in-reply-to"] }));

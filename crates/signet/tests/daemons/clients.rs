@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::house::{Home, House};
+use crate::house::{Home, House, eventually};
 
 /// A client, and how its programs are run.
 struct Language {
@@ -73,7 +73,7 @@ fn run_the_tests_of(language: &Language) {
         return;
     }
     let house = House::new();
-    let mut homes = household(&house);
+    let mut homes = household(&house, "linger-seconds = 2");
     let output = house.path("output");
     let mut command = language.command(&homes);
     let written = File::create(&output).unwrap();
@@ -120,7 +120,7 @@ fn kill_daemon_and_agent_of(language: &Language) {
     }
     let (kills, requests) = sizes();
     let house = House::new();
-    let mut homes = household(&house);
+    let mut homes = household(&house, "");
     let [answering, asking] = language.kills;
     let said = house.path("answering");
     let start = |homes: &[Home; 2]| {
@@ -130,6 +130,11 @@ fn kill_daemon_and_agent_of(language: &Language) {
         Running(command.spawn().unwrap())
     };
     let mut agent = start(&homes);
+    // What it asks for is an offer of the agent's program: a start of either daemon recalls it.
+    eventually("the program's offer is told", || {
+        let offered = homes[0].standing("agent-bob", "capabilities");
+        offered.to_string().contains("test.orders").then_some(())
+    });
     let mut asker = language.command(&homes);
     asker.args([asking, &requests.to_string()]);
     let mut asker = Running(asker.stdout(Stdio::piped()).spawn().unwrap());
@@ -231,11 +236,11 @@ impl Language {
     }
 }
 
-/// Alice and Bob, whose programs may offer `test.*`, and who has two capabilities by configuration.
-fn household(house: &House) -> [Home; 2] {
+/// Alice and Bob, whose programs may offer `test.*` on the terms of `more`, and who has two capabilities by configuration.
+fn household(house: &House, more: &str) -> [Home; 2] {
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
-    bob.configure("# allow = []", "allow = [\"test.*\"]");
+    bob.configure("# allow = []", &format!("allow = [\"test.*\"]\n{more}"));
     let fixed = ["fixed.lamp", "fixed.orders"];
     let fixed = fixed.map(|name| format!("[[capability]]\nname = \"{name}\"\n"));
     bob.configure("[offer]", &format!("{}[offer]", fixed.concat()));
