@@ -13,11 +13,11 @@ mod body;
 mod call;
 mod card;
 mod clock;
-mod default;
 mod fault;
 mod follow;
 mod frame;
 mod http;
+mod known;
 mod model;
 mod offers;
 mod push;
@@ -38,8 +38,8 @@ use fault::Fault;
 use read::Fields;
 use version::{Method, Version};
 
-pub(crate) use default::warn_of_default;
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
+pub(crate) use known::warn_of_unknown;
 pub(crate) use room::Room;
 pub(crate) use section::Section;
 

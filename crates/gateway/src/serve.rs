@@ -86,7 +86,7 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
     if a2a.is_some() {
-        let (asking, stop) = (a2a::warn_of_default(Arc::clone(&context)), stop.clone());
+        let (asking, stop) = (a2a::warn_of_unknown(Arc::clone(&context)), stop.clone());
         tokio::spawn(async move { stop.run_until_cancelled(asking).await });
     }
     let rooms = (

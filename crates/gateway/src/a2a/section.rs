@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use signet_proto::headers::CapabilityName;
+use signet_proto::ids::AgentId;
 
 /// How A2A is spoken.
 #[derive(Clone, Debug, Deserialize)]
@@ -73,19 +75,44 @@ impl Section {
         self.keep.iter().any(|kept| kept == peer)
     }
 
+    /// The agents that it names, each after its key.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let default = self.default.iter().map(|peer| ("default", peer));
+        let keep = self.keep.iter().map(|peer| ("keep", peer));
+        let asked = self.capabilities.keys().map(|peer| ("capabilities", peer));
+        let all = default.chain(keep).chain(asked);
+        all.map(|(key, peer)| (key, peer.as_str()))
+    }
+
     /// What cannot be meant.
-    pub(crate) fn unfit(&self) -> Option<&'static str> {
+    pub(crate) fn unfit(&self) -> Option<String> {
         let is_http = |url: &String| url.starts_with("http://") || url.starts_with("https://");
-        match () {
+        let fault = match () {
             () if self.tasks == 0 || self.streams == 0 => {
-                Some("`tasks` and `streams` of 0 in [a2a] let nothing in")
+                "`tasks` and `streams` of 0 in [a2a] let nothing in"
             }
-            () if self.wait_seconds > 3_600 => Some("`wait-seconds` of [a2a] is 3600 at most"),
+            () if self.wait_seconds > 3_600 => "`wait-seconds` of [a2a] is 3600 at most",
             () if !self.url.as_ref().is_none_or(is_http) => {
-                Some("`url` of [a2a] begins with http:// or https://")
+                "`url` of [a2a] begins with http:// or https://"
             }
-            () => None,
+            () => return self.unfit_name(),
+        };
+        Some(fault.to_owned())
+    }
+
+    fn unfit_name(&self) -> Option<String> {
+        let is_no_agent = |(_, peer): &(&str, &str)| peer.parse::<AgentId>().is_err();
+        if let Some((key, peer)) = self.named().find(is_no_agent) {
+            return Some(format!(
+                "`{key}` under [a2a] has {peer:?}, which is no agent's id; `signet peer list` says whom the daemon knows"
+            ));
         }
+        let mut asked = self.capabilities.iter();
+        let (peer, name) = asked.find(|(_, name)| name.parse::<CapabilityName>().is_err())?;
+        Some(format!(
+            "`capabilities` under [a2a] has {name:?} for {peer}, which is no name of a capability; `signet peer show {peer}` \
+             says what it offers"
+        ))
     }
 }
 
@@ -124,7 +151,15 @@ mod tests {
         assert_eq!((section.card, section.unfit()), (CardForm::Hybrid, None));
         let section: Section = toml::from_str("card = \"v0.3\"\nkeep = [\"agent-bob\"]").unwrap();
         assert!(section.keeps("agent-bob") && section.card == CardForm::V03);
-        for wrong in ["tasks = 0", "wait-seconds = 9999", "url = \"ftp://x\""] {
+        for wrong in [
+            "tasks = 0",
+            "wait-seconds = 9999",
+            "url = \"ftp://x\"",
+            "default = \"not an id!\"",
+            "keep = [\"agent-bob\", \"\"]",
+            "[capabilities]\n\"agent bob\" = \"a.b\"",
+            "[capabilities]\nagent-bob = \"not a name!\"",
+        ] {
             let section: Section = toml::from_str(wrong).unwrap();
             assert!(section.unfit().is_some(), "{wrong}");
         }

@@ -14,7 +14,7 @@ impl Config {
             .or_else(|| listen.hosts.iter().find_map(|host| unfit_host(host)))
             .or_else(|| listen.origins.iter().find_map(|named| unfit_origin(named)))
             .or_else(|| owned(self.unfit_tier()))
-            .or_else(|| owned(self.a2a.unfit()))
+            .or_else(|| self.a2a.unfit())
             .or_else(|| self.discord.as_ref()?.unfit())
     }
 

@@ -90,20 +90,26 @@ fn a_second_gateway_on_the_same_tasks_does_not_say_that_it_listens() {
 }
 
 #[test]
-fn a_default_that_nobody_knows_is_named_in_the_log() {
+fn names_that_nobody_knows_are_named_in_the_log() {
     let house = House::new();
     let (mut alice, bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
     alice.start();
-    let gateway = Gateway::start(&alice, "[a2a]\ndefault = \"bbo\"\n");
-    assert!(
-        gateway
-            .said
-            .contains("names bbo, and the daemon knows no such agent"),
-        "{}",
-        gateway.said
-    );
-    drop(gateway);
+    for named in [
+        "default = \"bbo\"",
+        "keep = [\"agent-bob\", \"bbo\"]",
+        "capabilities = {agent-bob = \"a.b\", bbo = \"a.b\"}",
+    ] {
+        let gateway = Gateway::start(&alice, &format!("[a2a]\n{named}\n"));
+        let key = named.split(' ').next().unwrap();
+        let warning = format!(
+            "`{key}` under [a2a] of gateway.toml names bbo, and the daemon knows no such agent"
+        );
+        assert!(gateway.said.contains(&warning), "{}", gateway.said);
+        assert_eq!(gateway.said.matches("warning").count(), 1);
+    }
+    let said = refused(&alice, "[a2a]\ndefault = \"not an id!\"\n");
+    assert!(said.contains("no agent's id"), "{said}");
     let gateway = Gateway::start(&alice, "[a2a]\ndefault = \"agent-bob\"\n");
     assert!(!gateway.said.contains("warning"), "{}", gateway.said);
 }

@@ -1,0 +1,49 @@
+//! Whether the agents that [a2a] of gateway.toml names are known, asked once when the gateway starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use signet_api::{ClientError, Reason, ShowPeer};
+use tokio::time::sleep;
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::say::say;
+
+/// Warns of each of whom the daemon says that it knows no such agent. While the daemon is away, it is asked again.
+pub(crate) async fn warn_of_unknown(context: Arc<Context>) {
+    for (key, peer) in context.config.a2a.named() {
+        if let Some(near) = is_unknown(&context, peer).await {
+            say(&warning(key, peer, near.as_deref()));
+        }
+    }
+}
+
+/// Whether the daemon knows no such agent, and then whom it resembles.
+async fn is_unknown(context: &Context, peer: &str) -> Option<Option<String>> {
+    let show = ShowPeer {
+        peer: peer.to_owned(),
+    };
+    loop {
+        match context.daemon.call(&show, Duration::ZERO).await {
+            Ok(_) => return None,
+            Err(Fault::Daemon(ClientError::Refused(error)))
+                if error.is(&Reason::PeerUnknown) || error.is(&Reason::PeerResembles) =>
+            {
+                let refusal = error.refusal();
+                return Some(refusal.and_then(|refusal| refusal.did_you_mean.clone()));
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+fn warning(key: &str, peer: &str, near: Option<&str>) -> String {
+    let near = near.map_or_else(String::new, |near| format!("; perhaps {near} is meant"));
+    format!(
+        "warning: `{key}` under [a2a] of gateway.toml names {peer}, and the daemon knows no such agent{near}; `signet peer \
+         list` says whom it knows"
+    )
+}
+
+const PAUSE: Duration = Duration::from_secs(5);
