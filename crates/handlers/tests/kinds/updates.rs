@@ -258,7 +258,7 @@ fn a_push_with_its_token_has_the_task_asked_for_at_once() {
         let began = Instant::now();
         assert_eq!(trial.ask(json!("x")), Came::Answer(json!("pushed")));
         // Who is given a bell is asked every 30 s.
-        assert!(began.elapsed() < Duration::from_secs(15), "{version}");
+        assert!(began.elapsed() < Duration::from_secs(29), "{version}");
         let sent = agent.seen()[0].json();
         let configuration = &sent["params"]["configuration"];
         match version {
