@@ -82,6 +82,8 @@ impl Units {
         // A unit that is left over starts nothing.
         let _ = std::fs::remove_file(file);
         done(&["daemon-reload"])?;
+        // One that had failed would stay in the lists; of one that had not, nothing is known any more.
+        let _ = systemctl(&["reset-failed", unit]);
         Ok(true)
     }
 
@@ -168,6 +170,8 @@ Description=NATS server of the signet agent AGENT
 [Service]
 ExecStart=PROGRAM -c CONF
 ExecReload=/bin/kill -HUP $MAINPID
+# After SIGTERM it ends with 1, as after a fault.
+KillSignal=SIGINT
 Restart=on-failure
 RestartSec=2
 UMask=0077
