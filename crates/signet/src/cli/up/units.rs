@@ -177,7 +177,7 @@ Description=NATS server of the signet agent AGENT
 [Service]
 ExecStart=PROGRAM -c CONF
 ExecReload=/bin/kill -HUP $MAINPID
-# After SIGTERM it ends with 1, as after a fault.
+# After SIGTERM older servers (2.9) end with 1, as after a fault.
 KillSignal=SIGINT
 Restart=on-failure
 RestartSec=2
