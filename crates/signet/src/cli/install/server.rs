@@ -92,8 +92,10 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
         machine.tool("systemctl", &["enable", UNIT])?;
         return Ok(());
     }
+    // One that begins just now reads it anyway, and would end by the signal of a reload.
+    let runs = speaks_nats(LISTEN);
     let started = machine.tool("systemctl", &["enable", "--now", UNIT])?;
-    if started && is_changed {
+    if started && is_changed && runs {
         machine.tool("systemctl", &["reload", UNIT])?;
     }
     let begin = Instant::now();

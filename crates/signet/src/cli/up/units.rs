@@ -82,6 +82,8 @@ impl Units {
         // A unit that is left over starts nothing.
         let _ = std::fs::remove_file(file);
         done(&["daemon-reload"])?;
+        // One that had failed would stay in the lists; of one that had not, nothing is known any more.
+        let _ = systemctl(&["reset-failed", unit]);
         Ok(true)
     }
 
@@ -100,6 +102,8 @@ impl Units {
 
 /// The unit that signet is shipped with, for a home anywhere.
 fn daemon_unit(agent: &str, program: &Path, home: &Path) -> String {
+    let real = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+    let is_hidden = HIDDEN.iter().any(|tmp| real.starts_with(tmp));
     let line = |line: &str| {
         if line.starts_with("ExecStart=") {
             format!(
@@ -117,6 +121,8 @@ fn daemon_unit(agent: &str, program: &Path, home: &Path) -> String {
             format!("ReadWritePaths=-{}\n", quoted(home))
         } else if line.starts_with("Description=") {
             format!("Description=signet agent {agent}\n")
+        } else if line == "PrivateTmp=yes" && is_hidden {
+            "# The home is in there.\nPrivateTmp=no\n".to_owned()
         } else {
             format!("{line}\n")
         }
@@ -158,6 +164,9 @@ fn systemctl(args: &[&str]) -> std::io::Result<Output> {
     Command::new("systemctl").arg("--user").args(args).output()
 }
 
+/// What a service with `PrivateTmp=` has its own of.
+const HIDDEN: [&str; 2] = ["/tmp", "/var/tmp"];
+
 const UNIT: &str = include_str!("../../../../../systemd/signet.service");
 
 const SERVER: &str = "\
@@ -168,6 +177,8 @@ Description=NATS server of the signet agent AGENT
 [Service]
 ExecStart=PROGRAM -c CONF
 ExecReload=/bin/kill -HUP $MAINPID
+# After SIGTERM older servers (2.9) end with 1, as after a fault.
+KillSignal=SIGINT
 Restart=on-failure
 RestartSec=2
 UMask=0077
@@ -204,6 +215,18 @@ mod tests {
         for line in kept {
             assert!(text.lines().any(|ours| ours == line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_home_below_tmp_is_seen_by_its_service() {
+        let unit = |home: &str| daemon_unit("a", Path::new("/usr/bin/signet"), Path::new(home));
+        for home in ["/tmp/nobody/a", "/var/tmp/nobody-a"] {
+            let text = unit(home);
+            assert!(text.contains("\nPrivateTmp=no\n"), "{text}");
+            assert!(!text.contains("PrivateTmp=yes"), "{text}");
+        }
+        assert!(unit("/tmpfiles/a").contains("\nPrivateTmp=yes\n"));
+        assert!(unit("/home/a/tmp").contains("\nPrivateTmp=yes\n"));
     }
 
     #[test]
