@@ -196,12 +196,13 @@ impl Supervisor {
             return;
         }
         tracing::warn!("{error}");
-        if matches!(error, Error::LoginRefused { .. }) {
-            self.outlet
-                .send(Arrival::Refused {
-                    what: error.to_string(),
-                })
-                .await;
+        let refused = |error: &Error| matches!(error, Error::LoginRefused { .. });
+        if refused(&error) {
+            let what = error.to_string();
+            self.outlet.send(Arrival::Refused { what }).await;
+        } else if told.as_ref().is_some_and(refused) {
+            // What was said of the login holds no more.
+            self.outlet.send(Arrival::Disconnected).await;
         }
         *told = Some(error);
     }

@@ -10,6 +10,7 @@ use crate::attention::Counts;
 pub(super) struct Condition {
     is_full: bool,
     is_connected: bool,
+    login_refused: bool,
     is_paused: bool,
     is_revoked: bool,
     log_changed: bool,
@@ -28,6 +29,7 @@ impl Heart {
         let condition = Condition {
             is_full: self.is_refusing(),
             is_connected: !self.connected.is_empty(),
+            login_refused: self.login_refused,
             is_paused: self.node.pausing().is_paused(),
             is_revoked: self.node.is_revoked(),
             log_changed: self.log_fault.is_some(),
@@ -47,6 +49,9 @@ impl Condition {
         let mut words = match (self.is_full, self.is_connected) {
             (true, _) => FULL.to_owned(),
             (false, true) => "running, connected".to_owned(),
+            (false, false) if self.login_refused => {
+                format!("running; the {ways} refuses the login of this agent, trying again")
+            }
             (false, false) => format!("running; no {ways} answers, trying again"),
         };
         for (holds, what) in [
@@ -84,6 +89,11 @@ mod tests {
         assert_eq!(
             condition.words(&ways),
             "running; no NATS server at nats://127.0.0.1:4222 answers, trying again"
+        );
+        condition.login_refused = true;
+        assert_eq!(
+            condition.words(&ways),
+            "running; the NATS server at nats://127.0.0.1:4222 refuses the login of this agent, trying again"
         );
         condition.is_connected = true;
         assert_eq!(condition.words(&ways), "running, connected");

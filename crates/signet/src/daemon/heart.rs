@@ -63,6 +63,8 @@ pub(super) struct Heart {
     pub(super) connected: BTreeSet<CarrierId>,
     /// What is to be up, in words.
     pub(super) ways: String,
+    /// Whether the server that answers refuses the agent's login.
+    pub(super) login_refused: bool,
     /// The configuration that is in force.
     pub(super) config: Config,
     /// Why the one that was read since is not.
@@ -117,6 +119,7 @@ impl Heart {
             decisions: Decisions::new(config.people_sign, clock::now()),
             log_fault: None,
             connected: BTreeSet::new(),
+            login_refused: false,
             ways,
             config,
             config_fault: None,
@@ -308,12 +311,14 @@ impl Heart {
         let outcome = match news {
             News::Connected => {
                 info!(%carrier, "connected");
+                self.login_refused = false;
                 let outcome = self.node.handle_connected(at, &carrier);
                 self.connected.insert(carrier);
                 outcome
             }
             News::Disconnected => {
                 self.node.handle_disconnected(&carrier);
+                self.login_refused = false;
                 // At the start there is nothing to lose yet.
                 if self.connected.remove(&carrier) {
                     warn!(%carrier, "disconnected; trying again");
@@ -341,6 +346,8 @@ impl Heart {
             }
             News::Refused { what } => {
                 warn!(%carrier, %what, "the server refused");
+                // Before there is a connection it refuses nothing but the login.
+                self.login_refused = !self.connected.contains(&carrier);
                 return;
             }
             News::Message { .. } | News::Oversized { .. } | News::Stopped => return,

@@ -100,6 +100,28 @@ fn a_login_in_the_address_of_a_server_stands_in_no_status() {
 }
 
 #[test]
+fn a_server_that_refuses_the_login_is_no_server_that_is_away() {
+    let mut house = House::new();
+    let mut alice = house.home("alice");
+    let open = house.server.config();
+    let closed = format!("{open}\nauthorization {{ user: carol, password: hers }}\n");
+    house.server.kill();
+    house.server.configure(&closed);
+    house.server.restart();
+    let mut ear = Ear::new();
+    started(&mut alice, &mut ear);
+    ear.status("refuses the login of this agent, trying again");
+    house.server.kill();
+    ear.status("no NATS server at nats://127.0.0.1:");
+    house.server.restart();
+    ear.status("refuses the login of this agent, trying again");
+    house.server.kill();
+    house.server.configure(&open);
+    house.server.restart();
+    ear.status("running, connected");
+}
+
+#[test]
 fn an_idle_daemon_beats_and_writes_no_line() {
     let house = House::new();
     let mut alice = house.home("alice");
