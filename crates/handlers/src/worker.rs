@@ -30,7 +30,7 @@ pub struct Worker {
     pub timeout: Duration,
     /// Only calls that ask for these; everything when absent.
     pub capabilities: Option<Vec<String>>,
-    /// What it offers while it is connected.
+    /// What it offers to peers.
     pub offer: Option<OfferCapability>,
     /// Whether it ends when nothing waits.
     pub once: bool,

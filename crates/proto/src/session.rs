@@ -47,12 +47,9 @@ pub struct Session {
     pub peer_layers: Layers,
     /// The capabilities that the peer offers.
     pub offered: Vec<Offer>,
-    /// What the peer offers beside what its flight settled, for as long as its programs are there.
+    /// What the peer's programs offer beside what its flight settled.
     #[serde(default)]
     pub(crate) beside: Beside,
-    /// What we told the peer that programs of ours offer; `None` before we told it anything.
-    #[serde(default)]
-    pub(crate) told: Option<Told>,
     /// The trust-layer version chosen.
     pub version: Version,
     /// When flight 4 was signed.
@@ -109,15 +106,6 @@ pub(crate) struct Beside {
     /// The number of the message that said so.
     sequence: u64,
     names: Vec<CapabilityName>,
-}
-
-/// What we last told a peer that programs of ours offer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Told {
-    /// When.
-    pub at: Timestamp,
-    /// All of it.
-    pub offers: Vec<Offer>,
 }
 
 impl Session {

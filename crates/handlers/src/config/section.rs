@@ -91,7 +91,7 @@ impl Section {
         self.timeout
     }
 
-    /// What it offers while it is connected.
+    /// What it offers to peers.
     pub const fn offer(&self) -> Option<&OfferCapability> {
         self.offer.as_ref()
     }

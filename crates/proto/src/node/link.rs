@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 use super::Standing;
 use super::fates::Fates;
 use super::names::Names;
-use super::offers::OfferPace;
+use super::offers::{OfferPace, ToldOffers};
 use super::outbound::after;
 use super::pace::Pace;
 use super::permission::Budgets;
@@ -51,6 +51,8 @@ pub(super) struct Link {
     pub(super) receipted: Option<Timestamp>,
     pub(super) pace: Pace,
     pub(super) offer_pace: OfferPace,
+    /// What the peer was last told that programs of ours offer.
+    pub(super) told_offers: Option<ToldOffers>,
     pub(super) unknown_sessions: VecDeque<SessionId>,
     pub(super) answered_late: Option<Timestamp>,
     pub(super) clock_noted: Option<Timestamp>,

@@ -307,7 +307,6 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         peer_layers: established.peer_layers,
         offered: established.offered.clone(),
         beside: Default::default(),
-        told: None,
         version: established.version,
         began: established.began,
         ends: established.ends,

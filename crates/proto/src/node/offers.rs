@@ -12,6 +12,8 @@ mod held;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::Offer;
@@ -20,7 +22,7 @@ use crate::ids::{AgentId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
 use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES, names_twice};
 use crate::reject::Reason;
-use crate::session::{Session, Told};
+use crate::session::Session;
 use crate::time::Timestamp;
 
 use super::request::LocalError;
@@ -32,10 +34,10 @@ pub(super) use held::Offers;
 const EACH: Duration = Duration::from_secs(1);
 
 /// Who offers: a connection, of a program that runs under a user id. Several of one user id may offer the
-/// same name and share the work; it ends with the last of them.
+/// same name and share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Rises with every connection; it offers nothing any more when it ends.
+    /// Rises with every connection; it serves nothing any more when it ends.
     pub connection: u64,
     /// The user id.
     pub user: u32,
@@ -53,6 +55,17 @@ impl OfferPace {
         let next = self.told.map_or(now, |told| now.max(told + EACH));
         self.due = Some(self.due.map_or(next, |due| due.min(next)));
     }
+}
+
+/// What a peer was last told that programs of ours offer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ToldOffers {
+    /// When, by our log.
+    at: Timestamp,
+    /// It counts there alone: each session begins with none.
+    session: SessionId,
+    /// All of it.
+    offers: Vec<Offer>,
 }
 
 impl Node {
@@ -116,18 +129,39 @@ impl Node {
         if self.policy.offer_linger.is_zero() {
             return;
         }
-        let sessions = self.links.values().map(|link| link.sessions.iter().rev());
-        let newest = sessions.filter_map(|mut sessions| sessions.find_map(|one| one.told.as_ref()));
-        let mut told: Vec<&Told> = newest.collect();
-        told.sort_by_key(|told| std::cmp::Reverse(told.at));
-        for offer in told.into_iter().flat_map(|told| &told.offers) {
-            if self.offers.capability(&offer.name).is_none()
-                && let Some(capability) = capability_of(offer)
-            {
-                self.offers.recall(capability, at.elapsed);
-            }
+        for capability in self.told_offers() {
+            self.offers.recall(capability, at.elapsed);
         }
         self.end_unfit_offers();
+    }
+
+    /// What was offered by the newest word on each name. A peer that may ask for it, and was not told of it any more,
+    /// was told that it has ended: an older word to somebody who is away since then brings it back no more.
+    fn told_offers(&self) -> Vec<Capability> {
+        let trusted = |peer: &AgentId| self.trust().trusted(peer).is_some();
+        let links = self.links.iter().filter(|(peer, _)| trusted(peer));
+        let told = links.filter_map(|(peer, link)| Some((peer, link, link.told_offers.as_ref()?)));
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
+        let mut standing: Vec<Capability> = Vec::new();
+        for (place, (_, link, words)) in told.iter().enumerate() {
+            // Each session begins with none: of one that was followed by another nothing stands.
+            let newest = link.sessions.iter().rev().find(|session| session.is_open());
+            if newest.is_some_and(|session| session.id != words.session) {
+                continue;
+            }
+            for offer in &words.offers {
+                let is_known = standing.iter().any(|known| known.name == offer.name);
+                let has_ended = told.iter().take(place).any(|(peer, link, newer)| {
+                    let session = link.sessions.iter().find(|one| one.id == newer.session);
+                    self.is_for(peer, session, &offer.name)
+                });
+                if !is_known && !has_ended {
+                    standing.extend(capability_of(offer));
+                }
+            }
+        }
+        standing
     }
 
     /// What programs offer now.
@@ -176,11 +210,7 @@ impl Node {
         };
         let session = self.link(peer).and_then(|link| link.sendable(at.now));
         let body = self.offer_for(peer, session);
-        let told = |session: &Session| {
-            let told = session.told.as_ref();
-            told.map_or(&[][..], |told| &told.offers) == parse(&body).unwrap_or_default()
-        };
-        if session.is_none_or(told) {
+        if session.is_none_or(|session| self.was_told(peer, session, &body)) {
             self.link_mut(peer).offer_pace.due = None;
             return;
         }
@@ -207,26 +237,33 @@ impl Node {
         Some(room.map_or(paced, |room| room.max(paced)))
     }
 
-    /// What programs offer that the peer may ask for. A name that the session's flight settled is none: the
-    /// peer refuses it there, and hears of it in the session that follows a change of the configuration.
+    /// What programs offer that the peer may ask for.
     fn offer_for(&self, peer: &AgentId, session: Option<&Session>) -> Value {
-        let allowance = self.policy.allowance(peer);
-        let flight = session.and_then(|session| session.last_flight.body.as_ref());
-        let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
-        let is_settled = |name: &CapabilityName| {
-            let mut settled = settled.into_iter().flatten();
-            settled.any(|one| one.get("name").and_then(Value::as_str) == Some(name.as_str()))
-        };
         let offered = self.offers.capabilities();
-        let offered = offered.filter(|capability| {
-            allowance.names(&capability.name) && !is_settled(&capability.name)
-        });
+        let offered = offered.filter(|capability| self.is_for(peer, session, &capability.name));
         let mut body = Map::new();
         body.insert(
             "capabilities".into(),
             offered.map(Capability::to_value).collect(),
         );
         Value::Object(body)
+    }
+
+    /// Whether the peer is told of an offer of that name. A name that the session's flight settled is none: the peer
+    /// refuses it there, and hears of it in the session that follows a change of the configuration.
+    fn is_for(&self, peer: &AgentId, session: Option<&Session>, name: &CapabilityName) -> bool {
+        let flight = session.and_then(|session| session.last_flight.body.as_ref());
+        let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
+        let is_it = |one: &Value| one.get("name").and_then(Value::as_str) == Some(name.as_str());
+        self.policy.allowance(peer).names(name) && !settled.into_iter().flatten().any(is_it)
+    }
+
+    /// Whether this was the last word to the peer in that session.
+    fn was_told(&self, peer: &AgentId, session: &Session, body: &Value) -> bool {
+        let told = self.link(peer).and_then(|link| link.told_offers.as_ref());
+        let told = told.filter(|told| told.session == session.id);
+        let told = told.map_or(&[][..], |told| &told.offers);
+        told == parse(body).unwrap_or_default()
     }
 
     /// Whether an offer may be taken (check V12).
@@ -264,13 +301,14 @@ impl Node {
     }
 
     /// What we told a peer last, as the line of it says.
-    pub(super) fn apply_told_offer(&mut self, peer: &AgentId, message: &Message) {
-        let session = message.headers.session;
-        let session = session.and_then(|id: SessionId| self.link_mut(peer).session_mut(id));
+    pub(super) fn apply_told_offer(&mut self, at: Timestamp, peer: &AgentId, message: &Message) {
         let offers = message.body.as_ref().and_then(parse);
-        if let (Some(session), Some(offers)) = (session, offers) {
-            let at = message.headers.timestamp;
-            session.told = Some(Told { at, offers });
+        if let (Some(session), Some(offers)) = (message.headers.session, offers) {
+            self.link_mut(peer).told_offers = Some(ToldOffers {
+                at,
+                session,
+                offers,
+            });
         }
     }
 }

@@ -34,6 +34,7 @@ use super::inbox::{Inbox, Item};
 use super::keyed::Keys;
 use super::link::{Approving, Link};
 use super::names::Shared;
+use super::offers::ToldOffers;
 use super::strangers::Strangers;
 use super::tasks::Tasks;
 use super::trail::Trail;
@@ -42,7 +43,7 @@ use super::{Alarms, Node, OpenRequest};
 pub use restore::{Read, RestoreError};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 3;
+pub const ROWS_VERSION: u32 = 4;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,6 +167,7 @@ struct LinkRow {
     receipted: Option<Timestamp>,
     greets: bool,
     trail: Trail,
+    told_offers: Option<ToldOffers>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -235,6 +237,7 @@ impl LinkShot {
                 receipted: link.receipted,
                 greets: link.greets,
                 trail: link.trail.clone(),
+                told_offers: link.told_offers.clone(),
             },
             half,
             sessions: link.sessions.clone(),

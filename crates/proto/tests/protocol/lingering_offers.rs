@@ -1,15 +1,20 @@
 //! An offer outlives its program for a while, and a start: what peers send meanwhile waits for the program. And
 //! what that must not become.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::household::net::{Net, message_of};
+use crate::household::people::DAY;
+use crate::household::{Agent, identity_with};
 use crate::progress_and_offers::{
-    ALICE, BOB, PROGRAM, ask_for, lamp, offer, offer_end, offered_to_alice, talking_with,
+    ALICE, BOB, CAROL, PROGRAM, ask_for, lamp, offer, offer_end, offered_to_alice, talking_with,
 };
 use serde_json::json;
+use signet_proto::certificate::CertificateRequest;
 use signet_proto::envelope::{Form, Method};
-use signet_proto::ids::MessageId;
+use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{LocalError, OfferFault, Program, State};
 use signet_proto::policy::{BodySchema, Capability, Policy};
 
@@ -128,20 +133,82 @@ fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_progra
     );
 }
 
+/// Bob and Alice as before, where Bob's person changes the policy while he is away.
+fn with_a_lamp_under(policy: &Rc<RefCell<Policy>>) -> Net {
+    let versions = |request: &mut CertificateRequest| request.versions = Version::SPOKEN.to_vec();
+    let alice = Agent::with(move || {
+        let identity = identity_with("agent-alice", "alice", 1, versions);
+        (identity, Policy::default())
+    });
+    let shared = Rc::clone(policy);
+    let bob = Agent::with(move || {
+        let identity = identity_with("agent-bob", "bob", 1, versions);
+        (identity, shared.borrow().clone())
+    });
+    let mut agents = vec![alice, bob];
+    crate::household::sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    net.ask(ALICE, BOB);
+    net.run_for(10_000);
+    offer(&mut net, BOB, PROGRAM, particular_lamp()).unwrap();
+    net.run_for(2_000);
+    assert_eq!(offered_to_alice(&net), ["lamp.switch"]);
+    net
+}
+
 #[test]
 fn a_start_brings_back_no_name_that_the_person_forbade_meanwhile() {
-    for policy in [
-        Policy::default(),
-        Policy {
-            offer_linger: Duration::ZERO,
-            ..lamps()
-        },
-    ] {
+    let at_once = Policy {
+        offer_linger: Duration::ZERO,
+        ..lamps()
+    };
+    let settled = Policy {
+        capabilities: vec![lamp(2)],
+        ..lamps()
+    };
+    let forbidden = Policy {
+        offerable: Vec::new(),
+        ..lamps()
+    };
+    for changed in [at_once, settled, forbidden] {
+        let policy = Rc::new(RefCell::new(lamps()));
+        let mut net = with_a_lamp_under(&policy);
+        *policy.borrow_mut() = changed;
+        net.restart(BOB);
+        assert_eq!(net.agents[BOB].node.offers().count(), 0);
+        net.run_for(10_000);
+        assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+    }
+    let policy = Rc::new(RefCell::new(lamps()));
+    let mut net = with_a_lamp_under(&policy);
+    net.restart(BOB);
+    assert_eq!(net.agents[BOB].node.offers().count(), 1);
+}
+
+#[test]
+fn a_peer_that_was_away_when_an_offer_ended_brings_it_back_at_no_start() {
+    for withdrawn in [false, true] {
         let mut net = with_a_lamp();
-        change(&mut net, policy);
+        let carol = net.agents[CAROL].id();
+        match withdrawn {
+            true => {
+                let at = net.at(BOB);
+                let outcome = net.agents[BOB].node.handle_withdraw(at, &carol).unwrap();
+                let effects = net.agents[BOB].keep(at, outcome);
+                net.perform(BOB, effects);
+            }
+            false => {
+                net.cut = Some((CAROL, BOB));
+                net.run_for(31 * DAY);
+            }
+        }
+        let now = net.at(BOB).now;
+        assert!(net.agents[BOB].node.session(&carol, now).is_none());
         offer_end(&mut net, BOB, PROGRAM.connection);
-        net.run_for(2_000);
+        net.run_for(LINGER + 2_000);
         assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+        net.restart(BOB);
+        assert_eq!(net.agents[BOB].node.offers().count(), 0, "{withdrawn}");
     }
 }
 
@@ -203,4 +270,29 @@ fn a_program_that_offers_other_names_at_each_start_is_not_shut_out_by_those_it_l
     net.run_for(LINGER + 2_000);
     assert_eq!(net.agents[BOB].node.offers().count(), 0);
     assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+}
+
+#[test]
+fn of_offers_that_nobody_serves_the_one_that_went_first_makes_room() {
+    let mut net = talking_with(lamps());
+    for n in 0..64_u64 {
+        let program = Program {
+            connection: n,
+            ..PROGRAM
+        };
+        // By the alphabet the first goes last.
+        let name = format!("lamp.n{:02}", 63 - n).parse().unwrap();
+        offer(&mut net, BOB, program, Capability::new(name, 1)).unwrap();
+        offer_end(&mut net, BOB, n);
+        net.run_for(100);
+    }
+    let other = Program {
+        connection: 100,
+        user: PROGRAM.user + 1,
+    };
+    offer(&mut net, BOB, other, lamp(1)).unwrap();
+    let offered = net.agents[BOB].node.offers();
+    let names: Vec<_> = offered.map(|offered| offered.name.to_string()).collect();
+    assert_eq!(names.len(), 64);
+    assert!(!names.contains(&"lamp.n63".to_owned()) && names.contains(&"lamp.n00".to_owned()));
 }

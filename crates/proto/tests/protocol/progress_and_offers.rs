@@ -14,7 +14,7 @@ use signet_proto::progress::{Part, Progress, ProgressState};
 
 pub(crate) const ALICE: usize = 0;
 pub(crate) const BOB: usize = 1;
-const CAROL: usize = 2;
+pub(crate) const CAROL: usize = 2;
 pub(crate) const PROGRAM: Program = Program {
     connection: 1,
     user: 1000,

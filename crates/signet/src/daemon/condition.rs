@@ -29,7 +29,7 @@ impl Heart {
         let condition = Condition {
             is_full: self.is_refusing(),
             is_connected: !self.connected.is_empty(),
-            login_refused: self.login_refused,
+            login_refused: !self.login_refused.is_empty(),
             is_paused: self.node.pausing().is_paused(),
             is_revoked: self.node.is_revoked(),
             log_changed: self.log_fault.is_some(),

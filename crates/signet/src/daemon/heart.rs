@@ -63,8 +63,8 @@ pub(super) struct Heart {
     pub(super) connected: BTreeSet<CarrierId>,
     /// What is to be up, in words.
     pub(super) ways: String,
-    /// Whether the server that answers refuses the agent's login.
-    pub(super) login_refused: bool,
+    /// The carriers whose server answers and refuses the agent's login.
+    pub(super) login_refused: BTreeSet<CarrierId>,
     /// The configuration that is in force.
     pub(super) config: Config,
     /// Why the one that was read since is not.
@@ -119,7 +119,7 @@ impl Heart {
             decisions: Decisions::new(config.people_sign, clock::now()),
             log_fault: None,
             connected: BTreeSet::new(),
-            login_refused: false,
+            login_refused: BTreeSet::new(),
             ways,
             config,
             config_fault: None,
@@ -311,14 +311,14 @@ impl Heart {
         let outcome = match news {
             News::Connected => {
                 info!(%carrier, "connected");
-                self.login_refused = false;
+                self.login_refused.remove(&carrier);
                 let outcome = self.node.handle_connected(at, &carrier);
                 self.connected.insert(carrier);
                 outcome
             }
             News::Disconnected => {
                 self.node.handle_disconnected(&carrier);
-                self.login_refused = false;
+                self.login_refused.remove(&carrier);
                 // At the start there is nothing to lose yet.
                 if self.connected.remove(&carrier) {
                     warn!(%carrier, "disconnected; trying again");
@@ -347,7 +347,9 @@ impl Heart {
             News::Refused { what } => {
                 warn!(%carrier, %what, "the server refused");
                 // Before there is a connection it refuses nothing but the login.
-                self.login_refused = !self.connected.contains(&carrier);
+                if !self.connected.contains(&carrier) {
+                    self.login_refused.insert(carrier);
+                }
                 return;
             }
             News::Message { .. } | News::Oversized { .. } | News::Stopped => return,

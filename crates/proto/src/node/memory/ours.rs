@@ -26,7 +26,7 @@ impl Node {
         let peer = headers.recipient_id.clone();
         let method = message.form.method();
         if method == Some(Method::Offer) {
-            self.apply_told_offer(&peer, message);
+            self.apply_told_offer(now, &peer, message);
         }
         let link = self.link_mut(&peer);
         match method {

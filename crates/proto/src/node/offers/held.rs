@@ -44,18 +44,15 @@ impl Offers {
         matches!(held, Some(Held::By { user, .. }) if *user != program.user)
     }
 
-    /// Whether one more, or a changed one, fits in beside the configured ones. An offer that nobody serves
-    /// makes room.
+    /// Whether one more, or a changed one, fits in beside the configured ones. Offers that nobody serves make room,
+    /// those first whose programs went first.
     pub(super) fn make_room(&mut self, policy: &Policy, more: &Capability) -> bool {
-        if self.fits(policy, more, |_| true) {
-            return true;
-        }
         let is_served = |offered: &Offered| matches!(offered.held, Held::By { .. });
-        let fits = self.fits(policy, more, is_served);
-        if fits {
-            self.0.retain(|_, offered| is_served(offered));
+        if !self.fits(policy, more, is_served) {
+            return false;
         }
-        fits
+        while !self.fits(policy, more, |_| true) && self.drop_longest_gone(Some(&more.name)) {}
+        true
     }
 
     fn fits(&self, policy: &Policy, more: &Capability, counts: impl Fn(&Offered) -> bool) -> bool {
@@ -63,6 +60,17 @@ impl Offers {
         let others = others.map(|offered| &offered.capability);
         let others = others.filter(|other| other.name != more.name);
         fits_together(policy.capabilities.iter().chain(others).chain([more])).is_ok()
+    }
+
+    /// Drops the offer that nobody has served for the longest time. Says whether there was one.
+    fn drop_longest_gone(&mut self, but: Option<&CapabilityName>) -> bool {
+        let gone = self.0.iter().filter(|(name, _)| Some(*name) != but);
+        let gone = gone.filter_map(|(name, offered)| match offered.held {
+            Held::Gone(since) => Some((since, name.clone())),
+            Held::By { .. } => None,
+        });
+        let longest = gone.min();
+        longest.is_some_and(|(_, name)| self.0.remove(&name).is_some())
     }
 
     pub(super) fn serve(&mut self, program: Program, capability: Capability) {
@@ -99,7 +107,8 @@ impl Offers {
     /// Drops what nobody has served for `linger`. Says whether there was any.
     pub(super) fn end_lapsed(&mut self, now: Duration, linger: Duration) -> bool {
         let before = self.0.len();
-        let lapsed = |held: &Held| matches!(held, Held::Gone(since) if *since + linger <= now);
+        let lapsed =
+            |held: &Held| matches!(held, Held::Gone(since) if since.saturating_add(linger) <= now);
         self.0.retain(|_, offered| !lapsed(&offered.held));
         self.0.len() != before
     }
@@ -107,7 +116,7 @@ impl Offers {
     /// When the first of them is dropped if nobody comes to serve it.
     pub(super) fn lapses_at(&self, linger: Duration) -> Option<Duration> {
         let since = |offered: &Offered| match offered.held {
-            Held::Gone(since) => Some(since + linger),
+            Held::Gone(since) => Some(since.saturating_add(linger)),
             Held::By { .. } => None,
         };
         self.0.values().filter_map(since).min()
@@ -118,7 +127,7 @@ impl Offers {
         self.0
             .retain(|name, _| policy.capability(name).is_none() && policy.allows_offer(name));
         while fits_together(policy.capabilities.iter().chain(self.capabilities())).is_err() {
-            if self.0.pop_last().is_none() {
+            if !self.drop_longest_gone(None) && self.0.pop_last().is_none() {
                 break;
             }
         }

@@ -133,6 +133,7 @@ impl Node {
             link.receipted = row.receipted;
             link.greets = row.greets;
             link.trail = row.trail;
+            link.told_offers = row.told_offers;
         }
         let links = self.links.values();
         let steps = links.filter_map(|link| link.trail.newest());

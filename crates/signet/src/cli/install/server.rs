@@ -92,12 +92,7 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
         machine.tool("systemctl", &["enable", UNIT])?;
         return Ok(());
     }
-    // One that begins just now reads it anyway, and would end by the signal of a reload.
-    let runs = speaks_nats(LISTEN);
     let started = machine.tool("systemctl", &["enable", "--now", UNIT])?;
-    if started && is_changed && runs {
-        machine.tool("systemctl", &["reload", UNIT])?;
-    }
     let begin = Instant::now();
     while !machine.is_dry() && !speaks_nats(LISTEN) {
         if begin.elapsed() > PATIENCE {
@@ -106,6 +101,10 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
             return Err(Failure::new(Exit::NotReachable, what, next));
         }
         std::thread::sleep(Duration::from_millis(50));
+    }
+    // Not before it listens: until then it would end by the signal of a reload.
+    if started && is_changed {
+        machine.tool("systemctl", &["reload", UNIT])?;
     }
     Ok(())
 }
