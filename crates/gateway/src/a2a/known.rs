@@ -33,6 +33,8 @@ async fn is_unknown(context: &Context, peer: &str) -> Option<Option<String>> {
                 let refusal = error.refusal();
                 return Some(refusal.and_then(|refusal| refusal.did_you_mean.clone()));
             }
+            // It answers, and does not say so: the socket may reach fewer peers than the daemon knows.
+            Err(Fault::Daemon(ClientError::Refused(_))) => return None,
             Err(_) => sleep(PAUSE).await,
         }
     }

@@ -242,6 +242,26 @@ fn a_request_that_nobody_takes_is_shown_so_to_whoever_asked() {
     });
 }
 
+/// Alice and Bob, whose programs may offer lamps on the terms of `more`.
+fn with_lamps(house: &House, more: &str) -> (Home, Home) {
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure("# allow = []", &format!("allow = [\"lamp.*\"]\n{more}"));
+    alice.start();
+    bob.start();
+    alice.ping(&bob);
+    (alice, bob)
+}
+
+/// A program of Bob's offers it, until Alice knows.
+fn offer_the_lamp(program: &mut Client, alice: &Home) {
+    let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
+    program.raw("offer", &lamp).unwrap();
+    eventually("alice hears of the lamp", || {
+        (offered(alice) == ["lamp.switch"]).then_some(())
+    });
+}
+
 /// The names of what Bob offers, as Alice knows it.
 fn offered(alice: &Home) -> Vec<Value> {
     let shown = alice.standing("agent-bob", "capabilities");
@@ -252,18 +272,9 @@ fn offered(alice: &Home) -> Vec<Value> {
 #[test]
 fn what_came_while_agent_and_program_were_away_waits_for_the_program() {
     let house = House::new();
-    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
-    house.acquaint(&[&alice, &bob]);
-    bob.configure("# allow = []", "allow = [\"lamp.*\"]");
-    alice.start();
-    bob.start();
-    alice.ping(&bob);
-    let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
+    let (alice, mut bob) = with_lamps(&house, "");
     let mut program = bob.client().unwrap();
-    program.raw("offer", &lamp).unwrap();
-    eventually("alice hears of the lamp", || {
-        (offered(&alice) == ["lamp.switch"]).then_some(())
-    });
+    offer_the_lamp(&mut program, &alice);
     bob.kill();
     drop(program);
     let asked = json!({
@@ -271,36 +282,26 @@ fn what_came_while_agent_and_program_were_away_waits_for_the_program() {
     });
     let id = alice.call("send", &asked).unwrap()["message-id"].clone();
     bob.start();
-    // The daemon reads its mailbox before the program is back.
+    // The daemon takes what waits for it before the program is back.
     eventually("it is received", || {
         let shown = alice.call("message.status", &json!({"message-id": id}));
         (shown.unwrap()["state"] == "received").then_some(())
     });
     let mut program = bob.client().unwrap();
-    program.raw("offer", &lamp).unwrap();
+    offer_the_lamp(&mut program, &alice);
     let wants = json!({"wait": 30.0, "capabilities": ["lamp.switch"]});
     let received = program.raw("receive", &wants).unwrap();
     assert_eq!(received["messages"][0]["body"], json!({"on": true}));
-    assert_eq!(offered(&alice), ["lamp.switch"]);
     assert_eq!(bob.refusals(), Vec::<String>::new());
 }
 
 #[test]
 fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
     let house = House::new();
-    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
-    house.acquaint(&[&alice, &bob]);
-    bob.configure("# allow = []", "allow = [\"lamp.*\"]\nlinger-seconds = 0");
-    alice.start();
-    bob.start();
-    alice.ping(&bob);
+    let (alice, bob) = with_lamps(&house, "linger-seconds = 0");
     let mut program = bob.client().unwrap();
-    let lamp = json!({"capability": "lamp.switch", "schema": {"required": ["on"]}});
-    program.raw("offer", &lamp).unwrap();
     let begun = Instant::now();
-    eventually("alice hears of the lamp", || {
-        (offered(&alice) == ["lamp.switch"]).then_some(())
-    });
+    offer_the_lamp(&mut program, &alice);
     assert!(begun.elapsed() < Duration::from_secs(10));
     let ask = |body: Value| {
         let asked = json!({

@@ -51,7 +51,7 @@ impl Offers {
         if !self.fits(policy, more, is_served) {
             return false;
         }
-        while !self.fits(policy, more, |_| true) && self.drop_longest_gone(Some(&more.name)) {}
+        while !self.fits(policy, more, |_| true) && self.drop_longest_gone() {}
         true
     }
 
@@ -63,12 +63,14 @@ impl Offers {
     }
 
     /// Drops the offer that nobody has served for the longest time. Says whether there was one.
-    fn drop_longest_gone(&mut self, but: Option<&CapabilityName>) -> bool {
-        let gone = self.0.iter().filter(|(name, _)| Some(*name) != but);
-        let gone = gone.filter_map(|(name, offered)| match offered.held {
-            Held::Gone(since) => Some((since, name.clone())),
-            Held::By { .. } => None,
-        });
+    fn drop_longest_gone(&mut self) -> bool {
+        let gone = self
+            .0
+            .iter()
+            .filter_map(|(name, offered)| match offered.held {
+                Held::Gone(since) => Some((since, name.clone())),
+                Held::By { .. } => None,
+            });
         let longest = gone.min();
         longest.is_some_and(|(_, name)| self.0.remove(&name).is_some())
     }
@@ -127,7 +129,7 @@ impl Offers {
         self.0
             .retain(|name, _| policy.capability(name).is_none() && policy.allows_offer(name));
         while fits_together(policy.capabilities.iter().chain(self.capabilities())).is_err() {
-            if !self.drop_longest_gone(None) && self.0.pop_last().is_none() {
+            if !self.drop_longest_gone() && self.0.pop_last().is_none() {
                 break;
             }
         }
