@@ -1,9 +1,12 @@
 # Reads the audit log of signet, for jq 1.6 and newer:
 #
-#   jq -L audit -c 'include "signet"; said | row' audit/agent-alice-001/inter-agent-2026-11.jsonl
+#   jq -L audit -r 'include "signet"; said | row' audit/agent-alice-001/inter-agent-2026-11.jsonl
+#
+# -L names the folder of this file: /usr/share/signet/audit where the package put it, /usr/local/share/signet/audit
+# after `make install`.
 #
 # said, refused_by_us, thread(id), task(id) choose lines as they come: `tail -F "$log" | jq …` follows.
-# refused and unanswered read all lines first, whether jq is called with -n, with -s or without either.
+# refused, forbidden, unanswered and conversations read all lines first, whether jq is called with -n, with -s or without either.
 # Lines of version 1, which older releases wrote, are understood as those of version 2 are.
 
 # The envelope of the message in a line: headers, summary, body, signature.
@@ -49,7 +52,16 @@ def safe: gsub("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]"; "\ufffd");
 # A line in words: the summary, or what is carried, or why it is declined, or what became of a task.
 def words:
   line
-  | if .kind == "handoff" then [.change, .goal // .note // .reason] | map(select(.)) | join(": ")
+  | if .kind == "attempt" then
+      ([if .call then "calls \(.call)" elif .type then "\(.type), tier \(.tier)" else "several" end, .capability,
+        (if .count > 1 then "\(.count) times" else null end)] | map(select(.)) | join(", ")) + ": \(.reason)"
+    elif .kind == "approval" then .decision
+    elif .kind == "outcome" then [.what, .reason] | map(select(.)) | join(": ")
+    elif .kind == "loss" then "line \(.line) was lost, and that was accepted"
+    elif .kind == "trust" then .change
+    elif .kind == "pause" then (if .paused then "paused" else "resumed" end)
+    elif .kind == "alarm" then "\(.what)\(if .cleared then ", cleared" else "" end)"
+    elif .kind == "handoff" then [.change, .goal // .note // .reason] | map(select(.)) | join(": ")
     elif .summary then .summary
     elif is_sealed then "(sealed)"
     elif .message.error?.message? then "declines: " + .message.error.message
@@ -62,7 +74,10 @@ def words:
 # One line of text: when, from whom to whom, what.
 def row:
   line
-  | (if .dir == "out" or .kind == "draft" then "me -> \(.peer)" else "\(.peer // "?") -> me" end) as $way
+  | (if .dir == "out" or (.kind | IN("draft", "approval", "attempt")) then
+       if .peer then "me -> \(.peer)" else "me" end
+     elif .dir == "in" then "\(.peer // "?") -> me"
+     else "me" + (if .peer then ", about \(.peer)" else "" end) end) as $way
   | [.ts[:19], $way, (if .kind == "message" then .type // "?" else .kind end), words] | @tsv;
 
 # What belongs to a conversation or a task, or is about one message and its answer.
@@ -99,6 +114,33 @@ def refused:
       ([$one.by, $one.reason, $one.id] | tojson) as $key
       | if $one.by != "me" and .seen[$key] then . else .seen[$key] = true | .all += [$one] end)
   | .all[];
+
+# All that our own agent was not allowed: what it tried and its own side refused (`by` is "me", `count` says how often,
+# and `what` a call of a socket or what it would have sent), drafts that the person refused (`by` is "my person"), and
+# what peers refused (`by` is the peer).
+def forbidden:
+  [lines] as $all
+  | ($all | map(select(.kind == "draft" or (.kind == "message" and .dir == "out")) | select(.id) | {key: .id, value: .})
+      | from_entries) as $ours
+  | [$all[]
+     | if .kind == "attempt" then
+         {seq, ts, by: "me", peer, reason, id: null, type: (.type // null), what: words, count}
+       elif .kind == "approval" and .decision == "refused" then
+         {seq, ts, by: "my person", peer, reason: "not-approved", id, type: ($ours[.id].type // null),
+          what: (if $ours[.id] then ($ours[.id] | words) else "-" end), count: 1}
+       elif .what == "draft-refused" and .reason != "not-approved" then
+         {seq, ts, by: "me", peer, reason, id, type: ($ours[.id].type // null),
+          what: (if $ours[.id] then ($ours[.id] | words) else "-" end), count: 1}
+       else empty end]
+    + [$all | refused | select(.by != "me") | . + {count: 1}]
+  | sort_by(.seq) | .[];
+
+# The conversations: who took part, how much was said, from when to when, and the last words.
+def conversations:
+  [lines | said | select(.conversation)]
+  | group_by(.conversation) | sort_by(.[-1].seq)[]
+  | {conversation: .[0].conversation, peers: (map(.peer) | unique), said: length, from: .[0].ts, to: .[-1].ts,
+     last: (.[-1] | words)};
 
 # Requests and handoffs, ours and theirs, that have no answer yet.
 def unanswered:

@@ -10,12 +10,13 @@ import secrets
 import sys
 import time
 
-from state import Handshake, Home, Session, Trust, transcript
-from wire import DAY, FLIGHTS, MINUTE, ORDERS, SECOND, Message, Refused, b64, key_id, require, version, written
+from state import Handshake, Home, Session, Trust, opens, transcript
+from wire import DAY, FLIGHTS, MINUTE, NEWER, ORDERS, SECOND, Message, Refused, b64, key_id, require, version, written
 
 
 class Peer:
     """The agent. Bytes come in by `take`, time by `tick`; what is to leave stands in `outbox` as (agent-id, bytes)."""
+    spoken = ("1.0.0",)
 
     def __init__(self, home, trusted, offers=None, handler=None, clock=time.time_ns, note=lambda *_: None):
         self.home, self.id, self.offers, self.handler = home, home.id, offers or {}, handler
@@ -103,7 +104,7 @@ class Peer:
             return self.noted(m, "duplicate")
         try:
             require(not late, late)
-            self.in_time(m)
+            m.in_time(self.clock())
             self.in_session(m, s)
             body = self.flight(m) if m.method in FLIGHTS else self.permitted(m, s)
         except Refused as refused:
@@ -132,13 +133,6 @@ class Peer:
         self.note(m.sender if m else None, (m.method or "answer") if m else None, reason or "accepted")
         return reason
 
-    def in_time(self, m):
-        """V09."""
-        require(m.at <= self.clock() + MINUTE, "timestamp-in-future")
-        if m.method != "agent.receipt":
-            require(m.until > self.clock(), "expired")
-            require(0 < m.until - m.at <= (5 * MINUTE if m.method in FLIGHTS else 7 * DAY), "lifetime-too-long")
-
     def in_session(self, m, s):
         """V10."""
         receipt = m.method == "agent.receipt"
@@ -152,7 +146,8 @@ class Peer:
             require(m.h["trust-layer-version"] == s.version, "version-mismatch")
             newest = key_id(self.trust.known[m.sender][0]["signing-key"])
             require(m.h["key-id"] == s.key or receipt and m.h["key-id"] == newest, "key-unknown")
-            require(m.method not in ("agent.progress", "agent.offer"), "version-insufficient")
+            require(m.method not in NEWER or version(s.version) >= (1, 1, 0), "version-insufficient")
+            require(m.method != "agent.offer" or m.tier <= 2, "header-invalid")
             require(not receipt or m.n is None and m.tier <= 2, "header-invalid")
             require(receipt or m.at <= s.ends, "session-ended")
             require(receipt or m.n, "header-missing")
@@ -171,30 +166,39 @@ class Peer:
 
     def permitted(self, m, s):
         """V12. Gives the body, opened where it was sealed."""
-        if m.method in ORDERS:  # those about pause are for agents of one person, who keep a control certificate
-            require(m.method == "agent.revoke" and self.revoke(m.body["revocation"]), "statement-invalid")
         if m.method in ORDERS + ["agent.receipt"]:
-            return None
-        call, asked, capability = m.method, self.open.get(m.h.get("in-reply-to")), m.h.get("capability")
-        require(call or asked and asked[0] == m.sender, "response-unsolicited")
-        require(call or m.tier >= asked[1], "tier-lowered")
+            return self.ordered(m) if m.method in ORDERS else None
+        wanted = m.method in (None, "agent.progress")  # it was asked for: no grant speaks of it
+        asked, capability = self.open.get(m.h.get("in-reply-to")), m.h.get("capability")
+        require(not wanted or asked and asked[0] == m.sender, "response-unsolicited")
+        require(not wanted or m.tier >= asked[1], "tier-lowered")
         require(m.tier < 3 or not m.envelope.keys() & {"summary", "body"}, "seal-required")
         require(m.tier >= 3 or "sealed" not in m.envelope, "seal-mismatch")
-        require(not call or m.h.get("hops", 1) <= 8, "hops-exceeded")
-        require(not call or m.tier <= s.grant["tier"], "tier-not-granted")
+        require(wanted or m.h.get("hops", 1) <= 8, "hops-exceeded")
+        require(wanted or m.tier <= s.grant["tier"], "tier-not-granted")
         require(m.reason or set(range(m.tier)) <= set(m.h["skill-layers-loaded"]), "layers-insufficient")
         task = capability == "signet.task" and m.method == "agent.notification"
-        if call and capability and capability != "signet.ping" and not task:
+        if not wanted and capability and capability != "signet.ping" and not task:
             require(capability in s.grant["capabilities"] and capability in s.offers, "capability-not-granted")
             require(m.tier <= s.offers[capability], "tier-not-granted")
         body = self.home.opened(m) if "sealed" in m.envelope else m.body
-        require(not task, "task-unknown")  # this agent hands nothing off
+        self.fitting(m, s, body)
         return body
+
+    def ordered(self, m):
+        """Those about pause are for agents of one person, who keep a control certificate."""
+        require(m.method == "agent.revoke", "statement-invalid")
+        require(self.revoke(m.body["revocation"]), "statement-invalid")
+        require(m.body["revocation"]["agent-id"] != m.sender or not self.trust.is_revoked(self.trust.named(m)), "certificate-revoked")
+
+    def fitting(self, m, s, body):
+        """What a body has to be. This agent hands nothing off, so nobody holds a task of it."""
+        require(not m.method or m.h.get("capability") != "signet.task", "task-unknown")
 
     def revoke(self, word):
         holds = self.trust.revoke(word)
         for s in self.sessions.values():
-            if s.them.body["certificate"]["serial"] <= self.trust.revoked.get(s.peer, 0):
+            if self.trust.is_revoked(s.them.body["certificate"]):
                 self.close(s, "peer-revoked")
         return holds
 
@@ -206,7 +210,7 @@ class Peer:
 
     def opening(self, to):
         held = sorted((s for s in self.sessions.values() if s.peer == to and not s.closed), key=lambda s: -s.began)
-        return {"certificate": self.home.certificate, "keys": self.home.statement(self.clock()), "versions": ["1.0.0"],
+        return {"certificate": self.home.certificate, "keys": self.home.statement(self.clock()), "versions": list(self.spoken),
                 "nonce": b64(secrets.token_bytes(32)), "layers": self.home.certificate["layers"],
                 "sessions": [s.id for s in held[:8]]}
 
@@ -230,28 +234,24 @@ class Peer:
         """V11, and the flight that follows."""
         n, shake, body = FLIGHTS.index(m.method), self.handshakes.get(m.sender), m.body
         require(n == 0 or shake and len(shake.flights) == n and shake.ours == n % 2, "handshake-unexpected")
-        common = "1.0.0" if "1.0.0" in body.get("versions", []) else None
+        mine = shake.flights[0].body["versions"] if n == 1 and shake else self.spoken
+        common = max(set(mine) & set(body.get("versions", [])), key=version, default=None)
         if n < 2:
-            require(body["versions"] == sorted(set(body["versions"]), key=version), "invalid-shape")
-            require(set(body["versions"]) <= set(body["certificate"]["versions"]), "version-unsupported")
-            require(body["versions"][0] == m.h["trust-layer-version"], "version-mismatch")
-            require(set(body["layers"]) <= set(body["certificate"]["layers"]), "layers-exceed-certificate")
+            opens(m)
         if n == 0:
             if shake and shake.ours:  # both began: the lower agent-id goes on, unless the other has begun anew
                 later = len(shake.flights) > 1 and m.at > shake.flights[1].at
                 require(later or len(shake.flights) == 1 and m.sender < self.id, "handshake-crossed")
             require(m.at > self.taken.get(m.sender, -1), "announce-stale")
             require(shake or len(self.handshakes) < 64, "handshake-busy")
-            self.taken[m.sender], shake = m.at, Handshake(False, [])
         else:
-            require(body["transcript"] == transcript(shake.flights), "transcript-mismatch")
-            require(n == 1 or all(body[said] == shake.flights[n - 2].body[said] for said in ("certificate", "keys")),
-                    "transcript-mismatch")
-            require(n != 1 or common or body["choice"] is None, "version-unsupported")
-            require(n != 1 or body["choice"] == common, "version-downgrade")
+            shake.follows(n, body, common)
+        require(version(m.h["trust-layer-version"]) >= self.trust.lowest.get(m.sender, (0,)), "version-downgrade")
+        if n == 0:
+            self.taken[m.sender], shake = m.at, Handshake(False, [])
         for word in body.get("revocations", []):
             self.revoke(word)
-        require(body["certificate"]["serial"] > self.trust.revoked.get(m.sender, 0), "certificate-revoked")
+            require(not self.trust.is_revoked(body["certificate"]), "certificate-revoked")
         shake.flights.append(m)
         if n == 0:
             self.fly(m.sender, shake, self.opening(m.sender) | {"choice": common, "transcript": transcript(shake.flights)})

@@ -107,23 +107,32 @@ class Trust:
     """Whom the agent knows, by certificates that its person handed in (section 4)."""
 
     def __init__(self, own, trusted):
-        self.own, self.known, self.revoked, self.serials = own, {}, {}, {}
+        self.own, self.known, self.revoked, self.serials, self.lowest = own, {}, {}, {}, {}
+        self.withdrawn, self.refused = set(), set()  # agent-ids; agent-ids with the root key that was refused
         for c in trusted:
             require(certified(c), "certificate-invalid")
-            self.known[c["agent-id"]] = [c]  # the newest first
+            self.known[c["agent-id"]] = [c, *self.known.get(c["agent-id"], [])]  # the newest first
 
     def pinned(self):
         return {c["principal-id"]: c["root-key"] for c in [newest for newest, *_ in self.known.values()] + [self.own]}
 
+    def is_revoked(self, c):
+        return c["serial"] <= self.revoked.get((c["principal-id"], c["agent-id"]), 0)
+
+    def named(self, m):
+        """The certificate of the key that it names."""
+        return next((c for c in self.known[m.sender] if key_id(c["signing-key"]) == m.h["key-id"]), None)
+
     def prove(self, m):
         """V06 and V07. Gives the reason of a refusal that costs a number all the same, since the signature holds."""
-        c = m.body["certificate"] if m.method in FLIGHTS else next(
-            (c for c in self.known.get(m.sender, []) if key_id(c["signing-key"]) == m.h["key-id"]), None)
         if m.method in FLIGHTS:
-            self.judge(m, c)
-        require(m.sender in self.known, "agent-unknown")
-        require(c, "key-unknown")
-        require(c["serial"] > self.revoked.get(m.sender, 0), "certificate-revoked")
+            self.judge(m, c := m.body["certificate"])
+        else:
+            require(m.sender in self.known, "agent-unknown")
+            require(m.sender not in self.withdrawn, "trust-withdrawn")
+            c = self.named(m)
+            require(c, "key-unknown")
+            require(not self.is_revoked(c), "certificate-revoked")
         late = None if instant(c["not-before"]) <= m.at <= instant(c["not-after"]) else "certificate-expired"
         require(m.n or not late, late)
         require(m.h["principal-id"] == c["principal-id"], "principal-mismatch")
@@ -132,7 +141,8 @@ class Trust:
         require(m.n or not late, late)
         if m.method in FLIGHTS:
             keys = m.body["keys"]
-            require(states(keys, m.sender, c["signing-key"]) and m.at <= instant(keys["not-after"]) <= m.at + 45 * DAY + 60 * MINUTE, "keys-invalid")
+            require(states(keys, m.sender, c["signing-key"]), "keys-invalid")
+            require(m.at <= instant(keys["not-after"]) <= m.at + 45 * DAY + 60 * MINUTE, "keys-invalid")
             require(keys["serial"] >= self.serials.get(c["signing-key"], 0), "serial-rolled-back")
         require(proven(c["signing-key"], "signet/1 message", m.signed(), m.envelope["signature"]), "signature-invalid")
         return late
@@ -142,10 +152,12 @@ class Trust:
         pinned, known = self.pinned(), self.known.get(m.sender)
         require(c["agent-id"] == m.sender, "certificate-invalid")
         require(pinned.get(c["principal-id"], c["root-key"]) == c["root-key"], "root-changed")
+        require((m.sender, c["root-key"]) not in self.refused, "trust-withdrawn")
         require(known, "agent-unknown" if c["principal-id"] in pinned else "principal-unknown")
         require(known[0]["principal-id"] == c["principal-id"], "agent-id-taken")
-        require(c["serial"] > self.revoked.get(m.sender, 0), "certificate-revoked")
+        require(not self.is_revoked(c), "certificate-revoked")
         require(c == known[0] or c["serial"] > known[0]["serial"], "serial-rolled-back")
+        require(m.sender not in self.withdrawn, "trust-withdrawn")
         require(c == known[0] or certified(c), "certificate-invalid")
         require(key_id(c["signing-key"]) == m.h["key-id"], "key-unknown")
 
@@ -153,8 +165,9 @@ class Trust:
         """A root key takes certificates back, whoever brings its word (section 15). Gives whether the word holds."""
         agent, root = word["agent-id"], word["root-key"]
         holds = self.pinned().get(word["principal-id"]) == root and stated(root, "signet/1 revocation", word)
-        if holds and agent in self.known and self.known[agent][0]["principal-id"] == word["principal-id"]:
-            self.revoked[agent] = max(word["serial"], self.revoked.get(agent, 0))
+        if holds:
+            named = (word["principal-id"], agent)
+            self.revoked[named] = max(word["serial"], self.revoked.get(named, 0))
         return holds
 
     def learn(self, flight):
@@ -163,6 +176,17 @@ class Trust:
         if c != self.known[flight.sender][0]:
             self.known[flight.sender] = [c, *self.known[flight.sender]][:4]
         self.serials[c["signing-key"]] = flight.body["keys"]["serial"]
+        lowest = version(c["versions"][0])
+        self.lowest[flight.sender] = max(lowest, self.lowest.get(flight.sender, lowest))
+
+
+def opens(m):
+    """V11, of flights 1 and 2: what they offer lies within the certificate."""
+    body, c = m.body, m.body["certificate"]
+    require(body["versions"] == sorted(set(body["versions"]), key=version), "invalid-shape")
+    require(set(body["versions"]) <= set(c["versions"]), "version-unsupported")
+    require(body["versions"][0] == m.h["trust-layer-version"], "version-mismatch")
+    require(set(body["layers"]) <= set(c["layers"]), "layers-exceed-certificate")
 
 
 class Handshake:
@@ -170,6 +194,16 @@ class Handshake:
 
     def __init__(self, ours, flights):
         self.ours, self.flights, self.wait, self.next, self.until = ours, flights, SECOND, 0, 0
+
+    def follows(self, n, body, common):
+        """V11, of flights 2 to 4: they are of this handshake, and flight 2 chooses the best common version."""
+        require(body["transcript"] == transcript(self.flights), "transcript-mismatch")
+        names = [offer["name"] for offer in body.get("capabilities", [])]
+        require(len(set(names)) == len(names), "invalid-shape")
+        require(n == 1 or all(body[said] == self.flights[n - 2].body[said] for said in ("certificate", "keys")),
+                "transcript-mismatch")
+        require(n != 1 or common or body["choice"] is None, "version-unsupported")
+        require(n != 1 or body["choice"] == common, "version-downgrade")
 
 
 def transcript(flights):
@@ -187,7 +221,7 @@ class Session:
         self.id, self.version, self.began = transcript(flights), second.body["choice"], last.at
         self.them, mine, theirs = (second, third, last) if ours else (first, last, third)
         self.peer, self.key, self.confirmed, self.closed = self.them.sender, self.them.h["key-id"], ours, False
-        self.grant, self.granted = mine.body["grant"], theirs.body["grant"]
+        self.grant, self.granted, self.theirs = mine.body["grant"], theirs.body["grant"], theirs.body
         self.offers = {offer["name"]: offer["tier"] for offer in mine.body["capabilities"]}
         self.ends = min([self.began + 30 * DAY] + [instant(flight.body[statement]["not-after"])
                                                    for flight in flights[:2] for statement in ("certificate", "keys")])

@@ -14,9 +14,10 @@ from nacl.bindings import crypto_core_ed25519_add, crypto_core_ed25519_is_valid_
 from nacl.exceptions import CryptoError
 from nacl.signing import VerifyKey
 
-SECOND, MINUTE, DAY = 10**9, 60 * 10**9, 86_400 * 10**9
+SECOND, MINUTE, DAY, KIB = 10**9, 60 * 10**9, 86_400 * 10**9, 1024
 FLIGHTS = ["agent.announce", "agent.verify", "agent.capability", "agent.trust"]
 ORDERS = ["agent.revoke", "agent.pause", "agent.resume"]
+NEWER = ["agent.progress", "agent.offer"]  # from version 1.1.0 on
 TYPES = {"agent.request": "request", "agent.handoff": "handoff", None: "response"}  # all others are notifications
 SCHEMAS = {schema["$id"]: schema for schema in (
     json.loads(file.read_text()) for file in pathlib.Path(__file__).resolve().parents[2].glob("schemas/*.schema.json"))}
@@ -233,6 +234,13 @@ class Message:
 
     @property
     def until(self): return instant(self.h["expires-at"])
+
+    def in_time(self, now):
+        """V09."""
+        require(self.at <= now + MINUTE, "timestamp-in-future")
+        if self.method != "agent.receipt":
+            require(self.until > now, "expired")
+            require(0 < self.until - self.at <= (5 * MINUTE if self.method in FLIGHTS else 7 * DAY), "lifetime-too-long")
 
     def signed(self):
         """What its signature is over."""

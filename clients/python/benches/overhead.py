@@ -15,7 +15,7 @@ import time
 
 from signet_agent import Agent
 
-REQUESTS = 500
+REQUESTS = int(os.environ.get("SIGNET_TEST_REQUESTS", "500"))
 ALICE, BOB = os.environ["SIGNET_TEST_ALICE"], os.environ["SIGNET_TEST_BOB"]
 
 

@@ -5,18 +5,22 @@ import dataclasses
 import enum
 import functools
 import json
+import socket
 import tempfile
+import time
 import typing
 import unittest
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypedDict
+from unittest import mock
 
 import signet_agent
-from signet_agent import Agent, Decline, NoHome, NotReachable, Request, SignetError, Unsuited
+from signet_agent import Agent, DaemonSilent, Decline, Message, NoHome, NotReachable, Request, SignetError, Unsuited
 from signet_agent.errors import ApiError, Refusal, error_of
 from signet_agent.places import find_socket
 from signet_agent.schema import Misfit, convert, json_of, schema_of
 
+MESSAGE = Message("agent-bob", "bob", "m", "request", "t", "e", 1, 1)
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
@@ -179,6 +183,12 @@ class Errors(unittest.TestCase):
         self.assertEqual((type(refusal), refusal.reason, refusal.next), (Refusal, "version-insufficient", "wait"))
         self.assertEqual(str(refusal), "no\n  next: wait")
 
+    def test_who_has_to_name_a_capability_is_told_the_names_of_this_package(self):
+        data = {"reason": "capability-needed", "next": "send `for-people`"}
+        error = error_of({"code": -32000, "message": "bob offers a, b", "data": data})
+        self.assertIn("for_people=True", str(error))
+        self.assertNotIn("for-people", str(error))
+
     def test_an_error_that_cannot_be_read_is_one_all_the_same(self):
         for odd in (None, [], "?", {}, {"code": "x", "message": 7, "data": [1]}, {"code": -32000, "data": "?"}):
             self.assertIsInstance(error_of(odd), ApiError)
@@ -222,6 +232,103 @@ class NoDaemon(unittest.IsolatedAsyncioTestCase):
         said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": [{"peer": "agent-é"}]}).encode() + b"\n"
         peers = await self.ask(said, piece=1)
         self.assertEqual(peers[0].peer, "agent-é")
+
+    async def test_no_answer_of_another_form_is_a_fault_of_python(self):
+        odd = [None, [], {}, "x", 7, {"messages": None}, {"messages": [None]}, {"messages": [{"number": 1}]}]
+        odd += [{"message-id": 7, "state": "answered"}, {"message-id": "m", "state": "answered", "answer": 7}]
+        odd += [{"message-id": "m", "state": "answered", "answer": {"from": "x"}}, [None], [{"peer": None}]]
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "s")
+            result = None
+
+            async def serve(reader, writer):
+                while line := await reader.readline():
+                    answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result}
+                    writer.write(json.dumps(answer).encode() + b"\n")
+
+            server = await asyncio.start_unix_server(serve, path)
+            async with Agent(socket=path, patience=0.5) as agent:
+                for result in odd:
+                    for call in (
+                        lambda: agent.request("agent-bob", 1, timeout=0.2),
+                        lambda: agent.reply(MESSAGE, 1),
+                        lambda: agent.decline(MESSAGE, "no"),
+                        *(agent.inbox, agent.history, agent.outbox, agent.tasks, agent.peers, agent.status),
+                        lambda: agent.where("m"),
+                    ):
+                        try:
+                            await asyncio.wait_for(call(), 10)
+                        except SignetError:
+                            pass
+            server.close()
+
+    async def test_an_agent_that_serves_goes_on_after_answers_of_another_form(self):
+        with tempfile.TemporaryDirectory() as place:
+            path, seen = str(Path(place) / "s"), asyncio.Event()
+            odd = [None, {}, {"messages": 7}, {"messages": [{"key": "k"}]}]
+
+            async def serve(reader, writer):
+                while line := await reader.readline():
+                    call = json.loads(line)
+                    result = odd.pop(0) if odd and call["method"] == "receive" else {"messages": []}
+                    if not odd and call["method"] == "receive":
+                        seen.set()
+                        await asyncio.sleep(0.1)
+                    writer.write(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}).encode() + b"\n")
+
+            server = await asyncio.start_unix_server(serve, path)
+            agent = Agent(socket=path)
+            agent.handles("test.any")(lambda request: 1)
+            serving = asyncio.create_task(agent.serve())
+            await asyncio.wait_for(seen.wait(), 20)
+            self.assertFalse(serving.done())
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            server.close()
+
+    async def test_a_daemon_that_says_nothing_is_given_up_in_time(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "s")
+
+            async def serve(reader, writer):
+                await asyncio.sleep(60)
+
+            server = await asyncio.start_unix_server(serve, path)
+            async with Agent(socket=path, patience=0.5) as agent:
+                for call, most in (
+                    (lambda: agent.request("agent-bob", 1, timeout=0.5), 10),
+                    (lambda: agent.request("agent-bob", 1, timeout=0.5, on_progress=print), 10),
+                    (lambda: agent.notify("agent-bob", 1), 10),
+                    (agent.status, 10),
+                ):
+                    began = time.monotonic()
+                    with self.assertRaises(DaemonSilent) as silent:
+                        await asyncio.wait_for(call(), 20)
+                    self.assertLess(time.monotonic() - began, most)
+                    self.assertIsInstance(silent.exception, TimeoutError)
+                    self.assertIn("signet doctor", str(silent.exception))
+            server.close()
+
+    async def test_a_daemon_that_takes_no_connection_is_given_up_in_time(self):
+        with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as stopped:
+            path = str(Path(place) / "s")
+            stopped.bind(path)
+            stopped.listen(0)
+            with socket.socket(socket.AF_UNIX) as first:
+                # So that there is no room for another one.
+                first.connect(path)
+                for connect in (signet_agent.client.connect, self.never):
+                    with mock.patch("signet_agent.client.connect", connect):
+                        async with Agent(socket=path, patience=0.5) as agent:
+                            for call in (lambda: agent.request("agent-bob", 1, timeout=0.5), agent.status):
+                                began = time.monotonic()
+                                with self.assertRaises(NotReachable):
+                                    await asyncio.wait_for(call(), 20)
+                                self.assertLess(time.monotonic() - began, 10)
+
+    @staticmethod
+    async def never(*_):
+        await asyncio.sleep(60)
 
     async def ask(self, said: bytes, piece: int = 1 << 20):
         """`peers()` of an agent whose daemon says this, and hangs up."""

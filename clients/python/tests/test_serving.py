@@ -146,16 +146,21 @@ class Serving(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await asker.request(BOB, {}, capability="test.slow")).body, "quick")
         self.assertIn("timed out", log("bob"))
 
-    async def test_an_answer_that_is_not_json_is_a_failed_try(self):
-        agent = bob()
+    async def test_an_answer_that_no_message_holds_ends_its_request_at_once(self):
+        agent, tries = bob(), []
 
-        @agent.handles("test.notjson")
-        async def not_json(request):
-            return {1, 2} if request.tries == 1 else float("nan") if request.tries == 2 else "well"
+        @agent.handles("test.unsendable")
+        async def unsendable(request):
+            tries.append(request.tries)
+            return {"set": {1, 2}, "nan": float("nan"), "large": "x" * 300_000, "huge": "x" * 2_000_000}[request.body]
 
-        async with serving(agent, "test.notjson"), alice() as asker:
-            self.assertEqual((await asker.request(BOB, {}, capability="test.notjson")).body, "well")
-        self.assertIn("its answer was refused: not JSON", log("bob"))
+        async with serving(agent, "test.unsendable"), alice() as asker:
+            for kind, why in (("set", "not JSON"), ("nan", "not JSON"), ("large", "too-large"), ("huge", "too large")):
+                with self.assertRaises(Declined) as declined:
+                    await asker.request(BOB, kind, capability="test.unsendable")
+                self.assertTrue(declined.exception.failure.message.endswith(f"cannot be sent: {why}"), kind)
+                self.assertEqual(declined.exception.sent.answer.body, {"state": "failed"})
+        self.assertEqual(tries, [1, 1, 1, 1])
 
     async def test_progress_reaches_whoever_asked_and_settles_nothing(self):
         agent, heard = bob(), []
@@ -286,7 +291,7 @@ agent.run()
 
         async with serving(agent), alice() as asker:
             self.assertEqual((await asker.notify(BOB, told[0], wait=10)).state, "received")
-            self.assertEqual((await asker.request(BOB, told[1])).body, "taken")
+            self.assertEqual((await asker.request(BOB, told[1], for_people=True)).body, "taken")
         self.assertCountEqual(heard, [("notification", told[0]), ("request", told[1])])
         async with bob() as left:
             self.assertEqual([one for one in await left.inbox() if one.type == "notification"], [])

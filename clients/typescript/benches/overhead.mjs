@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 import { Agent } from "../dist/index.js";
 
-const REQUESTS = 500;
+const REQUESTS = Number(process.env.SIGNET_TEST_REQUESTS ?? 500);
 const { SIGNET_TEST_ALICE: ALICE, SIGNET_TEST_BOB: BOB } = process.env;
 
 /** The socket without the package: one call after the other. */

@@ -23,7 +23,7 @@ import type {
     Waiting,
 } from "./api.js";
 import { ask, hear, type Keyed } from "./asking.js";
-import { Client } from "./client.js";
+import { Client, MARGIN, now } from "./client.js";
 import { connect } from "./connection.js";
 import { SignetError } from "./errors.js";
 import type { Asking, Handles, More, Options, Update } from "./options.js";
@@ -31,6 +31,7 @@ import { findSocket } from "./places.js";
 import type { Request } from "./request.js";
 import { type Handlers, type Limits, Service } from "./service.js";
 import type { Log } from "./run.js";
+import { listOf, objectOf, sentOf, textsOf } from "./shape.js";
 
 /**
  * An agent of this machine, by its daemon's `agent.sock`. Nothing is opened before the first call, and none of it decides
@@ -110,12 +111,15 @@ export class Agent {
         const { timeout = 60, keep = false, onProgress, ...more } = asking;
         const params = message("request", peer, body, more);
         if (!onProgress) return ask(this.#opened, params, timeout, keep);
-        const sent = await this.#opened.call("send", params);
+        const began = now();
+        const begin = () => ({ ...params, wait: 0 });
+        const sent = sentOf(await this.#opened.wait("send", begin, began + 1_000 * timeout));
+        const left = Math.max(0, timeout - (now() - began) / 1_000);
         const stop = new AbortController();
         const subscribed = () => this.subscribe({ message: sent["message-id"] }, stop.signal);
         const telling = hear(subscribed, stop.signal, onProgress, this.#log);
         try {
-            return await ask(this.#opened, params, timeout, keep);
+            return await ask(this.#opened, params, left, keep);
         } finally {
             stop.abort();
             await telling;
@@ -135,7 +139,8 @@ export class Agent {
 
     /** What waits, oldest first, from behind the number `after`. */
     async inbox({ after = 0, limit }: { after?: number; limit?: number } = {}): Promise<Waiting[]> {
-        return (await this.call("inbox.list", { after, ...(limit === undefined ? {} : { limit }) })).messages ?? [];
+        const asked = { after, ...(limit === undefined ? {} : { limit }) };
+        return listOf(objectOf(await this.call("inbox.list", asked), "the inbox").messages, "the inbox");
     }
 
     /** They are read, and leave the inbox: all or none. */
@@ -145,12 +150,14 @@ export class Agent {
 
     /** Answers a request that waits in the inbox; the answer's message-id. */
     async reply(message: Name, body: unknown): Promise<string> {
-        return (await this.#opened.once("respond", { message: nameOf(message), body }))["message-id"];
+        const replied = await this.#opened.once("respond", { message: nameOf(message), body });
+        return textsOf(replied, "an answer", "message-id")["message-id"];
     }
 
     /** Declines a request that waits in the inbox; the peer reads `text`. */
     async decline(message: Name, text: string): Promise<string> {
-        return (await this.#opened.once("reply", { ...nameOf(message), decline: text }))["message-id"];
+        const replied = await this.#opened.once("reply", { ...nameOf(message), decline: text });
+        return textsOf(replied, "an answer", "message-id")["message-id"];
     }
 
     /** What waits in the inbox, and then what comes, until the connection ends or `signal` aborts. It stays in the inbox. */
@@ -170,17 +177,19 @@ export class Agent {
 
     /** What was said, newest first, in tiers 1 and 2. */
     async history(which: ListHistory = {}): Promise<Said[]> {
-        return (await this.call("history", which)).messages ?? [];
+        return listOf(objectOf(await this.call("history", which), "the history").messages, "the history");
     }
 
     /** Messages of ours that have neither a receipt nor an end. */
     async outbox(peer?: string): Promise<Outgoing[]> {
-        return (await this.call("outbox.list", peer === undefined ? {} : { peer })).messages ?? [];
+        const asked = peer === undefined ? {} : { peer };
+        return listOf(objectOf(await this.call("outbox.list", asked), "the outbox").messages, "the outbox");
     }
 
     /** Where one message of ours is. */
-    where(messageId: string): Promise<Outgoing> {
-        return this.call("message.status", { "message-id": messageId });
+    async where(messageId: string): Promise<Outgoing> {
+        const out = await this.call("message.status", { "message-id": messageId });
+        return textsOf(out, "where a message is", "message-id", "state");
     }
 
     /** Hands a task to `peer`, within limits. It is not repeated when the connection breaks. */
@@ -190,7 +199,7 @@ export class Agent {
 
     /** Every task, held or given, newest first. */
     async tasks(): Promise<Task[]> {
-        return (await this.call("handoff.list", {})).tasks ?? [];
+        return listOf(objectOf(await this.call("handoff.list", {}), "the tasks").tasks, "the tasks");
     }
 
     /** One task with the chain of those who gave it. */
@@ -214,18 +223,18 @@ export class Agent {
     }
 
     /** Every agent that is trusted. */
-    peers(): Promise<Peer[]> {
-        return this.call("peer.list", {});
+    async peers(): Promise<Peer[]> {
+        return listOf(await this.call("peer.list", {}), "the peers");
     }
 
     /** One agent, with what it offers. */
-    peer(peer: string): Promise<ShownPeer> {
-        return this.call("peer.show", { peer });
+    async peer(peer: string): Promise<ShownPeer> {
+        return objectOf(await this.call("peer.show", { peer }), "a peer");
     }
 
     /** How the daemon does. */
-    status(): Promise<Status> {
-        return this.call("status", {});
+    async status(): Promise<Status> {
+        return objectOf(await this.call("status", {}), "the status");
     }
 
     /** Any call of docs/agent-api.md that may be repeated. */
@@ -259,9 +268,10 @@ export class Agent {
         signal?.addEventListener("abort", end);
         try {
             if (signal?.aborted) return;
-            const begun = await connection.call(method, params);
-            if (begun && "messages" in begun) {
-                for (const waiting of begun.messages ?? []) yield { kind: "inbox.message", params: waiting };
+            const begun = await connection.call(method, params, Math.max(this.#patience / 1_000, MARGIN));
+            if (begun && typeof begun === "object" && "messages" in begun) {
+                const waits = listOf(begun.messages, "the inbox");
+                for (const waiting of waits) yield { kind: "inbox.message", params: waiting };
             }
             while (connection.isOpen || heard.length > 0) {
                 const update = heard.shift();

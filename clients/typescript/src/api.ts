@@ -201,6 +201,8 @@ export type Fail = {
     lease: string;
     /** How it failed, in 200 characters. It stands in the log in clear: without any content of the message. */
     reason: string;
+    /** Whether handling never began, because the handler could not be started: then it is no try. */
+    unbegun?: boolean;
 };
 
 /** A try has failed. */
@@ -507,6 +509,8 @@ export type Outbox = {
 
 /** A message of ours and where it is. */
 export type Outgoing = {
+    /** Of an open request, why the last answer to it was refused here: the name of a reason. */
+    "answer-refused"?: string | null;
     /** Whose refusal it is. */
     by?: Whose | null;
     /** When its life ends, while it is not settled; of a request that the peer has, from when on no answer is taken. */
@@ -547,6 +551,8 @@ export type Part = {
     index: number;
     /** Whether it is the last one. */
     last: boolean;
+    /** To which of several results it belongs, in 200 characters. */
+    name?: string | null;
 };
 
 /** An agent that is known. */
@@ -603,7 +609,7 @@ export type Progressed = {
 };
 
 /** The stable name of a refusal: one of the daemon's own, or a reason of the protocol. */
-export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "no-card" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
+export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "no-card" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-needed" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
 
 /** Takes the next messages that wait, each under a lease: until it ends nobody else gets them. */
 export type Receive = {
@@ -653,7 +659,7 @@ export type Replied = {
 
 /** Answers a request that waits in the inbox: with `body`, or with `decline`. */
 export type Reply = {
-    /** The answer: any JSON but null. */
+    /** The answer: any JSON but null. With `decline`, what programs read beside those words. */
     body?: unknown;
     /** Why there is no answer, in words for the peer. */
     decline?: string | null;
@@ -744,7 +750,7 @@ export type Said = {
 export type Send = {
     /** What to say: any JSON. */
     body?: unknown;
-    /** What is asked for. */
+    /** The capability that is asked for; of a request that names none, the only one that the peer offers. */
     capability?: string | null;
     /** The message-id of the call that this one follows from: its hops and conversation go on. */
     continues?: string | null;
@@ -754,6 +760,8 @@ export type Send = {
     "conversation-id"?: string | null;
     /** 1 to 4; 1 when absent. From 3 on it leaves sealed. */
     "data-tier"?: number | null;
+    /** Whether it is for the people of the other side: it asks for no capability, whatever the peer offers. */
+    "for-people"?: boolean;
     /** Whether the peer may be unknown although its id resembles a known one. */
     introduce?: boolean;
     /** The caller's own key: the same call again, with it, is the same message, for 30 days and also after a restart. 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
@@ -1238,6 +1246,7 @@ export const REASONS = [
     "is-handoff",
     "too-many-tasks",
     "wrong-clock",
+    "capability-needed",
     "capability-reserved",
     "key-reused",
     "lease-ended",

@@ -15,6 +15,7 @@ import {
 } from "./errors.js";
 import type { Asking, Update } from "./options.js";
 import type { Log } from "./run.js";
+import { sentOf } from "./shape.js";
 
 /** A request with the key under which it is asked again. */
 export type Keyed = Send & { key: string };
@@ -30,7 +31,7 @@ export async function ask(client: Client, params: Keyed, timeout: number, keep: 
     const asked = () => ({ ...params, wait: Math.max(0, Math.min((deadline - now()) / 1_000, SLICE)) });
     for (;;) {
         const began = now();
-        const sent = await client.wait("send", asked, deadline);
+        const sent = sentOf(await client.wait("send", asked, deadline));
         const answer = end(sent, params.key);
         if (answer) {
             if (!keep || answer.error) client.readLater({ from: answer.from, "message-id": answer["message-id"] });

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Calls, Name } from "./api.js";
-import { type Call, connect, Connection, type Hears } from "./connection.js";
+import { type Call, connect, Connection, type Hears, silent, type Timed } from "./connection.js";
 import { ApiError, ConnectionLost, isRefusal, NotReachable } from "./errors.js";
 
 /** One connection at a time, with room for so many calls. */
@@ -17,23 +17,54 @@ export class Link {
     #running = 0;
     readonly #queue: (() => void)[] = [];
 
-    constructor(path: string, hears?: Hears) {
+    readonly #connect: typeof connect;
+
+    constructor(path: string, hears?: Hears, connects = connect) {
         this.#path = path;
         this.#hears = hears;
+        this.#connect = connects;
     }
 
-    call: Call = async (method, params) => {
+    /** One call, which is answered `within` seconds or given up: also what waits for room counts. */
+    call: Timed = async (method, params, within) => {
+        const deadline = now() + 1_000 * within;
         this.busy += 1;
-        if (this.#running >= IN_FLIGHT) await new Promise<void>((resolve) => this.#queue.push(resolve));
-        this.#running += 1;
         try {
-            return await (await this.#opened()).call(method, params);
+            if (this.#running >= IN_FLIGHT) await this.#place(within);
+            this.#running += 1;
+            try {
+                const connection = await this.#inTime(this.#opened(), Math.max(100, deadline - now()), within);
+                return await connection.call(method, params, Math.max(0.1, (deadline - now()) / 1_000));
+            } finally {
+                this.#running -= 1;
+                this.#queue.shift()?.();
+            }
         } finally {
             this.busy -= 1;
-            this.#running -= 1;
-            this.#queue.shift()?.();
         }
     };
+
+    /** A daemon that is stopped takes no connection, once so many wait for it as the system lets. */
+    #inTime(opened: Promise<Connection>, left: number, within: number): Promise<Connection> {
+        return new Promise((resolve, reject) => {
+            const timer = setTimeout(() => reject(silent(this.#path, within)), left);
+            opened.then(resolve, reject).finally(() => clearTimeout(timer));
+        });
+    }
+
+    #place(within: number): Promise<void> {
+        return new Promise((resolve, reject) => {
+            const timer = setTimeout(() => {
+                this.#queue.splice(this.#queue.indexOf(come), 1);
+                reject(silent(this.#path, within));
+            }, 1_000 * within);
+            const come = () => {
+                clearTimeout(timer);
+                resolve();
+            };
+            this.#queue.push(come);
+        });
+    }
 
     close(): void {
         this.#connection?.close();
@@ -41,7 +72,7 @@ export class Link {
 
     #opened(): Promise<Connection> {
         if (this.#connection?.isOpen) return Promise.resolve(this.#connection);
-        this.#connecting ??= connect(this.#path, this.#hears)
+        this.#connecting ??= this.#connect(this.#path, this.#hears)
             .then((connection) => (this.#connection = connection))
             .finally(() => (this.#connecting = undefined));
         return this.#connecting;
@@ -85,10 +116,10 @@ export class Client {
     }
 
     /** One call that is done at once, and may be repeated when the connection broke under it. */
-    call: Call = (method, params) => this.#persist(() => this.#prompt.call(method, params), now() + this.#patience, true);
+    call: Call = (method, params) => this.#promptly(method, params, true);
 
     /** One call that is not repeated when nobody knows whether it was done. */
-    once: Call = (method, params) => this.#persist(() => this.#prompt.call(method, params), now() + this.#patience, false);
+    once: Call = (method, params) => this.#promptly(method, params, false);
 
     /** One call that waits for others, and may be repeated until `deadline`: `params` gives it anew each time. */
     wait<M extends keyof Calls>(
@@ -98,9 +129,18 @@ export class Client {
     ): Promise<Calls[M]["result"]> {
         const attempt = () => {
             const [link] = [...this.#waiting].sort((one, other) => one.busy - other.busy);
-            return (link ?? this.#prompt).call(method, params());
+            const asked = params();
+            // It waits by itself for so long, and then says where the message is.
+            const waits = (asked as { wait?: number }).wait ?? 0;
+            return (link ?? this.#prompt).call(method, asked, waits + MARGIN);
         };
         return this.#persist(attempt, deadline, true);
+    }
+
+    #promptly<M extends keyof Calls>(method: M, params: Calls[M]["params"], again: boolean): Promise<Calls[M]["result"]> {
+        const deadline = now() + this.#patience;
+        const attempt = () => this.#prompt.call(method, params, Math.max((deadline - now()) / 1_000, MARGIN));
+        return this.#persist(attempt, deadline, again);
     }
 
     /** Tells the daemon soon that an answer is read: until then it stands in the inbox. Nobody waits for it. */
@@ -164,5 +204,7 @@ const IN_FLIGHT = 14;
 const WAITING_LINKS = 4;
 /** How many answers one call says to be read. */
 const READ_AT_ONCE = 100;
+/** Seconds that a daemon has for its answer when the time of the call is over. */
+export const MARGIN = 2;
 /** Milliseconds for what is still to be said. */
 const CLOSING = 2_000;

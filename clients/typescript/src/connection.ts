@@ -3,7 +3,14 @@
 import { createConnection, type Socket } from "node:net";
 
 import type { Calls } from "./api.js";
-import { CannotBeSaid, ConnectionLost, NotReachable, errorOf, isObject } from "./errors.js";
+import { CannotBeSaid, ConnectionLost, DaemonSilent, NotReachable, errorOf, isObject } from "./errors.js";
+
+/** A call by its name, and for how many seconds its answer is waited for. */
+export type Timed = <M extends keyof Calls>(
+    method: M,
+    params: Calls[M]["params"],
+    within: number,
+) => Promise<Calls[M]["result"]>;
 
 /** A call by its name. */
 export type Call = <M extends keyof Calls>(method: M, params: Calls[M]["params"]) => Promise<Calls[M]["result"]>;
@@ -54,22 +61,36 @@ export class Connection {
         // "close" follows, and says the same.
         socket.on("error", () => {});
         socket.on("close", () => this.#stop(this.#lost()));
+        this.#rest();
     }
 
     get isOpen(): boolean {
         return this.#over === undefined;
     }
 
-    /** The result of one call. */
-    call: Call = (method, params) => {
-        if (this.#over) return Promise.reject(this.#over);
+    /** The result of one call. A daemon that says nothing of it for `within` seconds is given up, and the connection. */
+    call: Timed = async (method, params, within) => {
+        if (this.#over) throw this.#over;
         const id = ++this.#lastId;
-        return new Promise((resolve, reject) => {
-            const line = lineOf(method, { jsonrpc: "2.0", id, method, params });
-            this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
-            this.#socket.write(line);
-        });
+        const line = lineOf(method, { jsonrpc: "2.0", id, method, params });
+        const timer = setTimeout(() => this.#stop(silent(this.#path, within)), 1_000 * within);
+        try {
+            return (await new Promise<unknown>((resolve, reject) => {
+                this.#waiting.set(id, { resolve, reject });
+                this.#socket.ref();
+                this.#socket.write(line);
+            })) as never;
+        } finally {
+            clearTimeout(timer);
+            this.#waiting.delete(id);
+            this.#rest();
+        }
     };
+
+    /** A connection on which nothing is awaited keeps no process from its end; one that is told things does. */
+    #rest(): void {
+        if (this.#waiting.size === 0 && !this.#hears) this.#socket.unref();
+    }
 
     close(): void {
         this.#socket.destroy();
@@ -129,6 +150,12 @@ export class Connection {
     }
 }
 
+/** What is said of a daemon that says nothing. */
+export function silent(path: string, seconds: number): DaemonSilent {
+    const next = "see whether it hangs: signet doctor; what it was told may be done all the same";
+    return new DaemonSilent(`the daemon at ${path} said nothing within ${Math.round(seconds)} s`, next);
+}
+
 function lineOf(method: string, call: object): string {
     let line: string;
     try {
@@ -174,5 +201,7 @@ function unreachable(path: string, error: NodeJS.ErrnoException): NotReachable {
 const LINE_FEED = 0x0a;
 /** The daemon takes lines of a megabyte. */
 const LINE_MAX = 1 << 20;
+/** Seconds for what a daemon does at once: a slow disk is slow. */
+export const PROMPT = 30;
 /** An inbox full of the largest messages fits. */
 const ANSWER_MAX = 64 << 20;

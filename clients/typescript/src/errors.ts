@@ -19,6 +19,12 @@ export class NotReachable extends SignetError {}
 /** The connection broke while a call was under way: nobody knows here whether it was done. */
 export class ConnectionLost extends NotReachable {}
 
+/** The daemon took a call and said nothing in time: it hangs, or is stopped. Nobody knows here whether it was done. */
+export class DaemonSilent extends ConnectionLost {}
+
+/** What was answered has not the form of that answer: daemon and package are of different releases, or it is no daemon. */
+export class Malformed extends NotReachable {}
+
 /** What is to be said is not JSON, or does not fit into one line of the socket. */
 export class CannotBeSaid extends SignetError {}
 

@@ -14,7 +14,7 @@ export interface Run {
 /** How it ended. A `reason` stands in the log in clear: it holds nothing of the message. */
 export type Outcome =
     | { kind: "answered"; body: unknown }
-    | { kind: "declined"; text: string }
+    | { kind: "declined"; text: string; body?: unknown }
     | { kind: "failed"; reason: string }
     | { kind: "kept" };
 
@@ -44,6 +44,11 @@ export async function settle(run: Run, outcome: Outcome, call: Call, log: Log): 
                 return;
             } else if (error instanceof NotReachable || isRefusal(error, ...TRANSIENT, ...LATER)) {
                 await pauses.pass();
+            } else if (outcome.kind === "answered" && run.message.type === "request" && neverLeaves(error)) {
+                // More tries would do the work again, and come to the same.
+                log(`${key}: its answer can never be sent`, error);
+                const text = `it was handled, and its answer cannot be sent: ${nameOf(error)}`;
+                outcome = { kind: "declined", text, body: { state: "failed" } };
             } else if (outcome.kind === "failed") {
                 return log(`${key}: the daemon was not told that it failed`, error);
             } else {
@@ -65,7 +70,8 @@ function sayingOf(run: Run, outcome: Outcome): Saying | undefined {
         return lease === undefined ? undefined : ["fail", { lease, reason: outcome.reason }];
     }
     if (message.type === "request" && outcome.kind === "declined") {
-        return ["reply", { ...name, decline: [...outcome.text].slice(0, DECLINE).join("") || "declined" }];
+        const decline = [...outcome.text].slice(0, DECLINE).join("") || "declined";
+        return ["reply", { ...name, decline, ...(outcome.body === undefined ? {} : { body: outcome.body }) }];
     }
     if (message.type === "request" && outcome.kind === "answered") {
         const body = outcome.body ?? null;
@@ -77,6 +83,11 @@ function sayingOf(run: Run, outcome: Outcome): Saying | undefined {
     return keep ? undefined : ["inbox.acknowledge", { messages: [name] }];
 }
 
+/** Whether no later try could send the same answer: its size or its form is at fault, and not the moment. */
+function neverLeaves(error: unknown): boolean {
+    return error instanceof CannotBeSaid || error instanceof InvalidParams || isRefusal(error, ...UNFIT);
+}
+
 function nameOf(error: unknown): string {
     if (isRefusal(error)) return error.reason;
     if (error instanceof CannotBeSaid) return "not JSON, or too large";
@@ -85,5 +96,7 @@ function nameOf(error: unknown): string {
 
 /** What ends by itself, or by a person. */
 const LATER = ["paused", "disk-full", "outbox-full", "wrong-clock"];
+/** What the daemon says of an answer that no message holds (docs/protocol.md, section 10). */
+const UNFIT = ["too-large", "too-deep", "too-many-values", "duplicate-name", "number-out-of-range", "invalid-shape"];
 /** The longest text of a refusal on the wire, in characters. */
 const DECLINE = 500;

@@ -8,10 +8,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Leased, OfferCapability } from "./api.js";
 import { now, Pauses } from "./client.js";
-import { type Call, connect, type Connection } from "./connection.js";
-import { ConnectionLost, Decline, InvalidParams, isRefusal, NotReachable, Refusal } from "./errors.js";
+import { type Call, connect, type Connection, PROMPT } from "./connection.js";
+import {
+    ApiError,
+    ConnectionLost,
+    Decline,
+    InvalidParams,
+    isRefusal,
+    MethodNotFound,
+    NotReachable,
+    Refusal,
+} from "./errors.js";
 import { Request } from "./request.js";
 import { type Log, type Outcome, type Run, settle, Stopped } from "./run.js";
+import { leasedOf, listOf, objectOf } from "./shape.js";
 
 /** One function, and what it serves. */
 export interface Handler {
@@ -87,13 +97,13 @@ export class Service {
             if (this.#ended) throw new Stopped("the agent has stopped");
             await new Promise<void>((resolve) => this.#changed.push(resolve));
         }
-        return this.#connection.call(method, params);
+        return this.#connection.call(method, params, PROMPT);
     };
 
     /** The same for what is of no use later: it waits for no connection. */
     #callNow: Call = async (method, params) => {
         if (!this.#connection) throw new ConnectionLost(`there is no connection to ${this.#path}`);
-        return this.#connection.call(method, params);
+        return this.#connection.call(method, params, PROMPT);
     };
 
     async #serve(stop: AbortSignal): Promise<void> {
@@ -109,8 +119,10 @@ export class Service {
                 this.#wake();
                 await this.#receive(connection, stop);
             } catch (error) {
-                const goesOn = error instanceof NotReachable || (isRefusal(error) && error.reason !== "offer-refused");
-                if (!goesOn) throw error;
+                const isForThePerson =
+                    isRefusal(error, "offer-refused") || error instanceof InvalidParams || error instanceof MethodNotFound;
+                const goesOn = error instanceof NotReachable || error instanceof ApiError;
+                if (!goesOn || (isFirst && isForThePerson)) throw error;
                 if (!stop.aborted) this.#log("the daemon is not there, or speaks no more; trying again", error);
             }
             if (stop.aborted) return;
@@ -125,7 +137,7 @@ export class Service {
         for (const { offer } of this.#handlers.byCapability.values()) {
             if (!offer) continue;
             try {
-                await connection.call("offer", offer);
+                await connection.call("offer", offer, PROMPT);
             } catch (error) {
                 // The configuration offers it: peers ask all the same.
                 if (isRefusal(error, "offer-configured")) continue;
@@ -142,13 +154,10 @@ export class Service {
             while (this.#runs.size >= parallel && connection.isOpen) {
                 await Promise.race([new Promise<void>((resolve) => this.#changed.push(resolve)), connection.ended]);
             }
-            const received = await connection.call("receive", {
-                wait: WAIT,
-                lease,
-                limit: parallel - this.#runs.size,
-                ...(names ? { capabilities: names } : {}),
-            });
-            for (const message of received.messages ?? []) await this.#take(connection, message);
+            const asked = { wait: WAIT, lease, limit: parallel - this.#runs.size, ...(names ? { capabilities: names } : {}) };
+            const received = objectOf(await connection.call("receive", asked, WAIT + PROMPT), "what was received");
+            const messages = listOf(received.messages, "what was received").map(leasedOf);
+            for (const message of messages) await this.#take(connection, message);
         }
     }
 
@@ -172,7 +181,7 @@ export class Service {
 
     async #isLive(connection: Connection, lease: string): Promise<boolean> {
         try {
-            await connection.call("extend", { lease, seconds: this.#limits.lease });
+            await connection.call("extend", { lease, seconds: this.#limits.lease }, PROMPT);
             return true;
         } catch (error) {
             if (isRefusal(error, "lease-ended")) return false;

@@ -1,14 +1,15 @@
 // What needs no daemon: generated types, where the socket is, errors, and a daemon that is none.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Agent, ApiError, findSocket, NoHome, NotReachable, REASONS, Refusal, SignetError } from "../dist/index.js";
+import { Agent, ApiError, DaemonSilent, findSocket, NoHome, NotReachable, REASONS, Refusal, SignetError } from "../dist/index.js";
+import { Link } from "../dist/client.js";
 import { errorOf } from "../dist/errors.js";
 
 const root = new URL("../", import.meta.url);
@@ -80,6 +81,165 @@ test("an answer in many pieces is one", async () => {
     const said = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id: 1, result: [{ peer: "agent-é" }] })}\n`);
     assert.deepEqual(await ask(said, 1), [{ peer: "agent-é" }]);
 });
+
+test("no answer of another form is a TypeError", async () => {
+    const odd = [null, [], {}, "x", 7, { messages: null }, { messages: [null] }, { tasks: 7 }, [null]];
+    odd.push({ "message-id": 7, state: "answered" }, { "message-id": "m", state: "answered", answer: 7 });
+    odd.push({ "message-id": "m", state: "answered", answer: { from: "x" } });
+    let result;
+    await withDaemon((call) => ({ id: call.id, result }), async (agent) => {
+        const name = { from: "agent-bob", "message-id": "m" };
+        for (result of odd) {
+            for (const call of [
+                () => agent.request("agent-bob", 1, { timeout: 0.2 }),
+                () => agent.reply(name, 1),
+                () => agent.decline(name, "no"),
+                ...["inbox", "history", "outbox", "tasks", "peers", "status"].map((method) => () => agent[method]()),
+                () => agent.where("m"),
+            ]) {
+                const error = await call().then(() => undefined, (error) => error);
+                assert(error === undefined || error instanceof SignetError, `${JSON.stringify(result)}: ${error}`);
+            }
+        }
+    });
+});
+
+test("an agent that serves goes on after answers of another form", async () => {
+    const odd = [null, {}, { messages: 7 }, { messages: [{ key: "k" }] }];
+    const stop = new AbortController();
+    let ended = false;
+    const seen = new Promise((resolve) => {
+        const answer = (call) => {
+            if (call.method !== "receive") return { id: call.id, result: {} };
+            if (odd.length === 0) resolve();
+            return odd.length === 0 ? undefined : { id: call.id, result: odd.shift() };
+        };
+        void withDaemon(answer, async (agent) => {
+            agent.handles("test.any", () => 1);
+            await agent.serve(stop.signal);
+        }).finally(() => (ended = true));
+    });
+    await seen;
+    assert.equal(ended, false);
+    stop.abort();
+});
+
+test("a daemon that says nothing is given up in time", async () => {
+    await withDaemon(() => undefined, async (agent) => {
+        for (const call of [
+            () => agent.request("agent-bob", 1, { timeout: 0.5 }),
+            () => agent.request("agent-bob", 1, { timeout: 0.5, onProgress: () => {} }),
+            () => agent.notify("agent-bob", 1),
+            () => agent.status(),
+        ]) {
+            const began = performance.now();
+            await assert.rejects(call(), (error) => error instanceof DaemonSilent && error.message.includes("signet doctor"));
+            assert(performance.now() - began < 10_000);
+        }
+    });
+});
+
+test("a daemon that takes no connection is given up in time", async () => {
+    const place = mkdtempSync(join(tmpdir(), "signet-"));
+    const path = join(place, "s");
+    // A program that listens, has no room for another connection, and takes none.
+    const full = `import socket, sys, time
+stopped = socket.socket(socket.AF_UNIX); stopped.bind(sys.argv[1]); stopped.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect(sys.argv[1])
+print("full", flush=True); time.sleep(120)`;
+    const stopped = spawn("python3", ["-c", full, path], { stdio: ["ignore", "pipe", "inherit"] });
+    await new Promise((resolve) => stopped.stdout.once("data", resolve));
+    const agent = new Agent({ socket: path, patience: 0.5 });
+    try {
+        for (const call of [() => agent.request("agent-bob", 1, { timeout: 0.5 }), () => agent.status()]) {
+            const began = performance.now();
+            await assert.rejects(call(), NotReachable);
+            assert(performance.now() - began < 10_000);
+        }
+    } finally {
+        agent.close();
+        stopped.kill();
+        rmSync(place, { recursive: true });
+    }
+});
+
+test("a connection that is neither made nor refused counts within the time of its call", async () => {
+    const link = new Link("/nowhere", undefined, () => new Promise(() => {}));
+    const began = performance.now();
+    await assert.rejects(link.call("status", {}, 0.3), DaemonSilent);
+    assert(performance.now() - began < 5_000);
+});
+
+test("the examples of the README run as printed, and the program that asks ends, also without close", async () => {
+    const blocks = [...readFileSync(new URL("README.md", root), "utf8").matchAll(/```ts\n([^]*?)```/g)].map(([, code]) => code);
+    const [serving, asking] = blocks;
+    const message = { from: "agent-bob-001", principal: "bob", "message-id": "b", type: "response", body: { evenings: ["Tue"] } };
+    const answer = (call) => {
+        if (call.method === "receive") return undefined;
+        const sent = { "message-id": "a", state: "answered", answer: message };
+        return { id: call.id, result: call.method === "send" ? sent : {} };
+    };
+    const run = (code, home) => {
+        const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
+            cwd: root,
+            env: { ...process.env, SIGNET_HOME: home, SIGNET_AGENT_SOCKET: "" },
+            stdio: ["ignore", "pipe", "inherit"],
+        });
+        let said = "";
+        child.stdout.on("data", (data) => (said += data));
+        const ended = new Promise((resolve) => child.once("exit", (code) => resolve({ code, said: said.trim() })));
+        return { child, ended };
+    };
+    await withDaemon(answer, async (_, home) => {
+        for (const code of [asking, asking.replace("await agent.close();\n", "")]) {
+            const { child, ended } = run(code, home);
+            const late = setTimeout(() => child.kill("SIGKILL"), 20_000);
+            const { code: status, said } = await ended;
+            clearTimeout(late);
+            assert.deepEqual([status, said], [0, "{ evenings: [ 'Tue' ] } agent-bob-001 bob"]);
+        }
+    });
+    let served = () => {};
+    const begun = new Promise((resolve) => (served = resolve));
+    const offers = (call) => {
+        if (call.method === "receive") served(call);
+        return answer(call);
+    };
+    await withDaemon(offers, async (_, home) => {
+        const { child, ended } = run(serving, home);
+        assert.deepEqual((await begun).params.capabilities, ["calendar.free-busy"]);
+        child.kill("SIGTERM");
+        assert.equal((await ended).code, 0);
+    });
+});
+
+/** Runs `body` with an agent of a home whose daemon answers each call with that; undefined is no answer. */
+async function withDaemon(answer, body) {
+    const place = mkdtempSync(join(tmpdir(), "signet-"));
+    const sockets = new Set();
+    const server = createServer((socket) => {
+        sockets.add(socket.on("error", () => {}));
+        let said = "";
+        socket.on("data", (data) => {
+            said += data;
+            for (let end = said.indexOf("\n"); end >= 0; end = said.indexOf("\n")) {
+                const answered = answer(JSON.parse(said.slice(0, end)));
+                said = said.slice(end + 1);
+                if (answered) socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...answered })}\n`);
+            }
+        });
+    });
+    await new Promise((resolve) => server.listen(join(place, "agent.sock"), resolve));
+    const agent = new Agent({ home: place, patience: 0.5, log: () => {} });
+    try {
+        return await body(agent, place);
+    } finally {
+        await agent.close();
+        for (const socket of sockets) socket.destroy();
+        server.close();
+        rmSync(place, { recursive: true });
+    }
+}
 
 /** `peers()` of an agent whose daemon says this, and hangs up. */
 async function ask(said, piece = 1 << 20) {

@@ -94,13 +94,24 @@ daemon("a handler that takes too long is given up and told so", async () => {
     assert(aborted && log("bob").includes("timed out"));
 });
 
-daemon("an answer that is not JSON is a failed try", async () => {
-    const answers = [undefined, new Map(), NaN, "well"];
-    const agent = bob().handles("test.notjson", (request) => answers[request.tries]);
-    await serving(agent, ["test.notjson"], async (asker) => {
-        assert.equal((await asker.request(BOB, {}, { capability: "test.notjson" })).body, "well");
+daemon("an answer that no message holds ends its request at once", async () => {
+    const answers = { map: new Map(), nan: NaN, large: "x".repeat(300_000), huge: "x".repeat(2_000_000) };
+    const tries = [];
+    const agent = bob().handles("test.unsendable", (request) => {
+        tries.push(request.tries);
+        return answers[request.body];
     });
-    assert(log("bob").includes("its answer was refused: not JSON"));
+    await serving(agent, ["test.unsendable"], async (asker) => {
+        const reasons = { map: "not JSON, or too large", nan: "not JSON, or too large", large: "too-large", huge: "not JSON, or too large" };
+        for (const [kind, why] of Object.entries(reasons)) {
+            await assert.rejects(asker.request(BOB, kind, { capability: "test.unsendable" }), (error) => {
+                assert(error instanceof Declined && error.failure.message.endsWith(`cannot be sent: ${why}`), error.message);
+                assert.deepEqual(error.sent.answer.body, { state: "failed" });
+                return true;
+            });
+        }
+    });
+    assert.deepEqual(tries, [1, 1, 1, 1]);
 });
 
 daemon("progress reaches whoever asked and settles nothing", async () => {
@@ -213,7 +224,7 @@ daemon("a fallback takes notifications and leaves answers alone", async () => {
     });
     await serving(agent, [], async (asker) => {
         assert.equal((await asker.notify(BOB, told[0], { wait: 10 })).state, "received");
-        assert.equal((await asker.request(BOB, told[1])).body, "taken");
+        assert.equal((await asker.request(BOB, told[1], { "for-people": true })).body, "taken");
         await eventually("both were heard", () => heard.length === 2);
     });
     assert.deepEqual(heard.sort(), ["notification", "request"]);

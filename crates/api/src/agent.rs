@@ -109,6 +109,9 @@ pub struct Fail {
     pub lease: String,
     /// How it failed, in 200 characters. It stands in the log in clear: without any content of the message.
     pub reason: String,
+    /// Whether handling never began, because the handler could not be started: then it is no try.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unbegun: bool,
 }
 
 /// Says to whoever asked how a request goes. It never settles the request.
@@ -148,6 +151,9 @@ pub struct Part {
     pub index: u32,
     /// Whether it is the last one.
     pub last: bool,
+    /// To which of several results it belongs, in 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// What it says.
     #[serde(default)]
     pub body: Value,

@@ -115,16 +115,19 @@ macro_rules! calls {
 
 // The last column is what the call names, which the ceiling of its socket is held against. A person's calls name
 // nothing: no other socket has them, and theirs has no ceiling. `receive`, `status`, `message.find` and what lists show
-// what is within the ceiling alone, message by message; a lease is of what was handed out within it.
+// what is within the ceiling alone, message by message.
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
     "reply"             Reply -> Replied, Agent Changes, |call| vec![Named::Came(call.from.as_deref(), &call.message_id)];
     "receive"           Receive -> Received, Agent Changes, |_| vec![];
-    "respond"           Respond -> Replied, Agent Changes, |call| Named::came(&call.message);
-    "acknowledge"       AcknowledgeLease -> Acknowledged, Agent Changes, |_| vec![];
-    "fail"              Fail -> Failed, Agent Changes, |_| vec![];
-    "extend"            ExtendLease -> Extended, Agent Changes, |_| vec![];
+    "respond"           Respond -> Replied, Agent Changes, |call| {
+        let lease = call.lease.iter().map(|lease| Named::Lease(lease));
+        Named::came(&call.message).into_iter().chain(lease).collect()
+    };
+    "acknowledge"       AcknowledgeLease -> Acknowledged, Agent Changes, |call| vec![Named::Lease(&call.lease)];
+    "fail"              Fail -> Failed, Agent Changes, |call| vec![Named::Lease(&call.lease)];
+    "extend"            ExtendLease -> Extended, Agent Changes, |call| vec![Named::Lease(&call.lease)];
     "progress"          Progress -> Progressed, Agent Changes, |call| Named::came([&call.message]);
     "offer"             OfferCapability -> Offered, Agent Changes, |call| vec![Named::tier(call.tier)];
     "subscribe"         Subscribe -> Subscribed, Agent Shows, |call| call.message.iter().map(|id| Named::Ours(id)).collect();
@@ -294,6 +297,22 @@ mod tests {
             ("reply", name.clone(), vec![came]),
             ("respond", json!({"message": name, "body": 1}), vec![came]),
             (
+                "respond",
+                json!({"lease": id, "body": 1}),
+                vec![Named::Lease(id)],
+            ),
+            ("acknowledge", json!({"lease": id}), vec![Named::Lease(id)]),
+            (
+                "fail",
+                json!({"lease": id, "reason": ""}),
+                vec![Named::Lease(id)],
+            ),
+            (
+                "extend",
+                json!({"lease": id, "seconds": 1}),
+                vec![Named::Lease(id)],
+            ),
+            (
                 "progress",
                 json!({"message": name, "state": "working"}),
                 vec![came],
@@ -346,9 +365,6 @@ mod tests {
         // What these show or hand out is within the ceiling alone.
         let within = [
             "receive",
-            "acknowledge",
-            "fail",
-            "extend",
             "inbox.list",
             "inbox.follow",
             "outbox.list",

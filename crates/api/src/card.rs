@@ -74,7 +74,6 @@ impl AgentCard<'_> {
             "capabilities": {
                 "streaming": true,
                 "pushNotifications": self.push,
-                "extendedAgentCard": true,
                 "extensions": [extension],
             },
             "defaultInputModes": MODES,
@@ -82,6 +81,10 @@ impl AgentCard<'_> {
             "skills": self.skills,
         });
         if let (Some(auth), Some(members)) = (self.auth, card.as_object_mut()) {
+            if let Some(Value::Object(can)) = members.get_mut("capabilities") {
+                // The card for those who have proved who they are.
+                can.insert("extendedAgentCard".to_owned(), true.into());
+            }
             let (name, scheme) = auth.scheme();
             members.insert("securitySchemes".to_owned(), json!({ name: scheme }));
             // The list says what the token has to allow; an empty one would be left out.

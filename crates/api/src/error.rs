@@ -277,6 +277,8 @@ reasons! {
     TooManyTasks "too-many-tasks";
     /// The clock stands outside the dates of the certificate.
     WrongClock "wrong-clock";
+    /// The peer offers several capabilities, and the request names none.
+    CapabilityNeeded "capability-needed";
     /// That capability is for reports.
     CapabilityReserved "capability-reserved";
     /// The caller's key was used with other content.

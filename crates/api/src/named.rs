@@ -11,6 +11,8 @@ pub enum Named<'a> {
     Tier(u8),
     /// A message that came: of whom, where the call says it, and its message-id.
     Came(Option<&'a str>, &'a str),
+    /// A message that was handed out under a lease.
+    Lease(&'a str),
     /// A message of ours.
     Ours(&'a str),
     /// A task.

@@ -98,6 +98,9 @@ pub struct Outgoing {
     /// Of an open request that the peer has, whether its agent has taken it; absent where nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<bool>,
+    /// Of an open request, why the last answer to it was refused here: the name of a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_refused: Option<String>,
     /// The newest that the peer's agent told of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ToldProgress>,

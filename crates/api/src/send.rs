@@ -20,9 +20,12 @@ pub struct Send {
     /// One line for the people who read the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What is asked for.
+    /// The capability that is asked for; of a request that names none, the only one that the peer offers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
+    /// Whether it is for the people of the other side: it asks for no capability, whatever the peer offers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_people: bool,
     /// What it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
@@ -62,6 +65,7 @@ impl Send {
             body,
             summary: None,
             capability: None,
+            for_people: false,
             conversation_id: None,
             data_tier: None,
             continues: None,
@@ -235,7 +239,7 @@ pub struct Reply {
     /// Whose it is, where two peers used the same message-id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The answer: any JSON but null.
+    /// The answer: any JSON but null. With `decline`, what programs read beside those words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
     /// Why there is no answer, in words for the peer.

@@ -1,6 +1,6 @@
 //! Lines a second that a log makes durable, beside bare write and fdatasync of the same bytes.
 //!
-//! `cargo bench -p signet-audit`; the disk measured is that of `TMPDIR`.
+//! `cargo bench --workspace --bench append`; the disk measured is that of `TMPDIR`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,6 +9,8 @@
     missing_docs
 )]
 
+#[path = "../../testkit/src/bench.rs"]
+mod bench;
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -16,27 +18,32 @@ use std::fs::File;
 use std::io::Write as _;
 use std::time::Instant;
 
+use bench::Bench;
 use common::*;
 
 const ROUNDS: usize = 10;
 
 fn main() {
-    println!(
-        "{:>8}{:>14}{:>14}{:>10}",
-        "group", "log lines/s", "bare lines/s", "log/bare"
-    );
+    let mut bench = Bench::begin("append");
+    let rounds = bench.size(ROUNDS, 1);
     for (group, commits) in [(1, 40), (64, 20), (256, 8)] {
+        let commits = bench.size(commits, 2);
         // In turns, so that what else the disk does meets both.
         let (mut log, mut bare_seconds) = (0.0, 0.0);
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let dir = tempfile::tempdir().unwrap();
             log += append(dir.path(), group, commits);
             bare_seconds += bare(dir.path(), group, commits);
         }
-        let lines = (ROUNDS * group * commits) as f64;
+        let lines = (rounds * group * commits) as f64;
         let (log, bare) = (lines / log, lines / bare_seconds);
-        println!("{group:>8}{log:>14.0}{bare:>14.0}{:>10.2}", log / bare);
+        bench.figure(format!("lines a second in groups of {group}"), log);
+        bench.figure(
+            format!("the same beside bare writes, groups of {group}"),
+            log / bare,
+        );
     }
+    bench.end();
 }
 
 /// Seconds for the lines of `commits` groups.

@@ -19,6 +19,7 @@ use crate::chain::{Head, Position};
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
 use crate::file::{make_dir, sync_dir};
+use crate::file_identity::FileIdentity;
 
 /// What the anchor says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub(crate) struct Anchor {
     disk: Disk,
     path: PathBuf,
     file: File,
+    identity: FileIdentity,
     record: Record,
     /// Of the slot written last.
     counter: u64,
@@ -82,15 +84,25 @@ impl Anchor {
         disk.sync_all(&file, &new).map_err(unsynced(&new))?;
         disk.rename(&new, path).map_err(at(&new))?;
         sync_dir(disk, dir)?;
+        let identity = FileIdentity::of_open(&file, path)?;
         Ok(Self {
             disk: disk.clone(),
             path: path.to_owned(),
             file,
+            identity,
             line: record.position.head.seq,
             record,
             counter: 1,
             synced: 1,
         })
+    }
+
+    /// The file has to be at its path.
+    ///
+    /// # Errors
+    /// [`LogError::Gone`].
+    pub(crate) fn demand_in_place(&self) -> Result<(), LogError> {
+        self.identity.demand().map(drop)
     }
 
     /// The anchored line: durable, or only written since.

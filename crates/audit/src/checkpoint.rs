@@ -11,6 +11,7 @@ use crate::chain::{Position, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
 use crate::file::{checkpoint_files, set_aside};
+use crate::file_identity::REMOVED;
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
 use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
@@ -206,6 +207,15 @@ impl Checkpoints {
         self.month.tape.as_mut().map_or(Ok(()), Tape::give_back)
     }
 
+    /// The file of the month's checkpoints has to be at its path.
+    ///
+    /// # Errors
+    /// [`LogError::Gone`].
+    pub(crate) fn demand_in_place(&self) -> Result<(), LogError> {
+        let tape = self.month.tape.as_ref();
+        tape.map_or(Ok(()), Tape::demand_in_place)
+    }
+
     /// Takes a line that is not durable yet.
     pub(crate) fn push(&mut self, line: &[u8]) {
         if self.month.is_promised {
@@ -355,6 +365,12 @@ impl Month {
             Some(tape) => tape,
             none if self.path.exists() => {
                 none.insert(Tape::resume(disk, self.path.clone())?.sparing())
+            }
+            None if self.covered > 0 => {
+                return Err(LogError::Gone {
+                    path: self.path.clone(),
+                    what: REMOVED,
+                });
             }
             none => none.insert(Tape::create(disk, self.path.clone())?.sparing()),
         };

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use signet_proto::ids::AgentId;
+use signet_text::word;
 
 use crate::plain::NotPlain;
 use crate::record::RecordError;
@@ -27,6 +28,15 @@ pub enum LogError {
     /// The file system takes no writes; the system makes it so when it finds its disk at fault.
     #[error("{0}: the file system is read-only")]
     ReadOnly(PathBuf),
+    /// A file that is open for writing is not the one at its path any more: no start would find what is
+    /// written to it.
+    #[error("{path}: the file that this agent writes is not at its place any more: {what}")]
+    Gone {
+        /// Where it was.
+        path: PathBuf,
+        /// How the file differs from the one that was opened.
+        what: &'static str,
+    },
     /// A line before the last does not fit the chain. This is never repaired.
     #[error("{file}: {what}; the log was changed after it was written")]
     Broken {
@@ -120,6 +130,29 @@ pub enum LogError {
         /// Its mode.
         mode: u32,
     },
+    /// Others than the owner may write in the folder above that of the log.
+    #[error(
+        "{path}: others may write in this folder (mode {mode:04o}), and so exchange the log's folder in it"
+    )]
+    OpenFolderAbove {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The anchor is gone, and the log has more than what else the home remembers of it.
+    #[error(
+        "{anchor}: the log's anchor is missing, and behind line {vouched} of the log, the last that the \
+         state, the finished months or a checkpoint vouch for, line {line} moves something and bears no signature"
+    )]
+    Unanchored {
+        /// Where the anchor was.
+        anchor: PathBuf,
+        /// The last line that something in the home vouches for.
+        vouched: u64,
+        /// The first line behind it that nothing vouches for.
+        line: u64,
+    },
     /// Two logs of one agent were given where those of two are held against each other.
     #[error("both are logs of {0}")]
     SameAgent(AgentId),
@@ -144,7 +177,7 @@ impl LogError {
                     "name the directory of a log; that of a home is HOME/audit/AGENT-ID".to_owned()
                 }
                 ErrorKind::PermissionDenied => {
-                    format!("only its owner may read it: ls -ld {}", path.display())
+                    format!("ls -ld {}  # only its owner may read it", word(path))
                 }
                 _ => "see to the disk, `dmesg` says what is wrong with it".to_owned(),
             },
@@ -154,16 +187,22 @@ impl LogError {
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
+            Self::Gone { .. } => {
+                "find out who took it away, and put it back where it was; then start again".to_owned()
+            }
             Self::Record {
                 source: RecordError::Kind,
+                file,
                 ..
-            } => "use the release of signet that wrote it; if none did, the log was changed: signet audit verify"
-                .to_owned(),
+            } => format!(
+                "use the release of signet that wrote it; if none did, the log was changed: signet audit verify {}",
+                word(file.parent().unwrap_or(file))
+            ),
             Self::Broken { file, .. } | Self::Record { file, .. } => {
                 let log = file.parent().unwrap_or(file);
                 format!(
-                    "see which lines hold and which do not: signet audit verify {}",
-                    log.display()
+                    "signet audit verify {}  # says which lines hold and which do not",
+                    word(log)
                 )
             }
             Self::WentBack { .. } => {
@@ -178,10 +217,10 @@ impl LogError {
             }
             Self::OpenKey(path) => format!(
                 "move it away, or, when you know that nobody else read it: chmod 600 {}",
-                path.display()
+                word(path)
             ),
             Self::SameAgent(_) => {
-                "name the log of the other agent; versions of one log: signet audit verify"
+                "name the log of the other agent; versions of one log are for `signet audit verify`"
                     .to_owned()
             }
             Self::Newer { .. } => {
@@ -189,7 +228,15 @@ impl LogError {
             }
             Self::NotPlain { .. } => "move it away, or name the file itself".to_owned(),
             Self::OpenFolder { path, .. } => {
-                format!("chmod 700 {}, and look at what lies in it", path.display())
+                format!("chmod 700 {}  # and look at what lies in it", word(path))
+            }
+            Self::OpenFolderAbove { path, .. } => {
+                format!("chmod go-w {}, and look at what lies in it", path.display())
+            }
+            Self::Unanchored { .. } => {
+                "put log.anchor back where it was moved from; if it is nowhere: signet state accept-loss, which \
+                 sets that line and what follows it aside"
+                    .to_owned()
             }
             Self::NotShared { path, .. } => {
                 let dir = path.parent().unwrap_or(path).display();
@@ -211,7 +258,7 @@ impl LogError {
     pub fn is_of_the_disk(&self) -> bool {
         matches!(
             self,
-            Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Stopped
+            Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Gone { .. } | Self::Stopped
         )
     }
 }

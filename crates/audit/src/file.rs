@@ -87,7 +87,10 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
 }
 
 /// Who may write in the directory of a log or of its keys can put any file there, or take it away.
-pub(crate) fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
+///
+/// # Errors
+/// [`LogError::OpenFolder`], or the system refuses.
+pub fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
     let mode = dir.metadata().map_err(at(dir))?.mode() & 0o7777;
     match mode & OTHERS_WRITE {
         0 => Ok(()),
@@ -96,6 +99,26 @@ pub(crate) fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
             mode,
         }),
     }
+}
+
+/// Another folder can be put in the log's place by everybody who may write in the folder above. A sticky folder,
+/// such as `/tmp`, lets nobody move what is another's.
+pub(crate) fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
+    let real = dir.canonicalize().map_err(at(dir))?;
+    // Where the folder is a link, both it and what it leads to can be exchanged.
+    for path in [dir.parent(), real.parent()].into_iter().flatten() {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let mode = path.metadata().map_err(at(path))?.mode() & 0o7777;
+        if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
+            let path = path.to_owned();
+            return Err(LogError::OpenFolderAbove { path, mode });
+        }
+    }
+    Ok(())
 }
 
 /// Takes the directory for one writer, until the file is dropped or the process dies.
@@ -209,6 +232,8 @@ const PREFIX: &str = "inter-agent-";
 const SUFFIX: &str = ".jsonl";
 /// The mode bits by which others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
+/// The mode bit by which only its owner moves or removes what lies in a folder.
+const STICKY: u32 = 0o1000;
 const TORN: &str = ".torn-";
 const TORN_TRIES: u32 = 1000;
 /// Copied at once.

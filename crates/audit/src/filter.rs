@@ -10,6 +10,7 @@ use signet_proto::json::Value;
 use signet_proto::time::Timestamp;
 
 use crate::record::Line;
+use crate::show::{body, describe};
 
 /// Which lines are wanted; what is `None` or false is not asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,14 @@ pub struct Filter {
     pub message_type: Option<MessageType>,
     /// Only messages with this verdict.
     pub verdict: Option<VerdictName>,
+    /// Only what was said, waits or was tried at this data tier.
+    pub tier: Option<u8>,
+    /// Only lines of these kinds; of all where none is named.
+    pub kinds: Vec<String>,
+    /// Only what is about the message or the task whose id begins so, and its answer.
+    pub id: Option<String>,
+    /// Only lines that say this, in whatever case, in what is shown of them or in what they carry in clear.
+    pub text: Option<String>,
     /// Only lines of this moment and later.
     pub since: Option<Timestamp>,
     /// Only lines earlier than this moment.
@@ -67,6 +76,10 @@ impl Filter {
                 .is_none_or_same(conversation(line).as_ref())
             && !(self.without_control && is_control)
             && self.message_type.is_none_or_same(kind.as_ref())
+            && self.tier.is_none_or_same(tier(line).as_ref())
+            && (self.kinds.is_empty() || self.kinds.contains(&line.kind))
+            && self.id.as_deref().is_none_or(|begun| is_about(line, begun))
+            && self.text.as_deref().is_none_or(|text| says(line, text))
             && self.verdict.is_none_or_same(
                 verdict
                     .map(|verdict| VerdictName::of(verdict.ruling))
@@ -125,6 +138,43 @@ pub(crate) fn peer(line: &Line) -> Option<AgentId> {
         Entry::Attempt(attempt) => attempt.peer.clone(),
         _ => None,
     }
+}
+
+/// The data tier of what a line is about.
+fn tier(line: &Line) -> Option<u8> {
+    match line.entry.as_ref()? {
+        Entry::Message(verdict) => verdict.tier(),
+        Entry::Draft(draft) => draft.tier(),
+        Entry::Attempt(attempt) => attempt.tried.as_ref().map(|tried| tried.tier),
+        _ => None,
+    }
+}
+
+/// Whether a line is about the message or the task whose id begins so.
+fn is_about(line: &Line, begun: &str) -> bool {
+    let Some(entry) = &line.entry else {
+        return false;
+    };
+    let ids = match entry {
+        Entry::Message(verdict) => [verdict.id(), verdict.in_reply_to()],
+        Entry::Draft(draft) => [Some(draft.message_id), None],
+        Entry::Approval(approval) => [Some(approval.message_id), None],
+        Entry::Outcome(outcome) => [Some(outcome.message_id), None],
+        Entry::Handoff(handoff) => return handoff.task.to_string().starts_with(begun),
+        _ => return false,
+    };
+    let mut ids = ids.into_iter().flatten();
+    ids.any(|id| id.to_string().starts_with(begun))
+        || conversation(line).is_some_and(|task| task.as_str() == begun)
+}
+
+/// Whether the text stands in what people are shown of a line, its contents among it.
+fn says(line: &Line, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let shown = [Some(describe(line)), body(line)].into_iter().flatten();
+    shown
+        .map(|shown| shown.to_lowercase())
+        .any(|shown| shown.contains(&text))
 }
 
 /// What a line was said in: a task is a conversation too.

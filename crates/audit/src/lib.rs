@@ -20,6 +20,7 @@ mod custody;
 mod disk;
 mod error;
 mod file;
+mod file_identity;
 mod filter;
 mod keys;
 mod log;
@@ -39,6 +40,7 @@ mod reserved;
 mod show;
 mod tail;
 mod tape;
+mod unanswered;
 mod verify;
 mod weight;
 
@@ -49,6 +51,8 @@ pub use custody::Custody;
 #[doc(hidden)]
 pub use disk::{Faults, Operation};
 pub use error::LogError;
+pub use file::refuse_open_dir;
+pub use file_identity::FileIdentity;
 pub use filter::{Filter, UnknownVerdict, VerdictName, message_id_of, peer_of};
 pub use keys::CheckpointKeys;
 pub use log::Log;
@@ -59,8 +63,9 @@ pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, RecordError};
 pub use reserved::Reserved;
-pub use show::{body, describe};
-pub use signet_text::{printable, visible};
+pub use show::{body, describe, glimpse, is_without_words};
+pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};
+pub use unanswered::AnsweredRequests;
 pub use verify::{
     Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock, log_files, verify,
     verify_with,

@@ -15,6 +15,7 @@ use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
 use crate::error::{LogError, at};
 use crate::file;
+use crate::file_identity::FileIdentity;
 use crate::mend::{End, rewrite};
 use crate::months::{record_of, remember};
 use crate::opening::{OLD_MARK, Opening, nowhere};
@@ -53,6 +54,8 @@ pub struct Log {
     is_unproven: bool,
     /// What remembers the log's end says which month was begun.
     is_guarded: bool,
+    /// Files beside the log that have to be at their paths as well.
+    beside: Vec<FileIdentity>,
     stopped: bool,
     _lock: File,
 }
@@ -233,7 +236,8 @@ impl Log {
     /// # Errors
     /// [`LogError::Full`] keeps the group: nothing of it is durable, and the next commit tries again.
     /// After any other refusal of the system the log is stopped: what the disk holds is unknown, and
-    /// another fdatasync would not tell (it reports an error once).
+    /// another fdatasync would not tell (it reports an error once). [`LogError::Gone`] likewise: what was
+    /// written is in a file that no start would find.
     pub fn commit(&mut self) -> Result<Head, LogError> {
         if self.stopped {
             return Err(LogError::Stopped);
@@ -249,6 +253,7 @@ impl Log {
         }
         let anchored = self.anchor_written();
         self.stop_unless_full(anchored)?;
+        self.demand_in_place()?;
         self.durable = self.written.head;
         Ok(self.durable)
     }
@@ -277,7 +282,26 @@ impl Log {
             return Err(LogError::Stopped);
         }
         let covered = self.cover();
-        self.stop_unless_full(covered)
+        self.stop_unless_full(covered)?;
+        self.demand_in_place()
+    }
+
+    /// From now on nothing is durable unless this file is at its path, too.
+    pub fn demand_also(&mut self, file: FileIdentity) {
+        self.beside.push(file);
+    }
+
+    /// Looks whether every file that is written is still the one at its path. Each commit does; a log to
+    /// which nothing is written can ask from time to time.
+    ///
+    /// # Errors
+    /// [`LogError::Gone`], or what the system says; then the log is stopped.
+    pub fn demand_in_place(&mut self) -> Result<(), LogError> {
+        if self.stopped {
+            return Err(LogError::Stopped);
+        }
+        let found = self.look_in_place();
+        self.stop_unless_full(found)
     }
 
     /// Ends as a kill does: for tests.
@@ -304,6 +328,12 @@ impl Log {
             offset: written + self.group.len() as u64,
             head: self.tip.head(),
         }
+    }
+
+    /// The time of the last line that was appended: no later line bears an earlier one.
+    #[must_use]
+    pub fn time(&self) -> Timestamp {
+        self.tip.ts
     }
 
     /// The last durable line.
@@ -365,6 +395,7 @@ impl Log {
             is_closed: false,
             is_unproven: false,
             is_guarded: false,
+            beside: Vec::new(),
             stopped: false,
             _lock: lock,
         }
@@ -545,6 +576,20 @@ impl Log {
         self.tape.as_mut().map_or(Ok(()), Tape::give_back)
     }
 
+    fn look_in_place(&self) -> Result<(), LogError> {
+        if let Some(tape) = &self.tape {
+            tape.demand_in_place()?;
+        }
+        if let Some(checkpoints) = &self.checkpoints {
+            checkpoints.demand_in_place()?;
+        }
+        if let Some(anchor) = &self.anchor {
+            anchor.demand_in_place()?;
+        }
+        let mut beside = self.beside.iter();
+        beside.try_for_each(|file| file.demand().map(drop))
+    }
+
     /// What a full disk leaves as it was may be tried again, and nothing else.
     fn stop_unless_full<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
         self.stopped = !matches!(done, Ok(_) | Err(LogError::Full(_)));
@@ -589,6 +634,7 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let is_lost = self.anchor.is_some() && !self.stopped && self.cover().is_err();
+        let is_lost = is_lost || self.look_in_place().is_err();
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }

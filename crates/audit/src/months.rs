@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use signet_proto::ids::Digest;
 use signet_proto::keys::VerifyKey;
 
-use crate::chain::{Head, Tip};
+use crate::chain::{Head, Position, Tip};
 use crate::checkpoint::checkpoints_of;
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
@@ -80,6 +80,16 @@ pub(crate) fn look(disk: &Disk, dir: &Path, record: &Path, newest: &Path) -> Res
         }
     }
     Ok(())
+}
+
+/// Behind the last line of the newest finished month that is known; `None` when none is.
+pub(crate) fn last_known(disk: &Disk, record: &Path) -> Result<Option<Position>, LogError> {
+    let known = read(disk, record)?;
+    Ok(known.into_iter().next_back().map(|(file, known)| Position {
+        file,
+        offset: known.bytes,
+        head: known.last,
+    }))
 }
 
 /// Takes down the finished months that are not known yet; `anew` forgets those that are.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
@@ -14,10 +14,10 @@ use crate::checkpoint::{Checkpoints, Expected};
 use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
 use crate::error::{LogError, broken};
-use crate::file::{lock_dir, make_dir, month_of, months};
+use crate::file::{lock_dir, make_dir, month_of, months, refuse_open_folder_above};
 use crate::log::Log;
 use crate::mend::{End, Found};
-use crate::months::{look, record_of};
+use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Frame, Line};
 use crate::tail::holds_line;
@@ -40,6 +40,7 @@ pub struct Opening {
     pub(crate) record: Option<Record>,
     loss: Option<Head>,
     trusted: u64,
+    lacks_anchor: bool,
 }
 
 impl Opening {
@@ -86,6 +87,7 @@ impl Opening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
+        refuse_open_folder_above(dir)?;
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
         let mut opening = Self {
@@ -98,6 +100,7 @@ impl Opening {
             record: None,
             loss: None,
             trusted: 0,
+            lacks_anchor: false,
         };
         if let Some(custody) = custody {
             opening.anchor = custody.anchor;
@@ -135,6 +138,12 @@ impl Opening {
         self.loss
     }
 
+    /// Whether the anchor is gone, of a log that had one; it is made anew.
+    #[must_use]
+    pub fn lacks_anchor(&self) -> bool {
+        self.lacks_anchor
+    }
+
     /// Mends what a crash left, and goes on in the log; makes it if there is none.
     ///
     /// # Errors
@@ -164,7 +173,7 @@ impl Opening {
         if let (Some(path), Some(end)) = (path, &self.found.end) {
             look(&self.disk, &self.dir, &record_of(path), &end.path)?;
         }
-        let newest = remembered.pop();
+        let mut newest = remembered.pop();
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -174,14 +183,46 @@ impl Opening {
         }
         let expected = record.as_ref().map(|record| self.expected(record));
         let covered = self.resume_checkpoints(expected.unwrap_or(Expected::Unknown))?;
-        self.trusted = newest.map_or(0, |newest| newest.head.seq);
         if record.is_none() {
-            self.trusted = self
-                .trusted
-                .max(covered.map_or(0, |covered| covered.head.seq));
+            let path = self.anchor.as_deref().map(record_of);
+            let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
+            let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
+            newest = witnesses.max_by_key(|witness| witness.head.seq);
+            self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
         }
+        self.trusted = newest.map_or(0, |newest| newest.head.seq);
         self.record = record;
         Ok(())
+    }
+
+    /// A log whose anchor was taken away is what its other witnesses know of it, and signed messages. Releases
+    /// that made no anchors wrote lines of version 1 alone, behind which no line of them stands any more.
+    fn judge_without_anchor(
+        &mut self,
+        witness: Option<&Position>,
+        accepts_loss: bool,
+    ) -> Result<(), LogError> {
+        let (Some(anchor), Some(end)) = (self.anchor.clone(), &self.found.end) else {
+            return Ok(());
+        };
+        if end.tip.version < LineVersion::V2 {
+            return Ok(());
+        }
+        self.lacks_anchor = true;
+        let base = witness.cloned().unwrap_or_else(nowhere);
+        let Some(unsigned) = self.first_unsigned_behind(&base)? else {
+            return Ok(());
+        };
+        if !accepts_loss {
+            return Err(LogError::Unanchored {
+                anchor,
+                vouched: base.head.seq,
+                line: unsigned.before.seq + 1,
+            });
+        }
+        self.loss = Some(end.tip.head());
+        self.cut(&unsigned)?;
+        self.resume_checkpoints(Expected::Loss).map(drop)
     }
 
     /// Of a log that went back only what its own checkpoints cover is believed without a signature.
@@ -198,8 +239,24 @@ impl Opening {
     /// said of none of them that it is durable before it was anchored: it goes, and what stands behind
     /// it, as the torn end of a group.
     fn cut_behind(&mut self, base: &Position) -> Result<(), LogError> {
+        let found = self.first_unsigned_behind(base)?;
+        found.map_or(Ok(()), |unsigned| self.cut(&unsigned))
+    }
+
+    fn cut(&mut self, unsigned: &Unsigned) -> Result<(), LogError> {
+        let end = self.found.end.as_ref().map(|end| &end.path);
+        if end != Some(&unsigned.path) {
+            let what = "a line that bears no signature, and that this home does not vouch for, \
+                        stands before another month";
+            return Err(broken(&unsigned.path, what));
+        }
+        self.found.cut(unsigned.start, unsigned.before);
+        Ok(())
+    }
+
+    fn first_unsigned_behind(&self, base: &Position) -> Result<Option<Unsigned>, LogError> {
         let Some(end) = &self.found.end else {
-            return Ok(());
+            return Ok(None);
         };
         let files = months(&self.dir)?;
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
@@ -212,7 +269,7 @@ impl Opening {
             loop {
                 let start = lines.offset;
                 if is_end && start >= end.bytes {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let RawLine::Whole(raw) = lines.next_line()? else {
                     break;
@@ -224,21 +281,24 @@ impl Opening {
                 let weight = entry.as_ref().map_or(Weight::Light, Weight::of);
                 if weight == Weight::Light {
                     tip = here;
-                } else if is_end {
-                    let before = tip.map_or_else(|| self.tip_at(base), Ok)?;
-                    self.found.cut(start, before);
-                    return Ok(());
                 } else {
-                    let what = "a line that bears no signature, and that this home does not vouch for, \
-                                stands before another month";
-                    return Err(broken(path, what));
+                    let before = tip.map_or_else(|| self.tip_at(base), Ok)?;
+                    let path = path.clone();
+                    return Ok(Some(Unsigned {
+                        path,
+                        start,
+                        before,
+                    }));
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn tip_at(&self, base: &Position) -> Result<Tip, LogError> {
+        if base.head.seq == 0 {
+            return Ok(Tip::NONE);
+        }
         let path = self.dir.join(&base.file);
         let tip = crate::tail::line_before(&path, base.offset)?;
         Ok(tip.unwrap_or(Tip::NONE))
@@ -272,6 +332,15 @@ impl Opening {
         let month = month_of(&end.path).unwrap_or_default();
         checkpoints.resume(month, (&end.path, end.bytes), expected)
     }
+}
+
+/// A line that moves something and bears no signature.
+struct Unsigned {
+    path: PathBuf,
+    /// Where it begins, in bytes.
+    start: u64,
+    /// The head of the log before these lines.
+    before: Tip,
 }
 
 fn went_back(dir: &Path, end: Option<&End>, missing: Head) -> LogError {
@@ -311,9 +380,16 @@ fn demand_end(dir: &Path, found: &Found, last: &Position) -> Result<(), LogError
 /// [`LogError::WentBack`] or [`LogError::Appended`], or the system refuses.
 pub fn hold_against_anchor(dir: &Path, anchor: &Path) -> Result<(), LogError> {
     let disk = Disk::default();
-    let (Some(record), true) = (anchor::read(&disk, anchor)?, dir.is_dir()) else {
+    let Some(record) = anchor::read(&disk, anchor)? else {
         return Ok(());
     };
+    if !dir.is_dir() {
+        let head = record.position.head;
+        return match head.seq {
+            0 => Ok(()),
+            _ => Err(went_back(dir, None, head)),
+        };
+    }
     let found = Found::look(&disk, dir)?;
     if !holds_line(&disk, dir, &record.position)? {
         return Err(went_back(dir, found.end.as_ref(), record.position.head));

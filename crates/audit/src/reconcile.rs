@@ -20,7 +20,7 @@ use signet_proto::time::Timestamp;
 use crate::error::LogError;
 use crate::verify::{Report, grown, verify};
 use side::{Claim, Side, State, owner};
-use signet_text::printable;
+use signet_text::{counted, counted_doing, printable};
 
 /// What two logs say of each other.
 #[derive(Debug)]
@@ -265,24 +265,29 @@ impl Reconciliation {
     /// The result in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let (mine, theirs, agreed) = (&self.mine, &self.theirs, self.agreed);
+        let (mine, theirs) = (&self.mine, &self.theirs);
+        let agreed = counted_doing(self.agreed, "message", "stands");
         let skipped = match self.not_compared {
             0 => String::new(),
+            1 => ", 1 lies in a part that was not given".to_owned(),
             count => format!(", {count} lie in a part that was not given"),
         };
-        let open = self.open.len();
+        let open = match self.open.len() {
+            1 => "1 is open".to_owned(),
+            open => format!("{open} are open"),
+        };
         if !self.verification.holds() {
             format!(
-                "{mine} and {theirs}: {} contradictions, and what verification found is wrong; {agreed} messages stand in both logs{skipped}.",
-                self.contradictions.len()
+                "{mine} and {theirs}: {}, and what verification found is wrong; {agreed} in both logs{skipped}.",
+                counted(self.contradictions.len() as u64, "contradiction")
             )
         } else if self.contradictions.is_empty() {
             format!(
-                "{mine} and {theirs} agree: {agreed} messages stand in both logs, {open} are open{skipped}, and every head fits."
+                "{mine} and {theirs} agree: {agreed} in both logs, {open}{skipped}, and every head fits."
             )
         } else {
             format!(
-                "{mine} and {theirs} CONTRADICT each other in {}; {agreed} messages stand in both logs, {open} are open{skipped}.",
+                "{mine} and {theirs} CONTRADICT each other in {}; {agreed} in both logs, {open}{skipped}.",
                 self.contradictions.len()
             )
         }

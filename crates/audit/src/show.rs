@@ -9,7 +9,7 @@ use signet_proto::keys::fingerprint;
 
 use crate::filter::{message_type, peer_of};
 use crate::record::{Line, Mark};
-use signet_text::{printable, visible};
+use signet_text::{counted, printable, visible};
 
 /// One line of text about one line of the log. Nothing from the log can drive a terminal with it or
 /// look like a second line.
@@ -94,6 +94,28 @@ pub fn body(line: &Line) -> Option<String> {
     };
     let text = canonical(body?);
     Some(visible(&String::from_utf8_lossy(&text)).into_owned())
+}
+
+/// As much of what a message carries as fits into `most` characters, and how much more there is.
+#[must_use]
+pub fn glimpse(body: &str, most: usize) -> String {
+    match body.char_indices().nth(most) {
+        None => body.to_owned(),
+        Some((end, _)) => {
+            let (shown, rest) = body.split_at(end);
+            let more = counted(rest.chars().count() as u64, "more character");
+            format!("{shown}… ({more})")
+        }
+    }
+}
+
+/// Whether the row of a message says nothing of what it carries: it has no summary.
+#[must_use]
+pub fn is_without_words(line: &Line) -> bool {
+    match &line.entry {
+        Some(Entry::Message(verdict)) => verdict.summary().is_none(),
+        _ => false,
+    }
 }
 
 fn describe_entry(entry: &Entry) -> String {
@@ -181,8 +203,9 @@ fn describe_entry(entry: &Entry) -> String {
         ),
         Entry::Attempt(attempt) => describe_attempt(attempt),
         Entry::Flood(flood) => format!(
-            "{} inputs of strangers, {} bytes, counted only",
-            flood.count, flood.bytes
+            "{} of strangers, {}, counted only",
+            counted(flood.count, "input"),
+            counted(flood.bytes, "byte")
         ),
         Entry::Loss { line, hash } => format!(
             "line {line} ({}) was lost, and that was accepted",
@@ -197,10 +220,11 @@ fn describe_entry(entry: &Entry) -> String {
 fn describe_attempt(line: &AttemptLine) -> String {
     if let Some(call) = &line.call {
         let (call, why) = (printable(call), printable(&line.reason));
-        let count = line.count;
         return format!(
-            "{:<12}  {:<14}  {call}, tried {count} times  {why}",
-            "forbidden", "a socket"
+            "{:<12}  {:<14}  {call}, tried {}  {why}",
+            "forbidden",
+            "a socket",
+            counted(line.count, "time")
         );
     }
     let peer = line.peer.as_ref().map_or("several agents", AgentId::as_str);
@@ -210,7 +234,7 @@ fn describe_attempt(line: &AttemptLine) -> String {
             let (kind, tier) = (tried.message_type.as_str(), tried.tier);
             format!("{kind}, tier {tier}{}", asked.unwrap_or_default())
         }
-        None => format!("{} attempts, counted only", line.count),
+        None => format!("{}, counted only", counted(line.count, "attempt")),
     };
     let why = printable(&line.reason);
     format!("{:<12}  {peer:<14}  {what}  {why}", "not sent")
@@ -258,7 +282,11 @@ fn describe_mark(mark: &Mark) -> String {
         Mark::Open { previous, .. } => format!("after {}", printable(previous)),
         Mark::Close => "the month is over".to_owned(),
         Mark::Recovery { file, bytes, .. } => {
-            format!("{bytes} torn bytes set aside in {}", printable(file))
+            format!(
+                "{} set aside in {}",
+                counted(*bytes, "torn byte"),
+                printable(file)
+            )
         }
     }
 }

@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
 use crate::file::sync_dir;
+use crate::file_identity::FileIdentity;
 
 /// A month's file open for appending, with room reserved ahead of its end.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(crate) struct Tape {
     pub(crate) path: PathBuf,
     disk: Disk,
     file: File,
+    identity: FileIdentity,
     len: u64,
     reserved: u64,
     /// So much is reserved beyond the end.
@@ -48,10 +50,12 @@ impl Tape {
 
     fn new(disk: &Disk, path: PathBuf, file: File) -> Result<Self, LogError> {
         let len = file.metadata().map_err(at(&path))?.len();
+        let identity = FileIdentity::of_open(&file, &path)?;
         Ok(Self {
             path,
             disk: disk.clone(),
             file,
+            identity,
             len,
             reserved: 0,
             ahead: RESERVED,
@@ -84,6 +88,14 @@ impl Tape {
             .map_err(unsynced(&self.path))?;
         self.len += bytes.len() as u64;
         Ok(())
+    }
+
+    /// The file has to be at its path, and to have all that was written to it.
+    ///
+    /// # Errors
+    /// [`LogError::Gone`].
+    pub(crate) fn demand_in_place(&self) -> Result<(), LogError> {
+        self.identity.demand_of_length(self.len)
     }
 
     /// Gives back the room that is reserved beyond the end: nothing more is written here. Of a file

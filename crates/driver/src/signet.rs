@@ -1,5 +1,6 @@
 //! The program `signet` on one home: its commands, and its daemon.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -52,8 +53,17 @@ impl Signet {
         command
             .env_clear()
             .env("NATS_URL", &self.server)
+            .env("PATH", self.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Where a shell finds the program by its name, beside what the system has.
+    fn path(&self) -> OsString {
+        let place = self.program.parent().unwrap_or(Path::new("/"));
+        let mut path = place.as_os_str().to_owned();
+        path.push(":/bin:/usr/bin");
+        path
     }
 
     /// What a command printed that has to end well.

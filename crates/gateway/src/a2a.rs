@@ -13,6 +13,7 @@ mod body;
 mod call;
 mod card;
 mod clock;
+mod ended;
 mod fault;
 mod follow;
 mod frame;

@@ -1,23 +1,33 @@
 //! The command line: which protocol to speak, and at which socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use signet_handlers::Handlers;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::Config;
 use crate::shown::visible;
 use crate::tokens::{self, TokenCommand};
-use crate::{handle, pages, serve, server};
+use crate::{handle, hint, pages, serve, server};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
-    let args = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unread(&error),
+    };
+    let args = match cli.command {
         Command::Mcp(args) => args,
         Command::Serve(args) => return serve::serve(&args),
         Command::Token { file, command } => return token(&file, &command),
         Command::Handle(args) => return handle::handle(&args),
         Command::Handler { command } => return handle::handler(&command),
+        Command::Check { config, handlers } => {
+            return check(config.as_deref(), handlers.as_deref());
+        }
         Command::Man { out } => return pages::man(Cli::command(), &out),
         Command::Completions { shell } => return pages::completions(Cli::command(), shell),
     };
@@ -27,6 +37,30 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// A command line that cannot be read: an error of two lines, as every other. One that asks for help has it.
+fn unread(error: &clap::Error) -> ExitCode {
+    let wants_help =
+        !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if wants_help {
+        error.exit();
+    }
+    let text = error.to_string();
+    let said: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    let said = said
+        .iter()
+        .map(|line| line.trim())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let what = said.strip_prefix("error: ").unwrap_or(&said);
+    failed(
+        &told(
+            what,
+            "signet-gateway --help shows the commands, and COMMAND --help the form of each argument",
+        ),
+        USAGE,
+    )
+}
+
 /// Tells why it ends so.
 pub(crate) fn failed(error: &str, code: u8) -> ExitCode {
     // Where nobody reads standard error, there is nobody left to tell.
@@ -34,7 +68,18 @@ pub(crate) fn failed(error: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn token(file: &std::path::Path, command: &TokenCommand) -> ExitCode {
+fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
+    let unfit = config.and_then(|file| Config::load(file).err());
+    if let Some(fault) = unfit {
+        return failed(&told(&fault.to_string(), &fault.next()), USAGE);
+    }
+    match handlers.map(Handlers::load) {
+        Some(Err(fault)) => failed(&told(&fault.to_string(), MEND_IT), USAGE),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn token(file: &Path, command: &TokenCommand) -> ExitCode {
     match tokens::command(command, file) {
         Ok(text) => match std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -43,7 +88,7 @@ fn token(file: &std::path::Path, command: &TokenCommand) -> ExitCode {
                 REFUSED,
             ),
         },
-        Err(fault) => failed(&told(&fault.to_string(), fault.next()), REFUSED),
+        Err(fault) => failed(&told(&fault.to_string(), &fault.next()), REFUSED),
     }
 }
 
@@ -75,6 +120,16 @@ enum Command {
     Handler {
         #[command(subcommand)]
         command: handle::HandlerCommand,
+    },
+    /// Read the files of the gateway and of the handlers, as a start would, and say what is wrong
+    #[command(hide = true)]
+    Check {
+        /// What the gateway does
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Which capability is handled by what
+        #[arg(long, value_name = "FILE")]
+        handlers: Option<PathBuf>,
     },
     /// Write the manual pages, one for each command
     Man {
@@ -121,10 +176,12 @@ fn mcp(args: &McpArgs) -> Result<(), String> {
 }
 
 pub(crate) fn told(what: &str, next: &str) -> String {
-    format!("error: {}\n  next: {next}\n", visible(what))
+    format!("error: {}\n  next: {}\n", visible(what), hint::typed(next))
 }
 
 pub(crate) const NO_ROOM: &str = "free memory or threads, then try again";
 const NO_CLIENT: &str = "the client and the gateway could not agree on how to begin";
 const TRY_AGAIN: &str = "let a client of MCP start it, with standard input and output for it alone";
+const MEND_IT: &str = "correct the file; docs/handlers.md has every key";
 pub(crate) const REFUSED: u8 = 1;
+const USAGE: u8 = 2;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use signet_text::{twice as twice_in, word};
 
 use crate::{a2a, carrying, discord, mcp_http, outgoing, rpc};
 
@@ -121,7 +122,7 @@ impl ConfigFault {
                  [listen]\n    address = \"127.0.0.1:8787\"",
                 path.display()
             ),
-            Self::Open(path) => format!("take that right away: chmod o-w {}", path.display()),
+            Self::Open(path) => format!("take that right away: chmod o-w {}", word(path)),
             Self::Wrong { .. } | Self::Unfit { .. } => {
                 "correct the file; docs/gateway.md has every key".to_owned()
             }
@@ -143,6 +144,10 @@ impl Config {
             },
         };
         let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        // A pipe in its place would be waited at.
+        if !metadata.is_file() {
+            return Err(unreadable(io::Error::other("it is no plain file")));
+        }
         if metadata.mode() & 0o002 != 0 {
             return Err(ConfigFault::Open(path.to_owned()));
         }
@@ -178,7 +183,10 @@ impl Config {
         toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-            (line, error.message().to_owned())
+            let twice = Some("duplicate key").filter(|told| error.message().contains(told));
+            let twice = twice.and_then(|_| twice_in(text, at));
+            let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
+            (line, what)
         })
     }
 }

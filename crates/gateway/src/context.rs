@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::outgoing::Outgoing;
-use crate::tokens::Tokens;
+use crate::tokens::{Holder, Tokens};
 
 /// What every room shares.
 pub(crate) struct Context {
@@ -30,6 +30,18 @@ impl Context {
     pub(crate) fn still_admits(&self, caller: &str) -> bool {
         let tokens = self.tokens.as_ref();
         tokens.is_none_or(|tokens| tokens.is_held_by(caller))
+    }
+
+    /// The caller of that name, of whom something is under way, as far as it is let in still.
+    pub(crate) fn holder(&self, name: &str) -> Holder {
+        match &self.tokens {
+            Some(tokens) => tokens.holder(name),
+            None => Holder::Held(Caller {
+                name: name.into(),
+                scope: Scope::default(),
+                gone: CancellationToken::new(),
+            }),
+        }
     }
 
     /// The daemon as that caller may use it: every connection is narrowed to the caller's scope first, by the daemon.

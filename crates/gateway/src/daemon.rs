@@ -2,7 +2,10 @@
 //! again for the next one, and a call that nobody waits for any more ends with its connection. Calls of the gateway's own
 //! find the connections of those before, which are kept for some seconds.
 
-use std::collections::{HashMap, VecDeque};
+mod places;
+mod waits;
+
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,33 +16,42 @@ use serde_json::{Map, Value, json};
 use signet_api::{ApiError, ClientError, Narrow, Notification, Request, ShowStatus};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::context::{Caller, Scope};
 use crate::fault::Fault;
+pub(crate) use places::Lasting;
+use places::{CallPlace, CallPlaces};
+pub(crate) use waits::fresh_key;
 
 /// Where the daemon listens, and how many calls are under way; perhaps as one caller may use it.
 pub(crate) struct Daemon {
     shared: Arc<Shared>,
-    narrowed: Option<Narrowed>,
+    whose: OnBehalf,
 }
 
 struct Shared {
     socket: PathBuf,
-    places: Arc<Semaphore>,
-    /// The places of each caller.
-    of_callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    places: CallPlaces,
     /// Whether the socket has shown that it is the agent's.
     is_agents: AtomicBool,
-    /// Connections that nobody uses, and since when.
-    idle: Mutex<Vec<(Instant, BufReader<UnixStream>)>>,
+    /// Connections that nobody uses.
+    idle: Mutex<Vec<IdleLink>>,
 }
 
-struct Narrowed {
+/// For whom a connection is made: what it was narrowed to, the daemon does not forget.
+#[derive(Clone, PartialEq, Eq)]
+struct OnBehalf {
+    /// The caller of the listener; the gateway itself has no name.
+    caller: Arc<str>,
     /// What every connection is narrowed to first; nothing for a scope as wide as the socket's.
     scope: Option<Narrow>,
-    places: Arc<Semaphore>,
+}
+
+struct IdleLink {
+    since: Instant,
+    whose: OnBehalf,
+    stream: BufReader<UnixStream>,
 }
 
 impl Daemon {
@@ -47,79 +59,107 @@ impl Daemon {
         Self {
             shared: Arc::new(Shared {
                 socket: socket.to_owned(),
-                places: Arc::new(Semaphore::new(PLACES)),
-                of_callers: Mutex::default(),
+                places: CallPlaces::new(),
                 is_agents: AtomicBool::new(false),
                 idle: Mutex::default(),
             }),
-            narrowed: None,
+            whose: OnBehalf {
+                caller: "".into(),
+                scope: None,
+            },
         }
     }
 
     /// The same daemon as that caller may use it: the daemon itself holds every call against the caller's scope, and no
     /// caller takes the places of all others.
     pub(crate) fn narrowed(&self, caller: &Caller) -> Self {
-        let mut places = self
-            .shared
-            .of_callers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let places = places.entry(Arc::clone(&caller.name));
-        let places = places.or_insert_with(|| Arc::new(Semaphore::new(PLACES_OF_ONE)));
         Self {
             shared: Arc::clone(&self.shared),
-            narrowed: Some(Narrowed {
+            whose: OnBehalf {
+                caller: Arc::clone(&caller.name),
                 scope: narrow(&caller.scope),
-                places: Arc::clone(places),
-            }),
+            },
         }
     }
 
     /// One call, which may wait `wait` for others besides.
     ///
     /// # Errors
-    /// The daemon's refusal, or that there is no answer.
+    /// The daemon's refusal, that there is no answer, or `busy`.
     pub(crate) async fn call<R: Request>(
         &self,
         request: &R,
         wait: Duration,
     ) -> Result<R::Answer, Fault> {
-        let mut link = match self.narrowed {
-            // Whose connection it was, the daemon would not forget.
-            Some(_) => self.link().await?,
-            None => self.kept_link().await?,
-        };
-        let answer = link.call(request, PROMPT + wait).await;
-        let is_whole = matches!(answer, Ok(_) | Err(Fault::Daemon(ClientError::Refused(_))));
-        if is_whole && self.narrowed.is_none() {
-            self.shared.keep(link);
-        }
-        answer
+        let answer = self.raw(R::METHOD, request, wait).await?;
+        Ok(serde_json::from_value(answer).map_err(|_| ClientError::Malformed)?)
     }
 
-    /// The connection of a call before, where the daemon has neither closed it nor said more on it.
-    async fn kept_link(&self) -> Result<Link, Fault> {
-        let place = place(&self.shared.places).await?;
-        match self.shared.idle() {
-            Some(stream) => Ok(Link::over(stream, (None, place))),
-            None => {
-                drop(place);
-                self.link().await
-            }
+    /// The same, with the answer as the daemon gives it.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        params: &impl serde::Serialize,
+        wait: Duration,
+    ) -> Result<Value, Fault> {
+        let (lasting, patience) = match wait.is_zero() {
+            true => (Lasting::AtOnce, LINE),
+            false => (Lasting::AWhile, wait.max(LINE)),
+        };
+        let places = &self.shared.places;
+        let place = places.take(&self.whose.caller, lasting, patience).await?;
+        self.asked(method, params, wait, place).await
+    }
+
+    /// One call that has its place.
+    async fn asked(
+        &self,
+        method: &str,
+        params: &impl serde::Serialize,
+        wait: Duration,
+        place: CallPlace,
+    ) -> Result<Value, Fault> {
+        let mut link = match self.shared.idle(&self.whose) {
+            Some(stream) => Link::over(stream, Some(place)),
+            None => self.begin(Some(place)).await?,
+        };
+        let answer = link.raw(method, params, wait).await;
+        if matches!(answer, Ok(_) | Err(Fault::Daemon(ClientError::Refused(_)))) {
+            self.shared.keep(link, &self.whose);
         }
+        answer
     }
 
     /// A connection for several calls, or to be told what moves.
     ///
     /// # Errors
-    /// `daemon-away`; `persons-socket` for one that lets its callers decide.
-    pub(crate) async fn link(&self) -> Result<Link, Fault> {
-        let own = match &self.narrowed {
-            Some(narrowed) => Some(place(&narrowed.places).await?),
-            None => None,
-        };
+    /// `daemon-away`; `busy`; `persons-socket` for one that lets its callers decide.
+    pub(crate) async fn link(&self, lasting: Lasting) -> Result<Link, Fault> {
+        let places = &self.shared.places;
+        let place = places.take(&self.whose.caller, lasting, LINE).await?;
+        self.begin(Some(place)).await
+    }
+
+    /// The same for what may as well be left out; `None` while others may need the places.
+    pub(crate) async fn spare_link(&self) -> Option<Link> {
+        let places = &self.shared.places;
+        let place = places.take_spare(&self.whose.caller, Lasting::AsLongAsItsLink)?;
+        self.begin(Some(place)).await.ok()
+    }
+
+    /// The gateway's own connection, which takes nobody's place: there is one, for as long as it runs.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn own_link(&self) -> Result<Link, Fault> {
+        self.begin(None).await
+    }
+
+    async fn begin(&self, place: Option<CallPlace>) -> Result<Link, Fault> {
         let shared = &self.shared;
-        let places = (own, place(&shared.places).await?);
         let stream = timeout(PROMPT, UnixStream::connect(&shared.socket));
         let stream = stream
             .await
@@ -128,7 +168,7 @@ impl Daemon {
             path: shared.socket.clone(),
             source,
         })?;
-        let mut link = Link::over(BufReader::new(stream), places);
+        let mut link = Link::over(BufReader::new(stream), place);
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // Only the person is told what is theirs alone.
@@ -137,7 +177,7 @@ impl Daemon {
             }
             shared.is_agents.store(true, Ordering::Relaxed);
         }
-        if let Some(scope) = self.narrowed.as_ref().and_then(|own| own.scope.as_ref()) {
+        if let Some(scope) = &self.whose.scope {
             link.call(scope, PROMPT).await?;
         }
         Ok(link)
@@ -145,31 +185,33 @@ impl Daemon {
 }
 
 impl Shared {
-    fn idle(&self) -> Option<BufReader<UnixStream>> {
+    /// The connection of a call before for the same caller, where the daemon has neither closed it nor said more on it.
+    fn idle(&self, whose: &OnBehalf) -> Option<BufReader<UnixStream>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|(since, _)| since.elapsed() < KEPT);
-        std::iter::from_fn(|| idle.pop())
-            .map(|(_, stream)| stream)
-            .find(|stream| {
-                let more = stream.get_ref().try_read(&mut [0]);
-                more.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-            })
+        idle.retain(|kept| {
+            let more = kept.stream.get_ref().try_read(&mut [0]);
+            kept.since.elapsed() < KEPT
+                && more.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        });
+        let newest = idle.iter().rposition(|kept| kept.whose == *whose)?;
+        Some(idle.remove(newest).stream)
     }
 
-    fn keep(&self, link: Link) {
+    fn keep(&self, link: Link, whose: &OnBehalf) {
         let is_clean =
             link.begun.is_empty() && link.told.is_empty() && link.stream.buffer().is_empty();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_clean && idle.len() < MOST_KEPT {
-            idle.push((Instant::now(), link.stream));
+        if is_clean {
+            if idle.len() >= MOST_KEPT {
+                idle.remove(0);
+            }
+            idle.push(IdleLink {
+                since: Instant::now(),
+                whose: whose.clone(),
+                stream: link.stream,
+            });
         }
     }
-}
-
-/// Nobody closes them.
-async fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Fault> {
-    let place = Arc::clone(places).acquire_owned().await;
-    place.map_err(|_| Fault::Own("the places are closed"))
 }
 
 fn narrow(scope: &Scope) -> Option<Narrow> {
@@ -189,20 +231,17 @@ pub(crate) struct Link {
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
-    _places: Places,
+    _place: Option<CallPlace>,
 }
 
-/// That of a caller of the listener, and one of all.
-type Places = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
-
 impl Link {
-    fn over(stream: BufReader<UnixStream>, places: Places) -> Self {
+    fn over(stream: BufReader<UnixStream>, place: Option<CallPlace>) -> Self {
         Self {
             stream,
             begun: Vec::new(),
             last_id: 0,
             told: VecDeque::new(),
-            _places: places,
+            _place: place,
         }
     }
 
@@ -329,10 +368,8 @@ fn broken(error: io::Error) -> ClientError {
     }
 }
 
-/// So many calls are under way at once; more wait for their turn. The daemon keeps places for others.
-const PLACES: usize = 32;
-/// Of those, one caller of the listener has so many.
-const PLACES_OF_ONE: usize = 20;
+/// How long a call waits in line for its place, where it does not wait for others besides.
+const LINE: Duration = Duration::from_secs(10);
 /// How long a connection is kept that nobody uses, and how many: the places of the daemon are for others, too.
 const KEPT: Duration = Duration::from_secs(5);
 const MOST_KEPT: usize = 4;

@@ -32,6 +32,11 @@ pub(crate) enum Fault {
     /// No such resource.
     #[error("there is no such resource")]
     NoResource,
+    /// As many calls are under way as the daemon has places for, and none came free in time.
+    #[error(
+        "as many calls are under way as there are places at the daemon; nothing of this one is done"
+    )]
+    Busy,
     /// The system gives no randomness, or an answer has no form: a fault of ours.
     #[error("a fault in the gateway itself: {0}")]
     Own(&'static str),
@@ -70,6 +75,7 @@ impl Fault {
             Self::Arguments(_) => "arguments-unfit",
             Self::Tier { .. } => "tier-withheld",
             Self::NoResource => "resource-unknown",
+            Self::Busy => BUSY,
             Self::Own(_) => "fault",
         }
     }
@@ -92,6 +98,10 @@ impl Fault {
     fn next(&self) -> &str {
         match self {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
+                if error.is(&Reason::CapabilityNeeded) {
+                    return "call the tool again with one of them as `capability`, or with `for_people`: true where the people \
+                            there are asked";
+                }
                 let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
                 next.unwrap_or(match error.is_of_params() {
                     true => "correct the arguments, then call the tool again",
@@ -124,6 +134,7 @@ impl Fault {
                  under [mcp] of gateway.toml is the highest of any"
             }
             Self::NoResource => "resources/list and resources/templates/list name what there is",
+            Self::Busy => "call the tool again a little later, or with fewer calls at once",
             Self::Own(_) => "call the tool again, and tell the person if it stays so",
         }
     }
@@ -187,6 +198,7 @@ impl Fault {
             Self::Arguments(_) => "correct the parameters, then send the call again",
             Self::Tier { .. } => "leave it to the person, or use a token of a higher tier",
             Self::NoResource => "look with `history` for what there is",
+            Self::Busy => "send the call again a little later, or fewer at once",
             Self::Own(_) => "send the call again, and tell the person if it stays so",
         }
     }
@@ -212,6 +224,9 @@ fn of_params(error: &ApiError) -> &'static str {
         false => "refused",
     }
 }
+
+/// The name of what is told to come again.
+pub(crate) const BUSY: &str = "busy";
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,8 @@ use signet_handlers::json::{Limits, parse};
 use signet_handlers::{Done, Handlers, Stopped, Trace, run, test};
 use signet_text::visible;
 
+use crate::hint;
+
 /// Handle what comes to the agent, as a file says
 #[derive(Debug, Args)]
 pub(crate) struct HandleArgs {
@@ -113,6 +115,7 @@ fn told(done: Done) -> Value {
     match done {
         Done::Answer(body) => json!({ "answered": body }),
         Done::Declined(words) => json!({ "declined": words }),
+        Done::Unfinished { text, body } => json!({ "declined": text, "body": body }),
         Done::Nothing => {
             json!({ "left": "there is no answer; the request would wait for somebody else's" })
         }
@@ -186,6 +189,7 @@ fn ended(result: Result<(), Failed>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     // Where nobody reads standard error, there is nobody left to tell.
+    let next = hint::typed(next);
     let _ = writeln!(io::stderr(), "error: {}\n  next: {next}", visible(&what));
     ExitCode::from(code)
 }
@@ -203,7 +207,7 @@ const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 const AWAY: u8 = 3;
 const DISK: u8 = 4;
-const START_IT: &str = "start the daemon: signet run";
+const START_IT: &str = hint::STARTS;
 const MEND_IT: &str = "name a program that is there and may be executed";
 const LOOK: &str = "docs/handlers.md says what each name means";
 const RIGHTS: &str = "do it as the user whose process handles";

@@ -40,11 +40,13 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzzed;
 mod handle;
+mod hint;
 mod listener;
 mod mcp_http;
 mod message;
 mod outgoing;
 mod pages;
+mod plain_file;
 mod progress;
 mod receipts;
 mod resources;

@@ -28,9 +28,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use authenticate::Door;
+pub(crate) use body::discard_up_to;
 pub(crate) use gate::Known;
 pub(crate) use places::Standing;
-pub(crate) use refusal::refused;
+pub(crate) use refusal::{later, refused};
 
 use crate::config::Config;
 use accept::{Accept, Served};

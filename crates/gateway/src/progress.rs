@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
+use serde_json::Value;
 use signet_api::{Moved, Notification, ProgressState, State, Subscribe};
+use signet_proto::progress::WAITS_FOR_A_PERSON;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::daemon::Daemon;
@@ -45,7 +47,8 @@ impl Progress {
             message: Some(id.to_owned()),
             conversation: None,
         };
-        let Ok(mut link) = daemon.link().await else {
+        // Whoever waits for an answer needs a place more than whoever hears how it goes.
+        let Some(mut link) = daemon.spare_link().await else {
             return;
         };
         if link.call(&asked, total).await.is_err() {
@@ -77,7 +80,11 @@ fn sentence(told: &Notification) -> Option<&'static str> {
         "message.progress" => {
             let message =
                 serde_json::from_value::<signet_api::Message>(told.params.clone()).ok()?;
-            let state = message.body?.get("state")?.clone();
+            let body = message.body?;
+            if body.get("note").and_then(Value::as_str) == Some(WAITS_FOR_A_PERSON) {
+                return Some("it waits for a person of the other side");
+            }
+            let state = body.get("state")?.clone();
             Some(match serde_json::from_value::<ProgressState>(state).ok()? {
                 ProgressState::Working => "the other agent says that it is working on it",
                 ProgressState::InputRequired => "the other agent says that it needs more first",
@@ -120,6 +127,12 @@ mod tests {
         assert_eq!(
             sentence(&told("message.progress", params.clone())),
             Some("the other agent says that it is working on it")
+        );
+        let mut waits = params.clone();
+        waits["body"]["note"] = json!(WAITS_FOR_A_PERSON);
+        assert_eq!(
+            sentence(&told("message.progress", waits)),
+            Some("it waits for a person of the other side")
         );
         let moved = json!({"message-id": "1", "peer": "agent-bob", "state": "received"});
         assert_eq!(

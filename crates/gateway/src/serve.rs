@@ -20,7 +20,7 @@ use crate::daemon::Daemon;
 use crate::listener::{Door, Listener};
 use crate::outgoing::Outgoing;
 use crate::tokens::{Anybody, Tokens};
-use crate::{mcp_http, rpc};
+use crate::{hint, mcp_http, rpc};
 
 /// What `signet gateway` hands over.
 #[derive(Debug, Args)]
@@ -149,6 +149,7 @@ pub(crate) fn say_where(config: &Config, listener: &Listener, door: &Door) {
         Door::Tokens(tokens) => text.push_str(&of_tokens(tokens)),
     }
     // Where nobody reads standard error, there is nobody to tell.
+    let text = hint::typed(&text);
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use command::{TokenCommand, command};
@@ -30,6 +30,18 @@ pub(crate) struct Tokens {
     path: PathBuf,
     limits: Limits,
     known: Mutex<Known>,
+    /// Rises whenever other tokens may hold than before.
+    changes: watch::Sender<u64>,
+}
+
+/// Whether the token of a caller holds, of whom something is under way.
+pub(crate) enum Holder {
+    /// It does.
+    Held(Caller),
+    /// It was revoked, or has expired.
+    Ended,
+    /// The file does not say: it is not there, or nobody can read it.
+    Unsaid,
 }
 
 #[derive(Default)]
@@ -42,7 +54,7 @@ struct Known {
 }
 
 /// What is wrong with the file, and what to do.
-type Unusable = (String, &'static str);
+type Unusable = (String, String);
 
 struct Live {
     entry: Entry,
@@ -88,6 +100,7 @@ impl Tokens {
             path,
             limits,
             known: Mutex::default(),
+            changes: watch::channel(0).0,
         };
         // Whoever starts the gateway says what is wrong with it.
         tokens.read();
@@ -95,7 +108,7 @@ impl Tokens {
     }
 
     /// Why the file lets nobody in, and what to do; nothing of one that can be read.
-    pub(crate) fn fault(&self) -> Option<(String, &'static str)> {
+    pub(crate) fn fault(&self) -> Option<(String, String)> {
         self.lock().fault.clone()
     }
 
@@ -135,6 +148,23 @@ impl Tokens {
         known.live.values().any(|live| &*live.caller.name == caller)
     }
 
+    /// The caller of that name, as far as it is let in still.
+    pub(crate) fn holder(&self, caller: &str) -> Holder {
+        self.refresh();
+        let known = self.lock();
+        let mut callers = known.live.values().map(|live| &live.caller);
+        match callers.find(|live| &*live.name == caller) {
+            Some(live) => Holder::Held(live.clone()),
+            None if known.fault.is_some() || known.stamp.is_none() => Holder::Unsaid,
+            None => Holder::Ended,
+        }
+    }
+
+    /// Tells when other tokens hold than before.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// Reads the file again where it has changed, and ends what has expired.
     pub(crate) fn refresh(&self) {
         if let Some(news) = self.read() {
@@ -151,7 +181,9 @@ impl Tokens {
             news = known.load(&self.path, self.limits, is_changed);
             known.stamp = stamp;
         }
-        known.end_expired();
+        if known.end_expired() || is_changed {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
         news
     }
 
@@ -208,8 +240,9 @@ impl Known {
         }
     }
 
-    fn end_expired(&mut self) {
-        let now = file::now();
+    /// Whether there were any.
+    fn end_expired(&mut self) -> bool {
+        let (now, before) = (file::now(), self.live.len());
         self.live.retain(|_, live| {
             let holds = live.entry.holds_at(now);
             if !holds {
@@ -217,6 +250,7 @@ impl Known {
             }
             holds
         });
+        self.live.len() != before
     }
 }
 

@@ -4,6 +4,7 @@
 mod agents;
 mod conversations;
 mod inbox;
+mod rest;
 mod send;
 mod status;
 mod tasks;
@@ -151,7 +152,7 @@ async fn answered<A: Asked>(arguments: JsonObject, turn: &Turn<'_>) -> Result<Sh
 }
 
 fn tool<A: Asked>() -> Tool {
-    let mut output = schema_of::<A::Answer>();
+    let mut output = terse(schema_of::<A::Answer>());
     if let Some(Value::Object(members)) = output.get_mut("properties") {
         members.insert("escaped".to_owned(), escaped());
     }
@@ -178,12 +179,42 @@ fn schema_of<T: JsonSchema>() -> JsonObject {
     schema.as_object().cloned().unwrap_or_default()
 }
 
+/// The same without what says twice what docs/mcp.md says: every client loads all of it before the first call, and its model
+/// reads the results themselves. What peers wrote keeps its warning.
+fn terse(schema: JsonObject) -> JsonObject {
+    let members = schema.into_iter().map(|(name, value)| {
+        let value = match value {
+            Value::Object(named) if name == "properties" => {
+                let named = named.into_iter().map(|(member, schema)| {
+                    let is_warning = member == UNTRUSTED;
+                    let warning = schema.get(DESCRIBED).filter(|_| is_warning).cloned();
+                    let mut schema = of_value(schema);
+                    if let (Some(warning), Some(members)) = (warning, schema.as_object_mut()) {
+                        members.insert(DESCRIBED.to_owned(), warning);
+                    }
+                    (member, schema)
+                });
+                Value::Object(named.collect())
+            }
+            other => of_value(other),
+        };
+        (name, value)
+    });
+    members
+        .filter(|(name, value)| !(name == DESCRIBED && value.is_string()))
+        .collect()
+}
+
+fn of_value(value: Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(terse(members)),
+        Value::Array(items) => items.into_iter().map(of_value).collect(),
+        plain => plain,
+    }
+}
+
 fn escaped() -> Value {
-    json!({
-        "type": "boolean",
-        "description": "True when a text held characters that print nothing or drive a terminal: each is written \
-                        as \\u{hex}, and a backslash that stood before u{ as \\u{5c}."
-    })
+    json!({ "type": "boolean" })
 }
 
 /// How long a tool waits, where the client did not say, and at most.
@@ -203,6 +234,9 @@ macro_rules! with_data {
 use with_data;
 
 const LONGEST_WAIT: u32 = 600;
+/// Where what others wrote stands in a result.
+const UNTRUSTED: &str = "untrusted";
+const DESCRIBED: &str = "description";
 
 #[cfg(test)]
 mod tests {
@@ -236,6 +270,17 @@ mod tests {
                 assert!(described(schema), "{name}.{member}");
             }
         }
+    }
+
+    #[test]
+    fn the_list_of_tools_is_short_enough_to_be_loaded_before_every_conversation() {
+        let list = serde_json::to_string(&all()).unwrap();
+        assert!(list.len() < 40 << 10, "{} bytes", list.len());
+        let outputs = all().into_iter().filter_map(|tool| tool.output_schema);
+        let outputs: usize = outputs
+            .map(|schema| serde_json::to_string(schema.as_ref()).unwrap().len())
+            .sum();
+        assert!(outputs < 22 << 10, "{outputs} bytes of what tools give");
     }
 
     #[test]

@@ -5,9 +5,11 @@
 //!    └── broke off ───────────────────────────────────────────────────────────────▶ ask every second
 //! ```
 //!
-//! The task's id is the message's key, which no other peer can take: an agent that knows a request again by its id never
-//! gives one peer another's answer. For the same reason no `contextId` goes along: a peer chooses its conversations' names.
+//! The id of the call is the message's key, which no other peer can take: an agent that knows a request again by its id never
+//! gives one peer another's answer. For the same reason the `contextId` is a hash of the peer and its conversation: a peer
+//! chooses its conversations' names. What the agent tells of another task than the one it was asked about is refused.
 
+mod context;
 mod parts;
 mod push;
 mod result;
@@ -28,6 +30,7 @@ use crate::jsonrpc::{self, RpcError, exchange};
 use crate::trace::Trace;
 use crate::{Done, Fault, Handler, Task, Trying};
 
+pub(crate) use context::Resting;
 pub(crate) use parts::Form;
 use push::Bell;
 pub(crate) use push::Receiver;
@@ -43,6 +46,8 @@ pub(crate) struct A2a {
     pub(crate) streams: bool,
     /// Where it says by push that its task has moved.
     pub(crate) receiver: Option<Arc<Receiver>>,
+    /// The tasks that wait for more: those of all workers of the handler.
+    pub(crate) resting: Arc<Resting>,
     pub(crate) trace: Trace,
 }
 
@@ -59,22 +64,13 @@ type Called = Result<Value, RpcError>;
 impl Handler for A2a {
     fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
         async move {
-            if self.streams {
-                match self.stream(task).await? {
-                    Err(error) if NOT_OFFERED.contains(&error.code()) => self.streams = false,
-                    called => return self.finish(task, called, None).await,
-                }
-            }
-            let mut bell = match &self.receiver {
-                Some(receiver) => receiver.bell().await,
-                None => None,
-            };
-            let mut called = self.send(task, bell.as_ref()).await?;
-            if let (Some(_), Err(error)) = (&bell, &called)
-                && NO_PUSH.contains(&error.code())
+            let (mut called, mut bell) = self.begin(task).await?;
+            // The agent has forgotten the task that the message goes on with: it begins another one.
+            if let Err(error) = &called
+                && error.code() == NO_TASK
+                && self.resting.forget(task)
             {
-                (self.receiver, bell) = (None, None);
-                called = self.send(task, None).await?;
+                (called, bell) = self.begin(task).await?;
             }
             self.finish(task, called, bell).await
         }
@@ -83,8 +79,30 @@ impl Handler for A2a {
 }
 
 impl A2a {
+    /// Hands the message to the agent by the best of the ways that it has.
+    async fn begin(&mut self, task: &Task<'_>) -> Result<(Called, Option<Bell>), Fault> {
+        if self.streams {
+            match self.stream(task).await? {
+                Err(error) if NOT_OFFERED.contains(&error.code()) => self.streams = false,
+                called => return Ok((called, None)),
+            }
+        }
+        let mut bell = match &self.receiver {
+            Some(receiver) => receiver.bell().await,
+            None => None,
+        };
+        let mut called = self.send(task, bell.as_ref()).await?;
+        if let (Some(_), Err(error)) = (&bell, &called)
+            && NO_PUSH.contains(&error.code())
+        {
+            (self.receiver, bell) = (None, None);
+            called = self.send(task, None).await?;
+        }
+        Ok((called, bell))
+    }
+
     async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<Called, Fault> {
-        let mut params = self.version.message(task, self.form);
+        let mut params = self.message(task);
         if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
             let configuration = self.version.pushed_to(bell);
             members.insert("configuration".to_owned(), configuration);
@@ -99,15 +117,21 @@ impl A2a {
         called: Called,
         bell: Option<Bell>,
     ) -> Result<Done, Fault> {
-        let mut called = called;
+        let (mut called, mut asked) = (called, None);
         loop {
             let result = match called {
                 Ok(result) => result,
                 Err(error) => return Ok(Done::Declined(error.to_string())),
             };
-            let word = result::word(&result);
+            if let Some(asked) = &asked {
+                result::prove_task(&result, asked)?;
+            }
+            let (word, rests) = (result::word(&result), result::resting(&result));
             let id = match result::read(result, self.form)? {
-                Progress::Done(done) => return Ok(done),
+                Progress::Done(done) => {
+                    self.resting.note(task, rests);
+                    return Ok(done);
+                }
                 Progress::Working(id) => id,
             };
             task.tell(word);
@@ -117,8 +141,9 @@ impl A2a {
                 Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),
                 None => tokio::time::sleep(LOOK_AGAIN).await,
             }
-            let params = json!({ "id": id });
+            let params = json!({ "id": &id });
             called = self.call(task, self.version.look(), params).await?;
+            asked = Some(id);
         }
     }
 
@@ -130,7 +155,7 @@ impl A2a {
 
     /// The task as its stream has told it, when that ended.
     async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
-        let params = self.version.message(task, self.form);
+        let params = self.message(task);
         let request = jsonrpc::call(task.key, self.version.stream(), params);
         let body = request.to_string().into_bytes();
         self.trace.sent(task, &body);
@@ -165,6 +190,21 @@ impl A2a {
             Some(error) => Ok(Err(error)),
             None => told.result().map(Ok).ok_or(Fault::CutShort),
         }
+    }
+
+    /// The message, in its context, and for the task there that waits for more.
+    fn message(&self, task: &Task<'_>) -> Value {
+        let mut params = self.version.message(task, self.form);
+        if let Some(message) = params.get_mut("message").and_then(Value::as_object_mut) {
+            let named = [
+                ("contextId", context::of(task)),
+                ("taskId", self.resting.of(task)),
+            ];
+            for (name, value) in named {
+                message.extend(value.map(|value| (name.to_owned(), json!(value))));
+            }
+        }
+        params
     }
 
     fn says(&self) -> Vec<(&'static str, String)> {
@@ -218,14 +258,16 @@ impl Version {
             Self::V0_3 => "user",
             Self::V1_0 => "ROLE_USER",
         };
-        let parts = form.parts(task.body(), self);
+        let (body, beside) = parts::beside(task.body());
+        let parts = form.parts(&body, self);
         let mut message = json!({
             "role": role, "messageId": format!("msg-{}", task.key), "parts": parts,
         });
-        if self == Self::V0_3
-            && let Some(members) = message.as_object_mut()
-        {
-            members.insert("kind".to_owned(), json!("message"));
+        if let Some(members) = message.as_object_mut() {
+            members.extend(beside);
+            if self == Self::V0_3 {
+                members.insert("kind".to_owned(), json!("message"));
+            }
         }
         json!({ "message": message, "metadata": { "signet": about(task) } })
     }
@@ -268,3 +310,5 @@ const LOOK_SELDOM: Duration = Duration::from_secs(30);
 const NOT_OFFERED: [i64; 2] = [-32601, -32004];
 /// The codes of an agent that does not push.
 const NO_PUSH: [i64; 2] = [-32003, -32004];
+/// The code of an agent that knows no task of that id.
+const NO_TASK: i64 = -32001;

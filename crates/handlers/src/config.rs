@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use signet_text::twice as twice_in;
 use toml::Spanned;
 
 use crate::trace::Trace;
@@ -59,6 +60,10 @@ impl Handlers {
             source,
         };
         let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        // A pipe in its place would be waited at.
+        if !metadata.is_file() {
+            return Err(unreadable(io::Error::other("it is no plain file")));
+        }
         if metadata.mode() & 0o002 != 0 {
             return Err(ConfigFault::Open(path.to_owned()));
         }
@@ -93,10 +98,12 @@ impl Handlers {
     fn parse(text: &str, beside: &Path) -> Result<Self, (usize, String)> {
         let file: File = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            (at, error.message().to_owned())
+            let twice = Some("duplicate key").filter(|told| error.message().contains(told));
+            let twice = twice.and_then(|_| twice_in(text, at));
+            let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
+            (at, what)
         })?;
         let mut sections: Vec<Section> = Vec::new();
-        let mut places = 0;
         for written in file.handler {
             let at = written.span().start;
             let fault = |what: String| (at, what);
@@ -110,12 +117,17 @@ impl Handlers {
                     "`{capability}` has a handler already; give it one"
                 )));
             }
-            places += usize::from(section.parallel());
             sections.push(section);
         }
         if sections.is_empty() {
             return Err((0, "there is no handler; write a [[handler]]".to_owned()));
         }
+        let said: usize = sections.iter().map(|one| usize::from(one.parallel())).sum();
+        let unsaid = sections.iter().filter(|one| one.parallel() == 0).count();
+        let left = MOST_WORKERS.saturating_sub(said) / unsaid.max(1);
+        let left = u8::try_from(left).unwrap_or(u8::MAX);
+        sections.iter_mut().for_each(|one| one.take_share(left));
+        let places: usize = sections.iter().map(|one| usize::from(one.parallel())).sum();
         match places > MOST_WORKERS {
             true => Err((
                 0,
@@ -244,6 +256,48 @@ mod tests {
                 .contains("already")
         );
         assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn thirteen_handlers_that_say_nothing_of_parallel_share_the_places() {
+        let of = |many: usize, more: &str| {
+            let all = (0..many).map(|n| GOOD.replace("a.b", &format!("a.b{n}")) + more);
+            parse(&all.collect::<String>())
+        };
+        let workers = |handlers: &Handlers| handlers.workers(Path::new("s"), &Trace::off(), true);
+        let thirteen = of(13, "").unwrap();
+        assert!(thirteen.sections().iter().all(|one| one.parallel() == 3));
+        assert_eq!(workers(&thirteen).len(), 39);
+        assert_eq!(of(2, "").unwrap().sections()[0].parallel(), 4);
+        assert_eq!(workers(&of(48, "").unwrap()).len(), 48);
+        let (_, told) = of(49, "").unwrap_err();
+        assert!(told.contains("49 together"), "{told}");
+        assert!(of(13, "parallel = 4\n").is_err(), "what is said is meant");
+    }
+
+    #[test]
+    fn a_command_of_the_file_finds_what_it_is_given_of_the_environment_and_no_token_of_another() {
+        let told = |env: &str| {
+            let script = r#"printf '"%s%s"' "$CARGO_MANIFEST_DIR" "${PATH:+ and a path}""#;
+            let text = format!(
+                "[[handler]]\ncapability = \"a.b\"\nkind = \"exec\"\ncommand = [\"/bin/sh\", \"-c\", '''{script}''']\n{env}"
+            );
+            let handlers = parse(&text).unwrap();
+            let tried = crate::run::test(handlers.get("a.b").unwrap(), serde_json::json!(1));
+            match tried.unwrap().unwrap() {
+                crate::Done::Answer(answer) => answer.as_str().unwrap().to_owned(),
+                _ => panic!("it prints"),
+            }
+        };
+        // Cargo gives every test this variable, as a unit gives handlers their tokens.
+        let ours = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+        assert_eq!(told(""), " and a path");
+        assert_eq!(
+            told("env = [\"CARGO_MANIFEST_DIR\"]\n"),
+            format!("{ours} and a path")
+        );
+        let elsewhere = GOOD.to_owned() + "env = [\"X\"]\n";
+        assert!(parse(&elsewhere).unwrap_err().1.contains("takes no `env`"));
     }
 
     #[test]

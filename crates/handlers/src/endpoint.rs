@@ -224,6 +224,10 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, EndpointFault> {
     let mut store = RootCertStore::empty();
     let (found, fault) = match ca {
         Some(path) => {
+            // Whoever opens a pipe to read it would wait for its writer.
+            if !path.is_file() {
+                return Err(EndpointFault::Ca);
+            }
             let file = CertificateDer::pem_file_iter(path).map_err(|_| EndpointFault::Ca)?;
             let all: Result<Vec<_>, _> = file.collect();
             (all.map_err(|_| EndpointFault::Ca)?, EndpointFault::Ca)
@@ -266,6 +270,18 @@ mod tests {
 
     fn parse(url: &str) -> Result<Endpoint, EndpointFault> {
         Endpoint::parse(url, false, None, None)
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_certificates_is_refused_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("ca.pem");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let (told, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || told.send(roots(Some(&pipe)).map(drop)));
+        let said = heard.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(said.unwrap().unwrap_err(), EndpointFault::Ca);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! One try: a command gets one message on its standard input, and nothing else that a stranger wrote.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use signet_api::Message;
@@ -18,8 +20,26 @@ use tokio::process::Child;
 use crate::json::{self, Limits};
 use crate::{Done, Fault, Handler, Task, Trying};
 
+/// Where programs are, who runs them, and how that person writes.
+const USUAL: [&str; 11] = [
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "SIGNET_HOME",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
+
 /// The most that a command may answer: no message holds more.
 pub const LARGEST: u64 = 240 * 1024;
+
+/// Where programs are looked for when PATH is not set.
+const USUAL_PATH: &str = "/bin:/usr/bin";
 
 /// A command that handles messages.
 #[derive(Clone, Debug)]
@@ -31,6 +51,30 @@ pub struct Command {
     pub home: Option<PathBuf>,
     /// How long one try may take.
     pub timeout: Duration,
+    /// What it finds in its environment.
+    pub environment: Environment,
+}
+
+/// What a command finds in its environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Environment {
+    /// All of ours: whoever starts a command by hand means that.
+    Whole,
+    /// What programs need to run at all, and these of ours: tokens of other handlers may stand in the rest.
+    Only(Vec<String>),
+}
+
+impl Environment {
+    /// Leaves that of ours to the command.
+    pub(crate) fn pass_to(&self, command: &mut tokio::process::Command) {
+        let Self::Only(named) = self else { return };
+        let passes = |name: &str| {
+            name.starts_with("LC_") || USUAL.contains(&name) || named.iter().any(|one| one == name)
+        };
+        let ours = std::env::vars_os();
+        let ours = ours.filter(|(name, _)| name.to_str().is_some_and(passes));
+        command.env_clear().envs(ours);
+    }
 }
 
 impl Handler for Command {
@@ -42,12 +86,45 @@ impl Handler for Command {
                 Err(error) => return Err(Fault::CannotStart(error.kind())),
             };
             match asks && !output.trim_ascii().is_empty() {
-                true => json::parse(&output, Limits::BODY).map(Done::Answer),
+                true => json::parse(&output, Limits::BODY)
+                    .map(Done::Answer)
+                    .map_err(Fault::of_answer),
                 false => Ok(Done::Nothing),
             }
         }
         .boxed_local()
     }
+
+    fn look(&self) -> Result<(), Fault> {
+        look_up(
+            self.command
+                .first()
+                .map_or(OsStr::new(""), OsString::as_os_str),
+        )
+    }
+}
+
+/// Looks for a program as the system does when it starts one: by its path, or by its name in the directories of PATH.
+///
+/// # Errors
+/// `CannotStart` where there is none, or it may not be executed.
+pub fn look_up(program: &OsStr) -> Result<(), Fault> {
+    let runs = |path: &Path| match (path.is_file(), access(path, Access::EXEC_OK)) {
+        (true, Ok(())) => Ok(()),
+        (true, Err(_)) => Err(io::ErrorKind::PermissionDenied),
+        (false, _) if path.is_dir() => Err(io::ErrorKind::PermissionDenied),
+        (false, _) => Err(io::ErrorKind::NotFound),
+    };
+    let found = match program.as_bytes().contains(&b'/') {
+        true => runs(Path::new(program)),
+        false => {
+            let path = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
+            let mut looked = std::env::split_paths(&path).map(|place| runs(&place.join(program)));
+            let named = !program.is_empty() && looked.any(|looked| looked.is_ok());
+            named.then_some(()).ok_or(io::ErrorKind::NotFound)
+        }
+    };
+    found.map_err(Fault::CannotStart)
 }
 
 /// The message as the command reads it: who has the lease could answer in our place, so it does not go on.
@@ -86,6 +163,7 @@ impl Command {
         let mut command =
             tokio::process::Command::new(words.next().ok_or(io::ErrorKind::InvalidInput)?);
         command.args(words);
+        self.environment.pass_to(&mut command);
         if let Some(home) = &self.home {
             command.env("SIGNET_HOME", home);
         }
@@ -155,7 +233,7 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
 
 fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, Fault> {
     if answer.len() as u64 > LARGEST {
-        return Err(Fault::TooLarge);
+        return Err(Fault::of_answer(Fault::TooLarge));
     }
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(answer),
@@ -177,6 +255,7 @@ mod tests {
             command,
             home: Some("/nowhere".into()),
             timeout,
+            environment: Environment::Whole,
         };
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
@@ -196,6 +275,24 @@ mod tests {
     }
 
     #[test]
+    fn a_program_is_found_as_the_system_finds_it() {
+        let kind = |program: &str| look_up(OsStr::new(program));
+        let fault = |kind| Err(Fault::CannotStart(kind));
+        assert_eq!((kind("/bin/sh"), kind("sh")), (Ok(()), Ok(())));
+        for typo in ["./typo", "/bin/typo", "no-such-program", ""] {
+            assert_eq!(kind(typo), fault(io::ErrorKind::NotFound), "{typo}");
+        }
+        for unfit in ["/", "/etc/hostname/"] {
+            assert!(kind(unfit).is_err(), "{unfit}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let plain = dir.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let plain = look_up(plain.as_os_str());
+        assert_eq!(plain, fault(io::ErrorKind::PermissionDenied));
+    }
+
+    #[test]
     fn a_command_that_reads_nothing_may_end_well_all_the_same() {
         assert_eq!(run("true", &vec![b'x'; 1024 * 1024], LONG), Ok(Vec::new()));
     }
@@ -208,7 +305,7 @@ mod tests {
         );
         assert_eq!(run("kill -9 $$", b"secret", LONG), Err(Fault::Signal(9)));
         let flood = run("yes secret", b"", LONG);
-        assert_eq!(flood, Err(Fault::TooLarge));
+        assert_eq!(flood, Err(Fault::of_answer(Fault::TooLarge)));
     }
 
     #[test]

@@ -67,6 +67,9 @@ pub enum Fault {
     /// The answer has not the form of one.
     #[error("wrong-shape: {0}")]
     Shape(&'static str),
+    /// The answer belongs to another task.
+    #[error("wrong-task: its answer is about another task than the one that it was asked about")]
+    WrongTask,
     /// The answer belongs to another request.
     #[error("wrong-id: its answer carries another id than the request")]
     WrongId,
@@ -82,9 +85,17 @@ pub enum Fault {
     /// The file or variable that holds the token cannot be read.
     #[error("no-token: the file or variable that holds its token cannot be read")]
     Token,
+    /// The other side is done, and no message holds what it answers: no other try would change that.
+    #[error("{0}")]
+    Unsendable(Box<Self>),
 }
 
 impl Fault {
+    /// The fault of an answer that was heard whole, and that no message holds.
+    pub(crate) fn of_answer(fault: Self) -> Self {
+        Self::Unsendable(Box::new(fault))
+    }
+
     /// Whether it says nothing about the message: the other side is away, and any other message would fail alike.
     pub const fn is_of_absence(&self) -> bool {
         matches!(

@@ -67,7 +67,7 @@ fn result(body: &[u8], id: &str) -> Option<Result<Value, String>> {
 fn said(done: Done) -> Option<Said> {
     match done {
         Done::Answer(body) => Some(Said::Body(body.to_string())),
-        Done::Declined(text) => Some(Said::Words(text)),
+        Done::Declined(text) | Done::Unfinished { text, .. } => Some(Said::Words(text)),
         Done::Nothing => None,
     }
 }

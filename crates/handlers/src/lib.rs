@@ -55,7 +55,7 @@ mod simple_a2a;
 #[cfg(feature = "foreign")]
 mod trace;
 
-pub use exec::{Command, LARGEST, run_to_end};
+pub use exec::{Command, Environment, LARGEST, look_up, run_to_end};
 pub use fault::Fault;
 pub use task::{Done, Handler, Task, Trying};
 pub use teller::Teller;

@@ -53,6 +53,13 @@ impl Handler for Mcp {
         }
         .boxed_local()
     }
+
+    fn look(&self) -> Result<(), Fault> {
+        match &self.server {
+            Server::Stdio(stdio) => stdio.look(),
+            Server::Streamable(_) => Ok(()),
+        }
+    }
 }
 
 /// What a call came to: a result, or an error of JSON-RPC.

@@ -13,6 +13,14 @@ use crate::{Fault, Teller};
 pub trait Handler {
     /// Tries to handle one message.
     fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a>;
+
+    /// Looks whether a try could begin at all, before a message is taken for it.
+    ///
+    /// # Errors
+    /// `CannotStart` for a command that is not there.
+    fn look(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// A try that is under way.
@@ -38,6 +46,13 @@ pub enum Done {
     Answer(Value),
     /// A request is declined: the words that its sender reads.
     Declined(String),
+    /// The other side's task ended without an answer, or rests until it is told more.
+    Unfinished {
+        /// The words that the sender reads.
+        text: String,
+        /// The same for programs (docs/protocol.md, section 9): the state of the task, and its words in parts.
+        body: Value,
+    },
     /// There is no answer: a request stays for somebody else's, what wants none leaves the inbox.
     Nothing,
 }
@@ -61,11 +76,11 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Shows a piece of what the answer will be, as a part of A2A 1.0.
+    /// Shows a piece of what the answer will be, as a part of A2A 1.0. `name` tells of which of several results.
     #[cfg(feature = "foreign")]
-    pub(crate) fn show(&self, part: Value) {
+    pub(crate) fn show(&self, part: Value, name: Option<String>) {
         if let Some(teller) = self.teller {
-            teller.show(part);
+            teller.show(part, name);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the other side says of a request while it works on it: the newest word and the pieces of its answer, at a pace.
 
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
@@ -24,11 +25,18 @@ pub(crate) struct Words {
     pieces: Arc<Lock<Pieces>>,
 }
 
-/// Parts of A2A 1.0 that were not passed on yet.
+/// Parts of A2A 1.0 that were not passed on yet, each with the name of the result that it is of.
 #[derive(Debug, Default)]
 struct Pieces {
-    parts: Vec<Value>,
+    parts: VecDeque<(Option<String>, Value)>,
     bytes: usize,
+}
+
+/// Pieces of one result that leave together.
+#[derive(Debug, PartialEq)]
+struct Excerpt {
+    name: Option<String>,
+    body: Value,
 }
 
 impl Teller {
@@ -55,7 +63,7 @@ impl Teller {
 
     /// A piece of what the answer will be, as a part of A2A 1.0. The answer itself holds everything: what is too much to
     /// pass on before it is left out.
-    pub fn show(&self, part: Value) {
+    pub fn show(&self, part: Value, name: Option<String>) {
         let size = part.to_string().len();
         {
             let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,25 +71,34 @@ impl Teller {
                 return;
             }
             pieces.bytes += size;
-            pieces.parts.push(part);
+            pieces.parts.push_back((name, part));
         }
         self.word.send_modify(|_| {});
     }
 }
 
 impl Words {
-    /// The body of a part of progress that holds all new pieces.
-    fn pieces(&self) -> Option<Value> {
+    /// The new pieces up to the first that is of another result.
+    fn pieces(&self) -> Option<Excerpt> {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let Pieces { mut parts, .. } = std::mem::take(&mut *pieces);
-        if parts.len() > 1 {
-            return Some(json!({ "parts": parts }));
+        let (name, first) = pieces.parts.pop_front()?;
+        let mut parts = vec![first];
+        while pieces.parts.front().is_some_and(|(next, _)| *next == name) {
+            parts.extend(pieces.parts.pop_front().map(|(_, part)| part));
         }
-        let part = parts.pop()?;
-        Some(match part.get("text") {
-            Some(text) => text.clone(),
-            None => json!({ "parts": [part] }),
-        })
+        let size = |part: &Value| part.to_string().len();
+        pieces.bytes = pieces.parts.iter().map(|(_, part)| size(part)).sum();
+        let alone = match parts.as_slice() {
+            [only] => only.get("text").cloned(),
+            _ => None,
+        };
+        let body = alone.unwrap_or_else(|| json!({ "parts": parts }));
+        Some(Excerpt { name, body })
+    }
+
+    fn has_pieces(&self) -> bool {
+        let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        !pieces.parts.is_empty()
     }
 }
 
@@ -92,17 +109,18 @@ pub(crate) async fn pass_on(
     leased: &Leased,
     mut words: Words,
 ) -> Result<Infallible, Stopped> {
-    let (mut last, mut index) = (String::new(), 0);
-    while words.word.changed().await.is_ok() {
+    let (mut last, mut indices) = (String::new(), HashMap::<_, u32>::new());
+    while words.has_pieces() || words.word.changed().await.is_ok() {
         let word = words.word.borrow_and_update().clone();
         let mut free = line.lock().await;
         if let Some(client) = free.take() {
-            let part = words.pieces().map(|body| Part {
-                index,
+            let part = words.pieces().map(|Excerpt { name, body }| Part {
+                index: indices.get(&name).copied().unwrap_or(0),
                 last: false,
+                name,
                 body,
             });
-            let shows = part.is_some();
+            let shows = part.as_ref().map(|part| part.name.clone());
             let told = Progress {
                 message: leased.message.name(),
                 state: ProgressState::Working,
@@ -111,7 +129,9 @@ pub(crate) async fn pass_on(
             };
             let (client, done) = try_call(client, told).await?;
             // A number that was not passed on would leave a gap, and whoever asked would wait for it.
-            index += u32::from(shows && done.is_ok());
+            if let (Some(name), Ok(_)) = (shows, done) {
+                *indices.entry(name).or_default() += 1;
+            }
             last = word;
             *free = Some(client);
         }
@@ -145,20 +165,39 @@ mod tests {
     #[test]
     fn pieces_leave_together_in_their_order_and_a_flood_of_them_is_cut_off() {
         let (teller, mut words) = Teller::new();
-        assert_eq!(words.pieces(), None);
-        teller.show(json!({"text": "one"}));
+        let body = |words: &Words| words.pieces().map(|bundle| bundle.body);
+        assert_eq!(body(&words), None);
+        teller.show(json!({"text": "one"}), None);
         assert!(words.word.has_changed().unwrap());
         words.word.borrow_and_update();
-        assert_eq!(words.pieces(), Some(json!("one")));
-        teller.show(json!({"text": "two"}));
-        teller.show(json!({"url": "https://x.example/"}));
+        assert_eq!(body(&words), Some(json!("one")));
+        teller.show(json!({"text": "two"}), None);
+        teller.show(json!({"url": "https://x.example/"}), None);
         let both = json!({"parts": [{"text": "two"}, {"url": "https://x.example/"}]});
-        assert_eq!(words.pieces(), Some(both));
+        assert_eq!(body(&words), Some(both));
         for _ in 0..100 {
-            teller.show(json!({"text": "x".repeat(10_000)}));
+            teller.show(json!({"text": "x".repeat(10_000)}), None);
         }
-        let left = words.pieces().unwrap().to_string();
+        let left = body(&words).unwrap().to_string();
         assert!(left.len() <= PIECES_MAX + 1_000 && left.len() > PIECES_MAX / 2);
-        assert_eq!(words.pieces(), None);
+        assert_eq!(body(&words), None);
+    }
+
+    #[test]
+    fn pieces_of_two_results_leave_apart_and_in_their_order() {
+        let (teller, words) = Teller::new();
+        for (text, name) in [("a", None), ("b", None), ("c", Some("second")), ("d", None)] {
+            teller.show(json!({"text": text}), name.map(str::to_owned));
+        }
+        let mut left = Vec::new();
+        while words.has_pieces() {
+            left.push(words.pieces().unwrap());
+        }
+        let names: Vec<_> = left.iter().map(|bundle| bundle.name.as_deref()).collect();
+        assert_eq!(names, [None, Some("second"), None]);
+        assert_eq!(
+            left[0].body,
+            json!({"parts": [{"text": "a"}, {"text": "b"}]})
+        );
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use serde_json::Value;
+use serde_json::{Value, json};
 use signet_api::{
-    AcknowledgeLease, Client, ClientError, Fail, Leased, OfferCapability, Receive, Reply, Request,
-    Respond,
+    AcknowledgeLease, Client, ClientError, Fail, Leased, OfferCapability, Reason, Receive, Reply,
+    Request, Respond,
 };
 use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
@@ -102,6 +102,9 @@ impl Worker {
     }
 
     async fn serve(&mut self) -> Result<(), Stopped> {
+        let mut absent = Absence::default();
+        // What nothing serves is not offered either.
+        self.ready(&mut absent).await?;
         let socket = self.socket.clone();
         let mut client = blocking(move || Client::connect(&socket, PROMPT + WAIT)).await?;
         if let Some(offer) = self.offer.clone() {
@@ -113,8 +116,8 @@ impl Worker {
             lease: Some((self.timeout + MARGIN).as_secs_f64()),
             limit: None,
         };
-        let mut absent = Absence::default();
         loop {
+            self.ready(&mut absent).await?;
             let (back, received) = call(client, receive.clone()).await?;
             client = back;
             let Some(leased) = received.messages.into_iter().next() else {
@@ -127,6 +130,18 @@ impl Worker {
             client = back;
             absent.wait_after(fault.as_ref()).await;
         }
+    }
+
+    /// Waits until a try could begin. What cannot be tried is not taken: it waits in the inbox, and uses up no try.
+    async fn ready(&mut self, absent: &mut Absence) -> Result<(), Stopped> {
+        while let Err(fault) = self.handler.look() {
+            if self.stops || self.once {
+                return Err(Stopped::Unusable(fault));
+            }
+            say(&fault.to_string());
+            absent.wait_after(Some(&fault)).await;
+        }
+        Ok(())
     }
 
     /// One try, and what is said of it.
@@ -152,8 +167,16 @@ impl Worker {
         let client = client.ok_or(ClientError::Closed)?;
         let fault = match tried.unwrap_or(Err(Fault::TimedOut)) {
             Ok(done) => return Ok((conclude(client, &leased, done).await?, None)),
-            Err(fault @ Fault::CannotStart(_)) if self.stops => {
-                return Err(Stopped::Unusable(fault));
+            Err(fault @ Fault::CannotStart(_)) => {
+                let client = give_back(client, &leased, &fault).await?;
+                if self.stops {
+                    return Err(Stopped::Unusable(fault));
+                }
+                return Ok((client, Some(fault)));
+            }
+            Err(fault @ Fault::Unsendable(_)) if leased.message.is_request() => {
+                let client = end_unsendable(client, &leased, &fault.to_string()).await?;
+                return Ok((client, None));
             }
             Err(fault) => fault,
         };
@@ -167,7 +190,8 @@ async fn conclude(client: Client, leased: &Leased, done: Done) -> Result<Client,
     let asks = leased.message.is_request();
     match done {
         Done::Answer(body) if asks => respond(client, leased, body).await,
-        Done::Declined(text) if asks => decline(client, leased, text).await,
+        Done::Declined(text) if asks => decline(client, leased, text, None).await,
+        Done::Unfinished { text, body } if asks => decline(client, leased, text, Some(body)).await,
         _ => {
             let done = AcknowledgeLease {
                 lease: leased.lease.clone(),
@@ -188,21 +212,71 @@ async fn respond(client: Client, leased: &Leased, body: Value) -> Result<Client,
         (client, Ok(_)) => Ok(client),
         (client, Err(refused)) => {
             let reason = format!("its answer was refused: {}", refused_as(&refused));
-            fail(client, leased, reason).await
+            match never_leaves(&refused) {
+                true => end_unsendable(client, leased, &reason).await,
+                false => fail(client, leased, reason).await,
+            }
         }
     }
 }
 
-async fn decline(client: Client, leased: &Leased, text: String) -> Result<Client, Stopped> {
-    let answer = Reply {
+/// Whether no later try could send the same answer: its size or its form is at fault, and not the moment.
+fn never_leaves(refused: &ClientError) -> bool {
+    let ClientError::Refused(error) = refused else {
+        return false;
+    };
+    let is_of_form = |reason: &Reason| UNFIT.contains(&reason.as_str());
+    error.is_of_params() || error.reason().is_some_and(is_of_form)
+}
+
+/// The request ends where its answer can never be sent: more tries would do the work again, and come to the same.
+async fn end_unsendable(client: Client, leased: &Leased, why: &str) -> Result<Client, Stopped> {
+    say(&format!("{}: {why}", named(leased)));
+    let body = json!({ "state": "failed" });
+    decline(
+        client,
+        leased,
+        format!("it was handled, and its answer cannot be sent: {why}"),
+        Some(body),
+    )
+    .await
+}
+
+/// What never began is no try: the message waits for the next one.
+async fn give_back(client: Client, leased: &Leased, fault: &Fault) -> Result<Client, Stopped> {
+    let reason = fault.to_string();
+    say(&format!("{}: {reason}", named(leased)));
+    let lease = leased.lease.clone();
+    let fail = Fail {
+        lease,
+        reason,
+        unbegun: true,
+    };
+    tell(client, leased, fail).await
+}
+
+async fn decline(
+    client: Client,
+    leased: &Leased,
+    text: String,
+    body: Option<Value>,
+) -> Result<Client, Stopped> {
+    let answer = |body| Reply {
         message_id: leased.message.message_id.clone(),
         from: Some(leased.message.from.clone()),
-        decline: Some(text),
+        decline: Some(text.clone()),
+        body,
         ..Reply::default()
     };
-    match try_call(client, answer).await? {
-        (client, Ok(_)) => Ok(client),
-        (client, Err(refused)) => {
+    let is_more = body.is_some();
+    let (mut client, mut told) = try_call(client, answer(body)).await?;
+    // The words are what its sender waits for; what stands beside them may be too large for a message.
+    if is_more && told.as_ref().is_err_and(never_leaves) {
+        (client, told) = try_call(client, answer(None)).await?;
+    }
+    match told {
+        Ok(_) => Ok(client),
+        Err(refused) => {
             let reason = format!("its refusal was refused: {}", refused_as(&refused));
             fail(client, leased, reason).await
         }
@@ -212,7 +286,12 @@ async fn decline(client: Client, leased: &Leased, text: String) -> Result<Client
 async fn fail(client: Client, leased: &Leased, reason: String) -> Result<Client, Stopped> {
     say(&format!("{}: {reason}", named(leased)));
     let lease = leased.lease.clone();
-    tell(client, leased, Fail { lease, reason }).await
+    let fail = Fail {
+        lease,
+        reason,
+        unbegun: false,
+    };
+    tell(client, leased, fail).await
 }
 
 /// Says how a try ended. A lease that has ended meanwhile is somebody else's.
@@ -290,6 +369,15 @@ pub(crate) fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(what));
 }
 
+/// What the daemon says of an answer that no message holds (docs/protocol.md, section 10).
+const UNFIT: [&str; 6] = [
+    "too-large",
+    "too-deep",
+    "too-many-values",
+    "duplicate-name",
+    "number-out-of-range",
+    "invalid-shape",
+];
 /// How long one call waits for what comes.
 const WAIT: Duration = Duration::from_secs(30);
 /// How much longer a lease lasts than a try: for what is to be said of it.

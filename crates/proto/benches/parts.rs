@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+#[path = "../../testkit/src/bench.rs"]
+mod bench;
 #[path = "../tests/household/mod.rs"]
 mod household;
 
@@ -15,6 +17,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bench::Bench;
 use ed25519_dalek::{Signature, Signer as _};
 use household::{Agent, at, key, published, settle};
 use signet_proto::entry::Entry;
@@ -30,11 +33,16 @@ const ROUNDS: usize = 15;
 const MESSAGES: usize = 200;
 
 fn main() {
+    let bench = Bench::begin("parts");
+    let size = Size {
+        rounds: bench.size(ROUNDS, 1),
+        messages: bench.size(MESSAGES, 2),
+    };
     let (mut alice, mut bob) = household::alice_and_bob();
     meet(&mut alice, &mut bob);
-    let messages: Vec<Vec<Arc<[u8]>>> = (0..ROUNDS).map(|_| write(&mut alice)).collect();
+    let messages: Vec<Vec<Arc<[u8]>>> = (0..size.rounds).map(|_| write(&mut alice, size)).collect();
     let sample = Arc::clone(&messages[0][0]);
-    let table = Table::new(bare_verify(&sample), &sample);
+    let mut table = Table::new(bench, size, bare_verify(&sample, size), &sample);
 
     let signing = key("signing key 1 of agent-alice");
     table.row("sign", || signing.sign(Purpose::Message, &[&sample]));
@@ -65,6 +73,14 @@ fn main() {
     }
     table.print("heart: V08 to V12 and what follows", median(node));
     table.print("Entry::write", median(write_entry));
+    table.bench.end();
+}
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Size {
+    rounds: usize,
+    messages: usize,
 }
 
 /// The schema of a message, compiled as the crate does it.
@@ -103,7 +119,7 @@ fn meet(alice: &mut Agent, bob: &mut Agent) {
     );
 }
 
-fn write(alice: &mut Agent) -> Vec<Arc<[u8]>> {
+fn write(alice: &mut Agent, size: Size) -> Vec<Arc<[u8]>> {
     let peer = "agent-bob".parse().unwrap();
     let send = |_| {
         let content = Content {
@@ -119,7 +135,7 @@ fn write(alice: &mut Agent) -> Vec<Arc<[u8]>> {
             .unwrap();
         published(&outcome.effects)[0].1.clone()
     };
-    (0..MESSAGES).map(send).collect()
+    (0..size.messages).map(send).collect()
 }
 
 /// The heart's share of a round in nanoseconds a message, and the entries that it made.
@@ -154,21 +170,23 @@ fn write_lines(entries: &[Entry]) -> f64 {
 }
 
 /// ed25519-dalek's own, with nothing of ours around it.
-fn bare_verify(bytes: &[u8]) -> f64 {
+fn bare_verify(bytes: &[u8], size: Size) -> f64 {
     let signing = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
     let signature = Signature::from_bytes(&signing.sign(bytes).to_bytes());
     let key = signing.verifying_key();
-    time(|| key.verify_strict(black_box(bytes), &signature).unwrap())
+    time(size, || {
+        key.verify_strict(black_box(bytes), &signature).unwrap()
+    })
 }
 
 /// Median nanoseconds of one `step`.
-fn time<T>(step: impl Fn() -> T) -> f64 {
+fn time<T>(size: Size, step: impl Fn() -> T) -> f64 {
     let round = |_| {
         let start = Instant::now();
-        (0..MESSAGES).for_each(|_| drop(black_box(step())));
-        start.elapsed().as_nanos() as f64 / MESSAGES as f64
+        (0..size.messages).for_each(|_| drop(black_box(step())));
+        start.elapsed().as_nanos() as f64 / size.messages as f64
     };
-    median((0..ROUNDS).map(round).collect())
+    median((0..size.rounds).map(round).collect())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -177,29 +195,34 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 struct Table {
+    bench: Bench,
+    size: Size,
     unit: f64,
 }
 
 impl Table {
-    fn new(unit: f64, sample: &[u8]) -> Self {
+    fn new(bench: Bench, size: Size, unit: f64, sample: &[u8]) -> Self {
         println!(
-            "A notification of {} bytes in a session; medians of {ROUNDS} rounds of {MESSAGES}.\n",
-            sample.len()
+            "A notification of {} bytes in a session; medians of {} rounds of {}, in verify_strict.\n",
+            sample.len(),
+            size.rounds,
+            size.messages
         );
-        println!("{:<38} {:>9}  of verify_strict", "", "ns");
-        let table = Self { unit };
-        table.print("bare verify_strict (ed25519-dalek)", unit);
+        let mut table = Self { bench, size, unit };
+        table.bench.figure(
+            "bare verify_strict (ed25519-dalek), microseconds",
+            unit / 1e3,
+        );
         table
     }
 
-    fn row<T>(&self, name: &str, step: impl Fn() -> T) {
-        self.print(name, time(step));
+    fn row<T>(&mut self, name: &str, step: impl Fn() -> T) {
+        let nanoseconds = time(self.size, step);
+        self.print(name, nanoseconds);
     }
 
-    fn print(&self, name: &str, nanoseconds: f64) {
-        println!(
-            "{name:<38} {nanoseconds:>9.0}  {:>5.3}",
-            nanoseconds / self.unit
-        );
+    fn print(&mut self, name: &str, nanoseconds: f64) {
+        self.bench
+            .figure(format!("{name}, in verify_strict"), nanoseconds / self.unit);
     }
 }

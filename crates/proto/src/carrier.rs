@@ -262,6 +262,7 @@ mod tests {
             "file:///etc/passwd",
             "unix:/run/x",
             "b.example",
+            "http:127.0.0.1:1",
             "HTTPS://b.example",
         ] {
             assert_eq!(way(text), Err(RouteError::Unknown), "{text}");

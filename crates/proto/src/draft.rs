@@ -103,6 +103,37 @@ impl Signed {
         Ok(Self(Arc::new(message)))
     }
 
+    /// A message that was signed before, in another form: with a time and a number of its own, and the same
+    /// name, content and life.
+    pub(crate) fn anew(
+        message: &Message,
+        identity: &Identity,
+        stamp: Stamp,
+    ) -> Result<Self, Reason> {
+        let old = &message.headers;
+        let life = old.expires_at.since(old.timestamp);
+        let headers = Headers {
+            timestamp: stamp.now,
+            version: stamp.version,
+            layers: identity.layers,
+            expires_at: stamp.now.saturating_add(life),
+            key_id: identity.signing.public().id(),
+            session: stamp.session,
+            sequence: stamp.sequence,
+            audit_head: stamp.audit_head,
+            ..old.clone()
+        };
+        let (summary, sealed) = (message.summary.as_deref(), message.sealed.as_ref());
+        let value = assemble(
+            &message.form,
+            &headers,
+            summary,
+            message.body.clone(),
+            sealed,
+        );
+        Self::of(value, &identity.signing)
+    }
+
     /// A message that was signed before and goes out again, byte for byte.
     pub(crate) fn again(message: Arc<Message>) -> Self {
         Self(message)

@@ -31,6 +31,11 @@ impl MessageType {
             Self::Handoff => "handoff",
         }
     }
+
+    /// Whether it is answered.
+    pub(crate) const fn is_answered(self) -> bool {
+        matches!(self, Self::Request | Self::Handoff)
+    }
 }
 
 impl FromStr for MessageType {

@@ -179,6 +179,13 @@ impl Policy {
         self.offerable.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// Whether a program's offer leaves without words, or our person lets words of tier 1 leave unapproved: an offer
+    /// waits for nobody.
+    pub(crate) fn may_leave_unapproved(&self, capability: &Capability) -> bool {
+        let has_words = capability.description.is_some() || capability.schema.is_some();
+        !(has_words && self.approve.contains(&1))
+    }
+
     /// The capabilities as flights 3 and 4 carry them.
     pub fn offer(&self) -> Value {
         self.capabilities.iter().map(Capability::to_value).collect()

@@ -10,6 +10,9 @@ use crate::schema;
 
 /// The longest note, in characters.
 pub const LONGEST_NOTE: usize = 500;
+/// The note of a daemon whose agent could not handle the request: a person there decides about it (docs/protocol.md,
+/// section 9). It says nothing of why.
+pub const WAITS_FOR_A_PERSON: &str = "waits for a person";
 /// The highest number of a part.
 pub const HIGHEST_PART: u32 = 1_000_000;
 /// The longest name of a part, in characters.
@@ -78,6 +81,14 @@ impl Progress {
             state: ProgressState::Working,
             note: None,
             part: None,
+        }
+    }
+
+    /// That it waits for a person, and nothing else.
+    pub fn waiting_for_a_person() -> Self {
+        Self {
+            note: Some(WAITS_FOR_A_PERSON.to_owned()),
+            ..Self::working()
         }
     }
 

@@ -119,11 +119,14 @@ reasons! {
 
 impl Reason {
     /// Whether a peer can give this reason in a failure or a receipt. Those of V01 to V08 and of the
-    /// handshake go to nobody, but for two that V10 gives as well, and two of V06 that cost a number whose
+    /// handshake go to nobody, but for three that V10 gives as well, and two of V06 that cost a number whose
     /// signature holds; a peer that names another of them says what only our own side could find.
     pub fn travels(self) -> bool {
         matches!(self.check(), "V09" | "V10" | "V12")
-            || matches!(self, Self::HeaderMissing | Self::KeyUnknown)
+            || matches!(
+                self,
+                Self::HeaderMissing | Self::HeaderInvalid | Self::KeyUnknown
+            )
             || matches!(
                 self,
                 Self::CertificateExpired | Self::LayersExceedCertificate
@@ -175,7 +178,8 @@ pub const DOES_NOT_FIT: &str = "does-not-fit";
 /// Why our own side ended a draft that its sender took back.
 pub const DROPPED: &str = "dropped";
 /// What only one's own side says of its messages.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
+    "capability-needed",
     DOES_NOT_FIT,
     DROPPED,
     "missing",

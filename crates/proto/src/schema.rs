@@ -31,6 +31,7 @@ sources!(
     "pause",
     "handoff",
     "task",
+    "invitation",
     "certificate",
     "keys",
     "reason",

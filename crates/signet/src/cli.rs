@@ -40,11 +40,12 @@ mod serve;
 mod state;
 mod status;
 mod trust;
+mod unread;
 mod up;
 mod watch;
 mod whereabouts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -53,13 +54,18 @@ pub use exit::Exit;
 pub use failure::Failure;
 pub use help::defaults;
 
+use crate::hint;
+
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
     // Behind `--` stands somebody else's command.
     let json = std::env::args_os()
         .take_while(|arg| arg != "--")
         .any(|arg| arg == "--json");
-    match parse().map_err(|error| unread(&error, json)).and_then(run) {
+    match parse()
+        .map_err(|error| unread::unread(&error))
+        .and_then(run)
+    {
         Ok(()) => Exit::Done.into(),
         Err(failure) => failure.report(json),
     }
@@ -73,6 +79,10 @@ fn parse() -> Result<Cli, clap::Error> {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let home = cli.home;
+    hint::read_at(
+        read_at(home.as_deref(), &cli.command),
+        verbs(&Cli::command()),
+    );
     match cli.command {
         Command::Alarms(args) => alarms::run(&args, home),
         Command::Audit(args) => audit::run(args, home),
@@ -116,38 +126,23 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// A command line that asks for help, or that cannot be read.
-fn unread(error: &clap::Error, json: bool) -> Failure {
-    use std::io::Write as _;
-    if json && error.use_stderr() {
-        let text = error.to_string();
-        return Failure::new(
-            Exit::Usage,
-            fault_of(&text),
-            "--help shows the form of each argument",
-        );
-    }
-    let printed = error.print().and_then(|()| std::io::stdout().flush());
-    match (error.use_stderr(), printed) {
-        (true, _) => Failure::Ended(Exit::Usage),
-        (false, Ok(())) => Failure::Ended(Exit::Done),
-        (false, Err(error)) => Failure::output(error),
+/// The home as hints name it. What a daemon tells is read elsewhere than where it was started.
+fn read_at(home: Option<&Path>, command: &Command) -> Option<PathBuf> {
+    let whole = |home: &Path| std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
+    match command {
+        Command::Run(_) => home.map(whole),
+        _ => home.map(Path::to_owned),
     }
 }
 
-/// What clap says is wrong, as one line: what it lists below belongs to it.
-fn fault_of(text: &str) -> String {
-    let mut lines = text.lines();
-    let what = lines.next().unwrap_or_default();
-    let what = what.strip_prefix("error: ").unwrap_or(what);
-    let listed: Vec<&str> = lines
-        .take_while(|line| line.starts_with("  "))
-        .map(str::trim)
-        .collect();
-    match (what.ends_with(':'), listed.is_empty()) {
-        (true, false) => format!("{what} {}", listed.join(", ")),
-        _ => what.to_owned(),
-    }
+/// Every command with its subcommands, as they are typed.
+fn verbs(command: &clap::Command) -> Vec<String> {
+    let each = command.get_subcommands().flat_map(|sub| {
+        let name = sub.get_name().to_owned();
+        let below = verbs(sub).into_iter().map(|verb| format!("{name} {verb}"));
+        below.chain([name.clone()]).collect::<Vec<_>>()
+    });
+    each.collect()
 }
 
 /// Agents that can prove who they are, and a log that can prove what they said.
@@ -249,11 +244,11 @@ enum Command {
     Demo(demo::DemoArgs),
 }
 
-/// Writes to standard output. That nobody reads any more ends the program quietly.
+/// Writes to standard output, with its hints as they are typed here. That nobody reads any more ends the program quietly.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(hint::typed_lines(text).as_bytes())
         .and_then(|()| out.flush())
         .map_err(Failure::output)
 }
@@ -269,21 +264,3 @@ NO_COLOR=1 turns colours off.
 
 EXAMPLE:
   signet init --agent agent-alice-001 --principal alice";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_arguments_that_are_missing_are_named_in_json_too() {
-        let error = Cli::command()
-            .try_get_matches_from(["signet", "send", "--json"])
-            .unwrap_err();
-        let what = fault_of(&error.to_string());
-        assert!(
-            what.contains("not provided: ") && what.contains("<PEER>"),
-            "{what}"
-        );
-        assert_eq!(what.lines().count(), 1);
-    }
-}

@@ -23,6 +23,7 @@ mod keys;
 mod listing;
 mod methods;
 mod months;
+mod nearest;
 mod outbox;
 mod peers;
 mod people;
@@ -118,7 +119,7 @@ impl DaemonError {
             Self::Control(error) => error.next(),
             Self::Memory(error) => error.next(),
             Self::Nats(error) => next_for_nats(error).to_owned(),
-            Self::Log(_) => memory::DISK.to_owned(),
+            Self::Log(error) => memory::next_for_log(error),
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
     }
@@ -257,6 +258,7 @@ pub async fn run_over(
         faults,
         (config.clone(), ways, manager.clone(), hook),
     );
+    heart.log_fault = memory.log_fault;
     heart.resume().await;
     heart.tell_manager();
     // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.

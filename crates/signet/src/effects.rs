@@ -272,6 +272,7 @@ impl Effects {
             Effect::Publish(parcel) => self.publish(&parcel).await,
             Effect::Deliver(accepted) => self.deliver(&accepted),
             Effect::Answer(accepted) => self.answer(accepted),
+            Effect::Pong(accepted) => self.pong(accepted),
             Effect::Progress(accepted) => self.tell_of(&accepted, "message.progress"),
             Effect::Settle {
                 peer,
@@ -380,6 +381,14 @@ impl Effects {
                 }
             }
             None => self.deliver(&accepted),
+        }
+    }
+
+    /// Whoever waited may have given up, and then nobody asks any more.
+    fn pong(&mut self, accepted: Accepted) {
+        let request = accepted.message().headers.in_reply_to;
+        if let Some(waiter) = request.and_then(|request| self.waiting.remove(&request)) {
+            let _ = waiter.fate.send(Fate::Answered(accepted));
         }
     }
 

@@ -14,6 +14,7 @@ pub mod control;
 pub mod daemon;
 pub mod effects;
 mod group;
+mod hint;
 pub mod home;
 pub mod keystore;
 mod leftovers;

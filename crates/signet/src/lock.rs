@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 
+use crate::hint;
 use crate::home::Home;
 use crate::room;
 
@@ -35,6 +36,16 @@ pub enum LockError {
     /// The home is on a file system that takes no writes.
     #[error("{}: the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
+    /// Root would write in the home of another user, who could not use what root wrote.
+    #[error("{home} belongs to {owner}, and what root writes there locks its owner out")]
+    Foreign {
+        /// The home.
+        home: String,
+        /// The user.
+        owner: String,
+        /// The user's number.
+        user: u32,
+    },
     /// Others than its owner may write in the home, or where its keys are.
     #[error("{}: others may write in this folder (mode {mode:04o}), and so put keys and settings there", folder.display())]
     OpenFolder {
@@ -61,22 +72,28 @@ impl LockError {
     pub fn next(&self) -> String {
         match self {
             Self::Held { .. } => {
-                "use the one that runs (signet status), or stop it first".to_owned()
+                "signet status  # use the one that runs; to end it: signet down".to_owned()
             }
             Self::ReadOnly(_) => {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
+            Self::Foreign { user, .. } => hint::again_as(*user),
             Self::OpenFolder { folder, .. } => {
                 format!(
-                    "chmod 700 {}, and look at what lies in it",
-                    folder.display()
+                    "chmod 700 {}  # and look at what lies in it",
+                    hint::word(folder)
                 )
             }
             Self::NotPlain(path) => {
-                format!("look at it with ls -l {}, then remove it", path.display())
+                format!("ls -l {}  # look at it, then remove it", hint::word(path))
             }
             Self::Io { path, source } if room::is_full(source) => room::make_room(path),
-            Self::Io { .. } => "signet init makes a home; --home names another".to_owned(),
+            Self::Io { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
+                hint::unreadable(path)
+            }
+            Self::Io { .. } => {
+                "signet up --help  # makes a home; --home names another one".to_owned()
+            }
         }
     }
 }
@@ -142,6 +159,7 @@ impl HomeLock {
 
 /// Whoever may write in the home can exchange keys, settings and log; whoever may write in `keys/`, keys.
 pub(crate) fn refuse_open(home: &Home) -> Result<(), LockError> {
+    refuse_foreign(home)?;
     for folder in [home.path().to_owned(), home.join("keys")] {
         // A home that is not there is told of when its lock is made.
         let mode = folder.metadata().map_or(0, |facts| facts.mode()) & 0o7777;
@@ -150,6 +168,18 @@ pub(crate) fn refuse_open(home: &Home) -> Result<(), LockError> {
         }
     }
     Ok(())
+}
+
+/// Refuses root a home that is another user's, before anything is written there as root's.
+pub(crate) fn refuse_foreign(home: &Home) -> Result<(), LockError> {
+    match hint::kept_from_root(home.path()) {
+        None => Ok(()),
+        Some(user) => Err(LockError::Foreign {
+            home: home.path().display().to_string(),
+            owner: hint::name_of(user).unwrap_or_else(|| format!("user {user}")),
+            user,
+        }),
+    }
 }
 
 /// The mode bits by which others than the owner write.
@@ -235,7 +265,10 @@ mod tests {
         std::fs::set_permissions(home.path(), mode(0o711)).unwrap();
         std::fs::set_permissions(&keys, mode(0o777)).unwrap();
         let error = HomeLock::acquire(&home).unwrap_err();
-        let next = format!("chmod 700 {}, and look at what lies in it", keys.display());
+        let next = format!(
+            "chmod 700 {}  # and look at what lies in it",
+            keys.display()
+        );
         assert_eq!(error.next(), next);
         std::fs::set_permissions(&keys, mode(0o755)).unwrap();
         HomeLock::acquire(&home).unwrap();

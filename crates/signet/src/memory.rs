@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use signet_audit::{CheckpointKeys, Custody, Head, Line, Log, LogError, Opening, Position};
+use signet_audit::{
+    CheckpointKeys, Custody, FileIdentity, Head, Line, Log, LogError, Opening, Position, counted,
+};
 use signet_proto::entry::{Alarm, Entry};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Node, Outcome, Read, Row, differences};
@@ -13,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::clock;
 use crate::config::Config;
 use crate::group;
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{Keys, KeystoreError};
 use crate::lock::HomeLock;
@@ -30,6 +33,8 @@ pub struct Memory {
     pub store: Store,
     /// How many lines the state lacks; all there can be when it has just been made and is empty.
     pub told: u64,
+    /// What the start found that somebody did to the log.
+    pub log_fault: Option<String>,
 }
 
 /// The state cannot be had.
@@ -86,25 +91,30 @@ impl MemoryError {
             Self::Log(LogError::Held(_)) => {
                 "stop the other one, or set `dir` in [audit] to a directory of its own".to_owned()
             }
-            Self::Log(error) if error.is_of_the_disk() => DISK.to_owned(),
-            Self::Log(LogError::Newer { .. }) => NEWER.to_owned(),
-            Self::Log(error) => error.next(),
+            Self::Log(error) => next_for_log(error),
             Self::Unproven { .. } => {
                 "find out who else writes in the log's directory; keep a copy of the log, then take that \
                  line and what follows it out"
                     .to_owned()
             }
             Self::NoGroup(name) => {
-                format!("make it with groupadd {name}, or correct `group` in [audit] of config.toml")
+                {
+                let made = hint::as_root(&format!("groupadd {name}"));
+                format!("{made}  # or correct `group` in [audit] of config.toml")
             }
-            Self::NothingLost => "start it: signet run".to_owned(),
+            }
+            Self::NothingLost => hint::start(),
             Self::Random(_) => "try again when the system has started completely".to_owned(),
             Self::NoBeginning(_) => "put the log's first months back where they were".to_owned(),
             Self::State(StateError::Full | StateError::Refused(_)) => {
                 "see to the disk that holds state.db, then try again".to_owned()
             }
             Self::State(StateError::Newer { .. }) => NEWER.to_owned(),
-            Self::State(_) => "make it again from the log: signet state rebuild".to_owned(),
+            Self::State(StateError::NotPlain(path)) => format!(
+                "look at it with ls -l {}, then remove it: the start makes the state again from the log",
+                path.display()
+            ),
+            Self::State(_) => "signet state rebuild  # makes it again from the log".to_owned(),
             Self::OtherAgent { .. } => {
                 "set `dir` in [audit] of config.toml to a directory of this agent's own".to_owned()
             }
@@ -112,8 +122,18 @@ impl MemoryError {
     }
 }
 
+/// What to do about a log that cannot be opened, or not be written any more.
+pub(crate) fn next_for_log(error: &LogError) -> String {
+    match error {
+        LogError::Gone { .. } => error.next(),
+        error if error.is_of_the_disk() => DISK.to_owned(),
+        LogError::Newer { .. } => NEWER.to_owned(),
+        error => error.next(),
+    }
+}
+
 /// Nothing that the log does not hold was answered: what to do when it can hold no more.
-pub(crate) const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
+const DISK: &str = "look at `df` and `dmesg`, copy the home to a sound disk if this one fails, then start \
                                again: the start writes the end of the log anew before it trusts it";
 
 /// A home goes on with a later release, and not back: what that one wrote would be lost.
@@ -137,37 +157,72 @@ impl Memory {
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock, config)?.knowing(known(&stored));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let lacks_anchor = opening.lacks_anchor();
         let recalled = match stored {
             Ok(stored) => stored.recall(keys, config, &opening),
             Err(fault) => Err(fault.into()),
         };
-        match recalled {
-            Ok((past, store)) => Ok(Self {
+        let mut memory = match recalled {
+            Ok((past, store)) => Self {
                 node: past.node,
                 log: open_log(opening, now, &genesis)?,
                 store,
                 told: past.told,
-            }),
+                log_fault: None,
+            },
             Err(MemoryError::State(fault)) if fault.is_lost() => {
                 let keys = Keys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(opening, now, &genesis)?;
                 // An agent that has never run has no state yet.
                 if !matches!(fault, StateError::Missing) || past.has_run {
-                    let cause = format!("{fault}; made again from {} lines of the log", past.told);
+                    let cause = format!(
+                        "{fault}; made again from {} of the log",
+                        counted(past.told, "line")
+                    );
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt { cause })?;
                     log.commit()?;
                 }
-                Ok(Self {
+                Self {
                     node: past.node,
                     log,
                     store: Store::create(&path, &config.agent.agent)?,
                     told: u64::MAX,
-                })
+                    log_fault: None,
+                }
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
+        };
+        memory.log.demand_also(FileIdentity::at(&path)?);
+        memory.node.pass_time(memory.log.time());
+        if lacks_anchor {
+            memory.note_lost_anchor(now, &lock.home().log_anchor())?;
         }
+        Ok(memory)
+    }
+
+    /// The anchor was taken away: the log holds as far as anything else tells, and its person hears of it.
+    fn note_lost_anchor(&mut self, now: Timestamp, anchor: &Path) -> Result<(), MemoryError> {
+        let what = format!(
+            "{} was missing at the start; the state and the checkpoints vouched for the log in its place, and \
+             it is made anew",
+            anchor.display()
+        );
+        warn!("{what}");
+        self.log_fault = Some(what);
+        self.ring(now, Alarm::LogChanged)
+    }
+
+    /// An alarm about the log itself, written down.
+    fn ring(&mut self, now: Timestamp, alarm: Alarm) -> Result<(), MemoryError> {
+        let at = At {
+            now,
+            elapsed: clock::elapsed(),
+            head: None,
+        };
+        let outcome = self.node.handle_own_alarm(at, alarm);
+        self.write(now, &outcome)
     }
 
     /// What state and log tell of a home, for whoever only looks: nothing is locked, mended or written, and
@@ -253,14 +308,14 @@ impl Memory {
             log: open_log(opening, now, &genesis)?,
             store: Store::create(&path, &config.agent.agent)?,
             told: u64::MAX,
+            log_fault: None,
         };
-        let at = At {
-            now,
-            elapsed: clock::elapsed(),
-            head: None,
+        let line = Entry::Loss {
+            line: lost.seq,
+            hash: lost.hash,
         };
-        let outcome = memory.node.handle_own_alarm(at, Alarm::LogLost);
-        memory.write(now, &outcome)?;
+        memory.node.recall(now, &line);
+        memory.ring(now, Alarm::LogLost)?;
         let rows = memory.node.snapshot(now).rows();
         memory.store.replace(&memory.log.position(), rows)?;
         Ok((lost, left))

@@ -10,6 +10,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
+use crate::hint;
 use crate::leftovers;
 use crate::room::{is_full, make_room};
 
@@ -53,17 +54,18 @@ impl PrivateError {
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
-            Self::Mode { path, .. } => format!("chmod 600 {}", path.display()),
-            Self::Owner { path, .. } => format!(
-                "run as its owner, or: chown \"$(id -u)\" {}",
-                path.display()
-            ),
+            Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
+            // A file that root made anew would lock the owner of its home out.
+            Self::Owner { path, .. } => hint::unreadable(path),
             Self::NotPlain { path } => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "name the right path: there is no such file".to_owned()
             }
             Self::Io { path, source } if is_full(source) => make_room(path),
-            Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
+            Self::Io { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
+                hint::unreadable(path)
+            }
+            Self::Io { path, .. } => format!("ls -ld {}", hint::word(path)),
         }
     }
 

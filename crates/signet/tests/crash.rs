@@ -22,8 +22,9 @@ use signet_testkit::traffic::{
 };
 use signet_testkit::{self as house, Dice, Home, House, StopAtEnd};
 
-/// So many with one pair of homes: logs grow, and each kill reads them whole.
 const KILLS: u64 = 50;
+/// So many with one pair of homes: logs grow, and each kill reads them whole.
+const KILLS_OF_A_PAIR: u64 = 10;
 
 #[test]
 fn killed_fifty_times_during_traffic() {
@@ -32,8 +33,8 @@ fn killed_fifty_times_during_traffic() {
     let (seed, kills) = (number("SIGNET_SEED", 1), number("SIGNET_KILLS", KILLS));
     println!("SIGNET_SEED={seed} SIGNET_KILLS={kills}");
     let mut left = kills;
-    for round in 0..kills.div_ceil(KILLS) {
-        let now = left.min(KILLS);
+    for round in 0..kills.div_ceil(KILLS_OF_A_PAIR) {
+        let now = left.min(KILLS_OF_A_PAIR);
         left -= now;
         kill_during_traffic(seed.wrapping_add(round), now);
     }

@@ -69,12 +69,13 @@ impl Home {
     pub fn done(&self, args: &[&str]) -> String {
         let output = self.cli(args);
         let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8(output.stdout).unwrap();
         assert!(
             output.status.success(),
-            "{args:?}: {:?}: {said}",
+            "{args:?}: {:?}: {said}{printed}",
             output.status.code()
         );
-        String::from_utf8(output.stdout).unwrap()
+        printed
     }
 
     /// A command that must end with `code`; the two lines that it says.

@@ -38,6 +38,15 @@ impl House {
         }
     }
 
+    /// The same in that directory and on that nats-server.
+    pub fn on(dir: TempDir, nats_server: &Path) -> Self {
+        Self {
+            server: Server::start_by(nats_server, MAILBOXES),
+            dir,
+            mailboxes: true,
+        }
+    }
+
     /// `signet init`: `agent-<name>` of the principal `<name>`.
     pub fn home(&self, name: &str) -> Home {
         self.made(name, (&format!("agent-{name}"), name), &[])

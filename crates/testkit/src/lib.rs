@@ -18,6 +18,7 @@
     missing_docs
 )]
 
+pub mod bench;
 pub mod bus;
 mod chance;
 mod daemon;
@@ -29,6 +30,7 @@ pub mod log;
 pub mod pen;
 mod post;
 mod process;
+mod proxy;
 pub mod server;
 pub mod shard;
 pub mod strace;
@@ -41,7 +43,8 @@ pub use chance::{Dice, StopAtEnd};
 pub use ear::Ear;
 pub use home::Home;
 pub use house::House;
-pub use process::{Loose, fed, kill, says, signet};
+pub use process::{Loose, fed, gateway, kill, says, signet};
+pub use proxy::Proxy;
 pub use server::Server;
 
 /// A test that waits so long has failed.

@@ -93,9 +93,18 @@ impl Home {
             .filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
         let file = files.next().unwrap();
         assert_eq!(files.next(), None, "one month");
-        std::fs::write(file, &bytes[..torn]).unwrap();
+        std::fs::write(&file, &bytes[..torn]).unwrap();
         // A line that was never durable was never anchored either.
-        std::fs::remove_file(self.dir.join("log.anchor")).unwrap();
+        let end = torn - 20;
+        let start = bytes[..end - 1].iter().rposition(|byte| *byte == b'\n');
+        let line = &bytes[start.map_or(0, |at| at + 1)..end - 1];
+        let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let hash = Digest::of(&[line]).to_hex();
+        let anchor = format!("signet-anchor/1 1 writing {name} {end} {seq} {hash} 0 ");
+        let sum = Digest::of(&[anchor.as_bytes()]).to_hex();
+        let slot = format!("{:<511}\n", anchor + &sum);
+        std::fs::write(self.dir.join("log.anchor"), slot).unwrap();
     }
 
     /// The lines about what came with this SHA-256.
@@ -161,9 +170,15 @@ pub fn unfinished(log: &[Value], pings: bool) -> BTreeSet<String> {
         )
     };
     let of = |line: &Value| header(line, "message-id").to_owned();
+    // The answer to a ping is for who waits for it, and in no inbox.
+    let pinged: BTreeSet<String> = messages(log, "out", "sent")
+        .filter(|line| is_ping(line))
+        .map(of)
+        .collect();
     let mut open: BTreeSet<String> = messages(log, "in", "accepted")
         .filter(own)
         .filter(|line| is_ping(line) == pings)
+        .filter(|line| !pinged.contains(header(line, "in-reply-to")))
         .map(of)
         .collect();
     for line in log {

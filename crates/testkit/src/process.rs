@@ -9,12 +9,23 @@ use signet_driver::send_signal;
 
 /// The program `signet`, which Cargo builds beside the tests and benches of its package.
 pub fn signet() -> PathBuf {
+    built("signet", "signet")
+}
+
+/// The program `signet-gateway`, likewise.
+pub fn gateway() -> PathBuf {
+    built("signet-gateway", "signet-gateway")
+}
+
+/// `SIGNET_PROGRAMS` names the folder of those that are handed to others, for benches that measure them.
+fn built(program: &str, package: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let built = test.ancestors().nth(2).unwrap();
-    let program = built.join("signet");
+    let beside = || test.ancestors().nth(2).unwrap().to_owned();
+    let folder = std::env::var_os("SIGNET_PROGRAMS").map_or_else(beside, PathBuf::from);
+    let program = folder.join(program);
     assert!(
         program.is_file(),
-        "no {}: cargo builds it with the tests of the package signet, as a run of all tests does",
+        "no {}: cargo builds it with the tests of the package {package}, as a run of all tests does",
         program.display()
     );
     program

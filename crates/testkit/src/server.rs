@@ -37,12 +37,22 @@ impl Server {
         Self::started(dir.to_owned(), None, config)
     }
 
+    /// By that program, and not by the one that all tests take.
+    pub fn start_by(program: &Path, config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::started_by(program, dir.path().to_owned(), Some(dir), config)
+    }
+
     fn started(dir: PathBuf, own: Option<TempDir>, config: &str) -> Self {
         let tools = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools"));
         let program =
             find_nats_server(tools).unwrap_or_else(|error| panic!("{error}: scripts/nats-server"));
+        Self::started_by(&program, dir, own, config)
+    }
+
+    fn started_by(program: &Path, dir: PathBuf, own: Option<TempDir>, config: &str) -> Self {
         Self {
-            nats: NatsServer::start(&program, &dir, config)
+            nats: NatsServer::start(program, &dir, config)
                 .unwrap_or_else(|error| panic!("{error}")),
             dir,
             _own: own,

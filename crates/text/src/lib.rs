@@ -1,4 +1,5 @@
-//! signet-text: what a terminal and a log may be given of a stranger's text.
+//! signet-text: what a terminal, a log and a shell may be given of a text,
+//! and what all of them say in the same words: how many there are, and what stands twice in a file.
 //!
 //! The log, the command line, the handlers and the gateway all show texts that strangers wrote; they escape the same
 //! characters, and only here is written which. The crate depends on nothing of the house, so that programs which hold no
@@ -14,6 +15,12 @@
     )
 )]
 
+mod count;
 mod escape;
+mod shell;
+mod twice;
 
+pub use count::{counted, counted_as, counted_doing};
 pub use escape::{printable, visible, write_escaped};
+pub use shell::{quoted, word};
+pub use twice::{Twice, twice};

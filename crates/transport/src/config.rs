@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -239,7 +240,8 @@ impl Tls {
                 path: path.clone(),
                 reason,
             };
-            let text = fs::read(path).map_err(|e| fault(format!("cannot be read: {e}")))?;
+            let text = plain(path).and_then(fs::read);
+            let text = text.map_err(|e| fault(format!("cannot be read: {e}")))?;
             let mut windows = text.windows(mark.len());
             if !windows.any(|window| window == mark.as_bytes()) {
                 return Err(fault(format!("holds no `{mark}`, as PEM files do")));
@@ -250,7 +252,16 @@ impl Tls {
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|e| login_file(path, &format!("cannot be read: {e}")))
+    let text = plain(path).and_then(fs::read_to_string);
+    text.map_err(|e| login_file(path, &format!("cannot be read: {e}")))
+}
+
+/// A pipe in the place of a file would be waited at.
+fn plain(path: &Path) -> io::Result<&Path> {
+    match fs::metadata(path)?.is_file() {
+        true => Ok(path),
+        false => Err(io::Error::other("it is no plain file")),
+    }
 }
 
 fn parse_seed(path: &Path, text: &str) -> Result<String, Error> {

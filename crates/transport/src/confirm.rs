@@ -16,7 +16,7 @@ use tokio::time::{Instant, interval};
 
 use crate::Arrival;
 use crate::outlet::Outlet;
-use crate::store::Store;
+use crate::store::{Counter, Store};
 
 /// What became of a message on its way into the peer's mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,16 @@ pub(crate) struct Confirmations {
 #[derive(Debug, Default)]
 struct Pending {
     first: u64,
-    waiting: VecDeque<(Instant, Option<oneshot::Sender<Storage>>)>,
+    waiting: VecDeque<Expected>,
+}
+
+/// A message whose confirmation has not come.
+#[derive(Debug)]
+struct Expected {
+    since: Instant,
+    /// The subject that it went to.
+    inbox: String,
+    waiter: Option<oneshot::Sender<Storage>>,
 }
 
 /// Ends its task with itself.
@@ -99,12 +108,16 @@ impl Confirmations {
         Ok((confirmations, Listener(task)))
     }
 
-    /// A reply subject for the next message, and who waits for what comes there.
-    pub(crate) fn expect(&self) -> (String, Confirmation) {
+    /// A reply subject for the next message, which goes to `inbox`, and who waits for what comes there.
+    pub(crate) fn expect(&self, inbox: &str) -> (String, Confirmation) {
         let (sender, word) = oneshot::channel();
         let mut pending = self.pending();
         let number = pending.first + pending.waiting.len() as u64;
-        pending.waiting.push_back((Instant::now(), Some(sender)));
+        pending.waiting.push_back(Expected {
+            since: Instant::now(),
+            inbox: inbox.to_owned(),
+            waiter: Some(sender),
+        });
         if pending.waiting.len() > MOST {
             pending.forget_first();
         }
@@ -117,16 +130,21 @@ impl Confirmations {
         let Some(number) = number.and_then(|number| number.parse().ok()) else {
             return false;
         };
-        let storage = match message.status {
-            Some(StatusCode::NO_RESPONDERS) => Storage::NoStream,
+        let (storage, domain) = match message.status {
+            Some(StatusCode::NO_RESPONDERS) => (Storage::NoStream, None),
             _ => parse(&message.payload, &self.stream),
         };
-        let lost = match storage {
-            Storage::Stored { sequence } => self.store.is_behind(sequence),
-            _ => false,
+        let sequence = match storage {
+            Storage::Stored { sequence } => Some(sequence),
+            _ => None,
         };
-        self.pending().settle(number, storage);
-        lost
+        let inbox = self.pending().settle(number, storage);
+        let Some((inbox, sequence)) = inbox.zip(sequence) else {
+            return false;
+        };
+        let stream = self.stream.clone();
+        self.store
+            .is_behind(Counter { domain, stream }, &inbox, sequence)
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
@@ -135,27 +153,29 @@ impl Confirmations {
 }
 
 impl Pending {
-    fn settle(&mut self, number: u64, storage: Storage) {
+    /// Tells who waits for that message, and says which inbox it went to; the first time alone.
+    fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
-        if let Some(waiter) = place.and_then(|(_, waiter)| waiter.take()) {
+        let settled = place.and_then(|place| {
+            let waiter = place.waiter.take()?;
             // Whoever published may not wait.
             let _ = waiter.send(storage);
-        }
-        self.trim(|_, waiter| waiter.is_none());
+            Some(std::mem::take(&mut place.inbox))
+        });
+        self.trim(|expected| expected.waiter.is_none());
+        settled
     }
 
     fn expire(&mut self, now: Instant) {
-        self.trim(|since, waiter| waiter.is_none() || now.duration_since(since) > LIMIT);
+        self.trim(|expected| {
+            expected.waiter.is_none() || now.duration_since(expected.since) > LIMIT
+        });
     }
 
-    fn trim(&mut self, is_over: impl Fn(Instant, &Option<oneshot::Sender<Storage>>) -> bool) {
-        while self
-            .waiting
-            .front()
-            .is_some_and(|(since, waiter)| is_over(*since, waiter))
-        {
+    fn trim(&mut self, is_over: impl Fn(&Expected) -> bool) {
+        while self.waiting.front().is_some_and(&is_over) {
             self.forget_first();
         }
     }
@@ -182,11 +202,12 @@ async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, ou
     }
 }
 
-/// Reads the server's `{"stream":"…", "seq":…}` or `{"error":{…,"description":"…"},…}`. Only the server
-/// knows the subject that it came on, so it need not be read more strictly than this.
-fn parse(payload: &[u8], stream: &str) -> Storage {
+/// Reads the server's `{"stream":"…", "domain":"…", "seq":…}` or `{"error":{…,"description":"…"},…}`: what became
+/// of the message, and the domain, where one is named. Only the server knows the subject that it came on, so it
+/// need not be read more strictly than this.
+fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
     let Ok(text) = std::str::from_utf8(payload) else {
-        return Storage::Unconfirmed;
+        return (Storage::Unconfirmed, None);
     };
     let after = |name: &str| {
         let (_, rest) = text.split_once(&format!("\"{name}\":"))?;
@@ -195,7 +216,8 @@ fn parse(payload: &[u8], stream: &str) -> Storage {
     let quoted = |rest: &str| Some(rest.strip_prefix('"')?.split('"').next()?.to_owned());
     if after("error").is_some() {
         let description = after("description").and_then(quoted).unwrap_or_default();
-        return Storage::Refused(description.chars().take(TEXT).collect());
+        let description = description.chars().take(TEXT).collect();
+        return (Storage::Refused(description), None);
     }
     let from = after("stream").and_then(quoted);
     let sequence = after("seq").and_then(|rest| {
@@ -204,10 +226,16 @@ fn parse(payload: &[u8], stream: &str) -> Storage {
             .unwrap_or(rest.len());
         rest.get(..end)?.parse().ok()
     });
-    match (from, sequence) {
+    let storage = match (from, sequence) {
         (Some(from), Some(sequence)) if from == stream => Storage::Stored { sequence },
         (Some(from), Some(_)) => Storage::Refused(format!("another stream took it: {from}")),
         _ => Storage::Unconfirmed,
+    };
+    let domain = after("domain").and_then(quoted);
+    let is_long = |domain: &String| domain.chars().count() > DOMAIN;
+    match domain.as_ref().is_some_and(is_long) {
+        true => (Storage::Unconfirmed, None),
+        false => (storage, domain),
     }
 }
 
@@ -217,6 +245,8 @@ const MOST: usize = 16_384;
 const LIMIT: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(500);
 const TEXT: usize = 256;
+/// The longest name of a JetStream domain that is remembered, in characters.
+const DOMAIN: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -225,11 +255,17 @@ mod tests {
     #[test]
     fn what_servers_say_is_read() {
         let stored = |sequence| Storage::Stored { sequence };
-        let parse = |text: &str| parse(text.as_bytes(), "AGENT_INBOX");
+        let domain = |text: &str| parse(text.as_bytes(), "AGENT_INBOX").1;
+        let parse = |text: &str| parse(text.as_bytes(), "AGENT_INBOX").0;
         assert_eq!(parse(r#"{"stream":"AGENT_INBOX", "seq":17}"#), stored(17));
         assert_eq!(
             parse(r#"{"stream":"AGENT_INBOX","domain":"x","seq":9,"duplicate": true}"#),
             stored(9)
+        );
+        assert_eq!(domain(r#"{"stream":"AGENT_INBOX", "seq":17}"#), None);
+        assert_eq!(
+            domain(r#"{"stream":"AGENT_INBOX","domain":"x","seq":9}"#),
+            Some("x".into())
         );
         let full = r#"{"error":{"code":503,"err_code":10077,"description":"maximum messages per subject exceeded"},"stream":"AGENT_INBOX","seq":0}"#;
         assert_eq!(
@@ -240,6 +276,17 @@ mod tests {
             parse(r#"{"stream":"OTHER","seq":1}"#),
             Storage::Refused(_)
         ));
+        let named = |domain: &str| {
+            parse(&format!(
+                r#"{{"stream":"AGENT_INBOX","domain":"{domain}","seq":9}}"#
+            ))
+        };
+        assert_eq!(named(&"d".repeat(64)), stored(9));
+        assert_eq!(
+            named(&"d".repeat(65)),
+            Storage::Unconfirmed,
+            "no server names its domain so"
+        );
         for odd in [
             "",
             "{}",
@@ -254,11 +301,19 @@ mod tests {
     fn answers_out_of_order_and_for_nobody_find_their_place_or_none() {
         let mut pending = Pending::default();
         let (first, second) = (oneshot::channel(), oneshot::channel());
-        pending.waiting.push_back((Instant::now(), Some(first.0)));
-        pending.waiting.push_back((Instant::now(), Some(second.0)));
+        for (waiter, inbox) in [(first.0, "first"), (second.0, "second")] {
+            pending.waiting.push_back(Expected {
+                since: Instant::now(),
+                inbox: inbox.into(),
+                waiter: Some(waiter),
+            });
+        }
         let (mut first, mut second) = (first.1, second.1);
-        pending.settle(1, Storage::NoStream);
-        pending.settle(99, Storage::NoStream);
+        let settled = pending.settle(1, Storage::NoStream);
+        assert_eq!(settled.as_deref(), Some("second"));
+        for again in [1, 99] {
+            assert_eq!(pending.settle(again, Storage::NoStream), None);
+        }
         assert_eq!(second.try_recv(), Ok(Storage::NoStream));
         assert!(first.try_recv().is_err() && pending.waiting.len() == 2);
         pending.expire(Instant::now() + LIMIT + TICK);

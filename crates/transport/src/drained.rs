@@ -56,6 +56,11 @@ impl Drained {
         self.looked + LOOK
     }
 
+    /// The server did not tell.
+    pub(crate) fn postpone(&mut self, now: Instant) {
+        self.looked = now;
+    }
+
     /// The server's newest numbers. What expired meanwhile never comes, and is in none of them.
     pub(crate) fn look(&mut self, standing: &Standing, now: Instant) {
         self.looked = now;
@@ -86,6 +91,8 @@ mod tests {
             created: 1,
             fresh,
             unsettled,
+            pulls: 0,
+            deliveries: delivered,
             delivered,
             settled,
         }

@@ -95,6 +95,27 @@ pub enum Error {
         /// The server's words.
         reason: String,
     },
+    /// The server, or the account on it, has not the room that the mailboxes are to have.
+    #[error(
+        "{what}: {reason}: {mailboxes} mailboxes are to have {} MiB together, and have {} MiB; {}",
+        wanted >> 20, has >> 20, told(*reserved, *limit)
+    )]
+    NoRoom {
+        /// The stream.
+        what: String,
+        /// The server's words.
+        reason: String,
+        /// How many mailboxes the stream is to have.
+        mailboxes: usize,
+        /// What it is to have for them, in bytes.
+        wanted: u64,
+        /// What it has.
+        has: u64,
+        /// What all streams of the account have, where it is known.
+        reserved: Option<u64>,
+        /// What the account may have, where it has a limit of its own.
+        limit: Option<u64>,
+    },
     /// The server did not confirm in time that everything published before the drain reached it.
     #[error(
         "the NATS connection closed without the server's confirmation: \
@@ -123,6 +144,20 @@ impl Error {
             self,
             LoginFile { .. } | LoginRefused { .. } | Setting { .. } | Tls { .. } | TlsFile { .. }
         )
+    }
+}
+
+/// What an account has of its room, in words.
+fn told(reserved: Option<u64>, limit: Option<u64>) -> String {
+    let reserved = reserved.map_or_else(
+        || "what the other streams have is not known".to_owned(),
+        |reserved| format!("all streams of this account have {} MiB", reserved >> 20),
+    );
+    match limit {
+        Some(limit) => format!("{reserved}, of {} MiB that it may have", limit >> 20),
+        None => format!(
+            "{reserved}, and the rest of the server's store (max_file in its configuration) is less"
+        ),
     }
 }
 

@@ -26,14 +26,14 @@ impl Handle {
     /// `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`, since 2.9 also
     /// with `<domain>.<account>` before the stream and a token behind. `None` for what is no delivery from
     /// `mailbox`.
-    pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<(Self, u64)> {
+    pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<Delivery> {
         let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
         let place = match tokens.len() {
             7 => tokens.as_slice(),
             9 | 10 => tokens.get(2..)?,
             _ => return None,
         };
-        let [stream, consumer, deliveries, sequence, ..] = place else {
+        let [stream, consumer, deliveries, sequence, number, ..] = place else {
             return None;
         };
         if (*stream, *consumer) != (mailbox.stream.as_str(), mailbox.consumer.as_str()) {
@@ -44,7 +44,11 @@ impl Handle {
             era,
             deliveries: deliveries.parse().ok()?,
         };
-        Some((handle, sequence.parse().ok()?))
+        Some(Delivery {
+            handle,
+            sequence: sequence.parse().ok()?,
+            number: number.parse().ok()?,
+        })
     }
 
     pub(crate) fn era(&self) -> u64 {
@@ -54,6 +58,30 @@ impl Handle {
     pub(crate) fn reply(&self) -> Subject {
         self.reply.clone()
     }
+}
+
+/// One delivery as it came.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) handle: Handle,
+    /// The number of the message in the stream.
+    pub(crate) sequence: u64,
+    /// The number of the delivery: the consumer counts each, also of a message that comes again.
+    pub(crate) number: u64,
+}
+
+/// The reply subject of a delivery that never came, by the last number that the consumer gave to one. The form is
+/// that of `like`, which came, or the oldest, which every server takes.
+pub(crate) fn reply_of(
+    mailbox: &Mailbox,
+    like: Option<&Subject>,
+    sequence: u64,
+    number: u64,
+) -> String {
+    let place = format!(".{}.{}.", mailbox.stream, mailbox.consumer);
+    let before = like.and_then(|like| like.split_once(&place));
+    let before = before.map_or("$JS.ACK", |(before, _)| before);
+    format!("{before}{place}1.{sequence}.{number}.0.0")
 }
 
 /// What becomes of a message in the mailbox.
@@ -72,6 +100,8 @@ impl Settlement {
         match self {
             Self::Ack => Bytes::from_static(b"+ACK"),
             Self::Term => Bytes::from_static(b"+TERM"),
+            // With a delay of nothing, the servers of 2.9 wait for the time of the next try.
+            Self::Nak(Duration::ZERO) => Bytes::from_static(b"-NAK"),
             Self::Nak(delay) => Bytes::from(format!("-NAK {{\"delay\": {}}}", delay.as_nanos())),
         }
     }
@@ -83,8 +113,23 @@ mod tests {
 
     fn parse(reply: &str) -> Option<(u64, u64)> {
         let mailbox = Mailbox::of("alpha");
-        let (handle, sequence) = Handle::parse(&Subject::from(reply), &mailbox, 1)?;
-        Some((handle.deliveries(), sequence))
+        let delivery = Handle::parse(&Subject::from(reply), &mailbox, 1)?;
+        assert_eq!(delivery.number, 21);
+        Some((delivery.handle.deliveries(), delivery.sequence))
+    }
+
+    #[test]
+    fn a_delivery_that_never_came_is_named_as_those_are_that_did() {
+        let mailbox = Mailbox::of("alpha");
+        let short = "$JS.ACK.AGENT_INBOX.alpha.1.18.22.0.0";
+        assert_eq!(reply_of(&mailbox, None, 18, 22), short);
+        let like = "$JS.ACK._.ACCHASH.AGENT_INBOX.alpha.3.17.21.1700000000000000000.5.x".into();
+        let long = "$JS.ACK._.ACCHASH.AGENT_INBOX.alpha.1.18.22.0.0";
+        assert_eq!(reply_of(&mailbox, Some(&like), 18, 22), long);
+        assert_eq!(
+            parse(&reply_of(&mailbox, Some(&like), 17, 21)),
+            Some((1, 17))
+        );
     }
 
     #[test]

@@ -107,7 +107,7 @@ async fn held(client: &Client, mailbox: &Mailbox) -> Result<Held, String> {
     let unsettled = u64::try_from(standing.unsettled).unwrap_or(u64::MAX);
     Ok(Held {
         messages: standing.fresh.saturating_add(unsettled),
-        most: crate::setup::INBOX_MESSAGES.unsigned_abs(),
+        most: crate::wanted::INBOX_MESSAGES.unsigned_abs(),
     })
 }
 

@@ -35,6 +35,7 @@
 mod arrival;
 mod backlog;
 mod backoff;
+mod caution;
 mod config;
 mod confirm;
 mod connection;
@@ -46,12 +47,14 @@ mod link;
 mod mailbox;
 mod nats;
 mod outlet;
+mod pulls;
 mod session;
 mod setup;
 mod signals;
 mod standing;
 mod store;
 mod user;
+mod wanted;
 
 pub use arrival::Arrival;
 pub use backoff::Backoff;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_nats::client::Client;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::backlog::{Backlog, Offered};
 use crate::connection::Connection;
@@ -48,6 +48,8 @@ pub(crate) struct Supervisor {
     store: Arc<Store>,
     stops: mpsc::Receiver<Stop>,
     backoff: Backoff,
+    /// When the last connection was lost.
+    lost: Instant,
     tries: usize,
 }
 
@@ -69,6 +71,7 @@ impl Supervisor {
             store: Arc::default(),
             stops,
             backoff: Backoff::new(),
+            lost: Instant::now(),
             tries: 0,
         }
     }
@@ -101,6 +104,7 @@ impl Supervisor {
             if connection.proved() {
                 self.backoff.reset();
             }
+            self.lost = Instant::now();
             tracing::warn!("lost the connection to the NATS server");
         }
     }
@@ -150,10 +154,10 @@ impl Supervisor {
 
     /// The very first try goes out at once.
     fn wait(&mut self) -> Duration {
-        if self.tries == 0 {
-            Duration::ZERO
-        } else {
-            self.backoff.wait()
+        match self.tries {
+            0 => Duration::ZERO,
+            _ if self.lost.elapsed() < SHORT => self.backoff.wait().min(SOON),
+            _ => self.backoff.wait(),
         }
     }
 
@@ -223,5 +227,9 @@ pub(crate) async fn connect(
     }
 }
 
+/// A line that was cut for seconds does not keep the mail waiting for as long again: until it was down for so long, a
+/// try follows within so long.
+const SHORT: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(2);
 /// Name resolution included, which the client library leaves unbounded.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);

@@ -1,14 +1,13 @@
 //! One connection whose mail comes out of a JetStream mailbox: pulled in batches, each message with the
 //! handle that settles it.
 //!
-//! The client library's pull stream is not used: it takes a status that a stranger wrote into the NATS
-//! headers of a stored message for the server's own word, and waits for ever when its consumer vanished
-//! while there was no connection.
+//! The client library's pull stream is not used: docs/decisions/0013-our-own-reader-of-mailboxes.md says why.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Message, StatusCode, Subscriber};
+use async_nats::{Message, Subscriber};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
@@ -17,11 +16,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::confirm::Listener;
 use crate::drained::Drained;
+use crate::handle::reply_of;
 use crate::link::Link;
 use crate::outlet::{End, Live, Outlet, Step, Stop};
+use crate::pulls::{Pulls, Said};
 use crate::signals::Signals;
-use crate::standing::{Standing, ask};
-use crate::{Arrival, Error, Handle, Mailbox};
+use crate::standing::{Absent, Standing, ask};
+use crate::{Arrival, Error, Handle, Mailbox, Settlement};
 
 pub(crate) struct MailboxSession {
     live: Live,
@@ -31,11 +32,10 @@ pub(crate) struct MailboxSession {
     pulled: Option<Subscriber>,
     signals: Arc<Signals>,
     outlet: Outlet,
-    /// How many messages were asked for and have not come.
-    asked: usize,
+    pulls: Pulls,
     heard: Instant,
-    /// Not before: after a refused pull.
-    next_pull: Instant,
+    /// When the mailbox was there for certain.
+    certain: Instant,
     drained: Drained,
     _listener: Option<Listener>,
 }
@@ -50,21 +50,26 @@ impl MailboxSession {
         outlet: Outlet,
         listener: Option<Listener>,
     ) -> Result<Self, String> {
-        let inbox = live.client.new_inbox();
+        let (inbox, now) = (live.client.new_inbox(), Instant::now());
         let pulled = live.client.subscribe(inbox.clone()).await;
-        Ok(Self {
-            pulled: Some(pulled.map_err(|e| e.to_string())?),
-            drained: Drained::expected(standing, Instant::now()),
+        let pulled = pulled.map_err(|e| e.to_string())?;
+        let missing = live.store.caution().begin(standing, now);
+        let session = Self {
+            pulled: Some(pulled),
+            drained: Drained::expected(standing, now),
             live,
             mailbox,
             inbox,
             signals,
             outlet,
-            asked: 0,
-            heard: Instant::now(),
-            next_pull: Instant::now(),
+            pulls: Pulls::new(now),
+            heard: now,
+            certain: now,
             _listener: listener,
-        })
+        };
+        // Before the first pull, so that it comes before what is new.
+        session.ask_again(missing, standing.deliveries).await;
+        Ok(session)
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -106,8 +111,8 @@ impl MailboxSession {
                     None => Step::Lost,
                 },
                 () = self.outlet.arrivals.room(), if self.waits_for_room() => Step::On,
-                () = sleep_until(self.next_pull), if self.wants_more() => Step::On,
-                () = sleep_until(silence), if self.asked > 0 => self.look_after().await,
+                () = sleep_until(self.pulls.next()), if self.waits_to_pull() => Step::On,
+                () = sleep_until(silence), if self.pulls.asked() > 0 => self.look_after().await,
                 () = sleep_until(self.drained.next_look()), if self.drained.wants_a_look() => {
                     self.look_at_rest().await
                 }
@@ -133,12 +138,16 @@ impl MailboxSession {
     }
 
     fn wants_more(&self) -> bool {
-        self.pulled.is_some() && self.asked <= self.batch() / 2
+        self.pulled.is_some() && self.pulls.asked() <= self.batch() / 2
     }
 
     fn batch(&self) -> usize {
-        let careful = self.live.store.is_careful(Instant::now());
+        let careful = self.live.store.caution().is_on(Instant::now());
         if careful { 1 } else { BATCH }
+    }
+
+    fn waits_to_pull(&self) -> bool {
+        self.wants_more() && !self.waits_for_room()
     }
 
     fn waits_for_room(&self) -> bool {
@@ -148,7 +157,8 @@ impl MailboxSession {
     /// Asks for the next batch when most of the last has come and there is room for it: what is not asked
     /// for waits at the broker, in any number.
     async fn pull_if_room(&mut self) -> Step {
-        if !self.wants_more() || self.waits_for_room() || Instant::now() < self.next_pull {
+        let now = Instant::now();
+        if !self.waits_to_pull() || now < self.pulls.next() {
             return Step::On;
         }
         let batch = self.batch();
@@ -163,11 +173,28 @@ impl MailboxSession {
         if sent.await.is_err() {
             return Step::Lost;
         }
-        if self.asked == 0 {
-            self.heard = Instant::now();
+        if self.pulls.asked() == 0 {
+            self.heard = now;
         }
-        self.asked += batch;
+        self.pulls.sent(batch, now);
         Step::On
+    }
+
+    /// Asks again for mail that was delivered to the lost connection: it comes at once instead of after 30 s. Among
+    /// these numbers are messages of others, and some that are settled; the server passes over them.
+    async fn ask_again(&self, numbers: Range<u64>, last: u64) {
+        if numbers.is_empty() {
+            return;
+        }
+        tracing::debug!(?numbers, "mail was lost with the connection; asking again");
+        let like = self.live.store.caution().like();
+        for number in numbers {
+            let reply = reply_of(&self.mailbox, like.as_ref(), number, last);
+            let payload = Settlement::Nak(Duration::ZERO).payload();
+            if self.live.client.publish(reply, payload).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// `message`, and behind it what is there already.
@@ -195,63 +222,85 @@ impl MailboxSession {
     async fn deliver(&mut self, message: Message) -> Step {
         self.heard = Instant::now();
         if message.subject.as_str() == self.inbox {
-            return self.hear(&message);
+            return self.hear(&message).await;
         }
         let reply = message.reply.as_ref();
         let era = self.live.store.era();
-        let Some((handle, sequence)) =
-            reply.and_then(|reply| Handle::parse(reply, &self.mailbox, era))
+        let Some(delivery) = reply.and_then(|reply| Handle::parse(reply, &self.mailbox, era))
         else {
             return Step::On;
         };
-        self.asked = self.asked.saturating_sub(1);
-        self.drained.came(sequence);
-        let message = self.outlet.cap(message, Some(handle));
+        self.pulls.brought();
+        self.certain = self.heard;
+        self.live.store.caution().came(&delivery);
+        self.drained.came(delivery.sequence);
+        let message = self.outlet.cap(message, Some(delivery.handle));
         self.outlet.send(message).await
     }
 
-    /// A pull ended or was refused.
-    fn hear(&mut self, message: &Message) -> Step {
-        let status = message.status.unwrap_or(StatusCode::OK);
-        let said = message.description.as_deref().unwrap_or_default();
-        match status {
-            StatusCode::IDLE_HEARTBEAT => return Step::On,
-            StatusCode::NO_RESPONDERS => {
+    async fn hear(&mut self, message: &Message) -> Step {
+        let Some(said) = Said::read(message) else {
+            return Step::On;
+        };
+        let (status, words) = (message.status, message.description.as_deref());
+        let left = match said {
+            Said::Stands => {
+                self.pulls.stands();
+                self.certain = self.heard;
+                return Step::On;
+            }
+            Said::Gone => {
+                tracing::warn!(?words, "the mailbox is gone");
+                return Step::Lost;
+            }
+            Said::Over(left) => left,
+            Said::Nobody if self.look_after().await == Step::On => None,
+            Said::Nobody => {
                 tracing::warn!("the mailbox is gone");
                 return Step::Lost;
             }
-            _ if said.eq_ignore_ascii_case("Consumer Deleted") => {
-                tracing::warn!("the mailbox was deleted");
-                return Step::Lost;
-            }
-            // Its time or its bytes are used up: the next one follows at once.
-            StatusCode::TIMEOUT | StatusCode::NOT_FOUND => {}
-            _ if said.contains("MaxBytes") => {}
-            _ => {
-                tracing::debug!(%status, said, "a pull was refused");
-                self.next_pull = Instant::now() + AFTER_REFUSAL;
-            }
+        };
+        if self.pulls.over(left, Instant::now()) {
+            tracing::warn!(
+                ?status,
+                ?words,
+                "the NATS server ends every pull at once: no mail comes"
+            );
         }
-        let left = message.headers.as_ref();
-        let left = left.and_then(|headers| headers.get("Nats-Pending-Messages"));
-        let left = left.and_then(|left| left.as_str().parse().ok());
-        self.asked = self.asked.saturating_sub(left.unwrap_or(self.asked));
         Step::On
     }
 
     /// Neither mail nor a sign of life for long: is the mailbox still there?
     async fn look_after(&mut self) -> Step {
-        (self.asked, self.heard) = (0, Instant::now());
+        self.pulls.forget();
+        self.heard = Instant::now();
         match ask(&self.live.client, &self.mailbox).await {
-            Ok(standing) if standing.created == self.drained.created() => Step::On,
-            Ok(_) | Err(_) => Step::Lost,
+            Ok(standing) if standing.created == self.drained.created() => {
+                self.certain = Instant::now();
+                Step::On
+            }
+            Err(Absent::Silent) => self.doubt(),
+            Ok(_) | Err(Absent::Missing(_)) => Step::Lost,
+        }
+    }
+
+    /// Nobody says whether the mailbox is there: in a cluster it may be on its way to another server.
+    fn doubt(&self) -> Step {
+        if self.certain.elapsed() < DOUBT {
+            Step::On
+        } else {
+            Step::Lost
         }
     }
 
     async fn look_at_rest(&mut self) -> Step {
         match ask(&self.live.client, &self.mailbox).await {
             Ok(standing) => self.drained.look(&standing, Instant::now()),
-            Err(_) => return Step::Lost,
+            Err(Absent::Silent) => {
+                self.drained.postpone(Instant::now());
+                return self.doubt();
+            }
+            Err(Absent::Missing(_)) => return Step::Lost,
         }
         self.tell_drained().await
     }
@@ -266,11 +315,12 @@ impl MailboxSession {
 
     /// What had arrived before the connection went down is not lost with it.
     async fn salvage(&mut self) {
-        self.live.store.broke(Instant::now());
         self.signals.retire();
         self.outlet.link.send_replace(Link::Down(None));
         while let Some(Some(message)) = ready(&mut self.pulled) {
-            self.deliver(message).await;
+            if message.subject.as_str() != self.inbox {
+                self.deliver(message).await;
+            }
         }
         self.outlet.relay(&self.signals).await;
     }
@@ -283,12 +333,12 @@ impl MailboxSession {
                 if let Some(reply) = message.reply
                     && reply.starts_with("$JS.ACK.")
                 {
-                    let later = crate::Settlement::Nak(Duration::ZERO).payload();
+                    let later = Settlement::Nak(Duration::ZERO).payload();
                     let _ = self.live.client.publish(reply, later).await;
                 }
             }
         }
-        self.asked = 0;
+        self.pulls.forget();
         self.outlet.send(Arrival::Stopped).await
     }
 
@@ -319,9 +369,11 @@ const BATCH_BYTES: usize = 8 << 20;
 /// How long a pull lasts.
 const EXPIRES: Duration = Duration::from_secs(30);
 /// How often the server shows that a pull still stands.
-const HEARTBEAT: Duration = Duration::from_secs(4);
-/// After three missing signs of life the mailbox is looked after.
-const SILENCE: Duration = Duration::from_secs(13);
-const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// After two missing signs of life the mailbox is looked after: a server that hands the mailbox to another one takes
+/// a pull and says nothing.
+const SILENCE: Duration = Duration::from_secs(5);
+/// So long nobody need know of the mailbox.
+const DOUBT: Duration = Duration::from_secs(20);
 /// Messages handed over before anything else is looked at.
 const AT_ONCE: usize = 1_024;

@@ -133,7 +133,7 @@ impl Nats {
         }
         let (sent, confirmation) = match confirmations {
             Some(confirmations) => {
-                let (reply, confirmation) = confirmations.expect();
+                let (reply, confirmation) = confirmations.expect(&subject);
                 let sent = client.publish_with_reply(subject.clone(), reply, bytes);
                 (self.while_up(sent).await?, confirmation)
             }

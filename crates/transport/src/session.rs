@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Message, PublishError, Subscriber};
+use async_nats::header::NATS_EXPECTED_STREAM;
+use async_nats::{HeaderMap, Message, PublishError, Subscriber};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, oneshot};
@@ -25,11 +26,10 @@ pub(crate) struct Session {
     signals: Arc<Signals>,
     inbox: String,
     outlet: Outlet,
-    /// How the payload of every round trip of this session begins.
+    /// How the payload of every round trip of ours begins, those of former connections included.
     mark: String,
     /// The payload of the newest.
     marker: Bytes,
-    trips: u64,
     proved: bool,
     draining: bool,
     stopped: bool,
@@ -52,7 +52,7 @@ impl Session {
             .subscribe(inbox.clone())
             .await
             .map_err(|e| e.to_string())?;
-        let mark = format!("signet-transport round trip {}", client.new_inbox());
+        let mark = format!("signet-transport round trip {}", live.store.mark(client));
         let mut session = Self {
             live,
             without,
@@ -62,7 +62,6 @@ impl Session {
             outlet,
             mark,
             marker: Bytes::new(),
-            trips: 0,
             proved: false,
             draining: false,
             stopped: false,
@@ -253,17 +252,21 @@ impl Session {
     }
 
     /// Sends a message to our own inbox. When it is back, the server has taken everything sent before it,
-    /// and the subscription works: the client library's `flush` proves neither.
+    /// and the subscription works: the client library's `flush` proves neither. No stream stores it that
+    /// takes the inbox meanwhile: it would come again as somebody's mail.
     async fn round_trip(&mut self) -> Result<(), PublishError> {
-        self.trips += 1;
-        self.marker = Bytes::from(format!("{} {}", self.mark, self.trips));
-        self.live
-            .client
-            .publish(self.inbox.clone(), self.marker.clone())
-            .await
+        let trip = self.live.store.next_trip();
+        self.marker = Bytes::from(format!("{} {trip}", self.mark));
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_STREAM, NO_STREAM);
+        let client = &self.live.client;
+        let sent = client.publish_with_headers(self.inbox.clone(), headers, self.marker.clone());
+        sent.await
     }
 }
 
+/// A stream refuses a message that is for another, and no stream's name has a point.
+const NO_STREAM: &str = "none.at.all";
 /// How long a drain may take.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 /// A server that does not let us send to our own inbox never returns the round trip.

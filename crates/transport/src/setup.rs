@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, ReplayPolicy, pull};
-use async_nats::jetstream::context::{ContextBuilder, GetStreamErrorKind};
-use async_nats::jetstream::stream::{
-    Config as Stream, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType,
+use async_nats::client::Client;
+use async_nats::jetstream::consumer::{FromConsumer as _, pull};
+use async_nats::jetstream::context::{
+    ContextBuilder, CreateStreamError, CreateStreamErrorKind, GetStreamErrorKind,
 };
+use async_nats::jetstream::stream::{Config as Stream, ConsumerErrorKind};
+use async_nats::jetstream::{Context, ErrorCode};
+use futures_util::TryStreamExt;
 
 use crate::link::connect;
+use crate::wanted::{
+    INBOX_BYTES, consumer, consumer_differences, room, stream, stream_differences,
+};
 use crate::{Config, Error, Mailbox};
 
 /// One agent's place in the household.
@@ -25,8 +30,14 @@ pub struct Place {
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
+    /// The address that answered.
+    pub address: String,
     /// The server's version, in its own words.
     pub server: String,
+    /// The room that the stream keeps for its mailboxes, in bytes; `None` where it has no limit.
+    pub room: Option<u64>,
+    /// The room that it would keep if it were made now, in bytes.
+    pub usual_room: u64,
     /// Every inbox of the stream, also those of agents that were set up earlier.
     pub inboxes: Vec<String>,
     /// The stream first, then the consumers.
@@ -67,22 +78,30 @@ pub struct Difference {
 }
 
 /// Makes the stream and the consumers of `places`, or brings them in line. Nothing is removed: an agent that
-/// is not named keeps its inbox. The places share one stream.
+/// is not named keeps its inbox. The places share one stream. With `share` the stream keeps so many bytes for each of
+/// its mailboxes; without, 64 MiB, or what it keeps already where that is more.
 ///
 /// # Errors
-/// Those of a connection, and [`Error::Setup`] with the server's words.
-pub async fn set_up(config: &Config, places: &[Place]) -> Result<Report, Error> {
-    let server = config.servers.first().cloned().unwrap_or_default();
-    let client = connect(config.options()?, &server).await?;
+/// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::Setup`] with the server's words.
+pub async fn set_up(
+    config: &Config,
+    places: &[Place],
+    share: Option<u64>,
+) -> Result<Report, Error> {
+    let (address, client) = reach(config).await?;
     let version = client.server_info().version;
     let context = ContextBuilder::new().timeout(LIMIT).build(client);
     let Some(stream) = places.first().map(|place| place.mailbox.stream.clone()) else {
         return Err(failed("agents", "name at least one"));
     };
-    let (made, inboxes) = make_stream(&context, &stream, places).await?;
+    let (made, is) = make_stream(&context, &stream, places, share).await?;
+    let usual = room(is.subjects.len(), INBOX_BYTES);
     let mut report = Report {
+        address,
         server: version,
-        inboxes,
+        room: u64::try_from(is.max_bytes).ok(),
+        usual_room: usual.unsigned_abs(),
+        inboxes: is.subjects,
         made: vec![made],
     };
     for place in places {
@@ -91,17 +110,33 @@ pub async fn set_up(config: &Config, places: &[Place]) -> Result<Report, Error> 
     Ok(report)
 }
 
+async fn reach(config: &Config) -> Result<(String, Client), Error> {
+    let mut failed = Error::Disconnected;
+    for server in &config.servers {
+        match connect(config.options()?, server).await {
+            Ok(client) => return Ok((server.clone(), client)),
+            Err(error) => failed = error,
+        }
+    }
+    // Without a server this names the setting.
+    config.options()?;
+    Err(failed)
+}
+
 async fn make_stream(
     context: &Context,
     name: &str,
     places: &[Place],
-) -> Result<(Made, Vec<String>), Error> {
+    share: Option<u64>,
+) -> Result<(Made, Stream), Error> {
     let what = format!("stream {name}");
-    let fail = |error: &dyn std::fmt::Display| failed(&what, &error.to_string());
-    let found = match context.get_stream(name).await {
-        Ok(stream) => Some(stream.cached_info().config.clone()),
-        Err(error) if is_no_stream(&error.kind()) => None,
-        Err(error) => return Err(fail(&error)),
+    let (found, holds) = match context.get_stream(name).await {
+        Ok(stream) => {
+            let info = stream.cached_info();
+            (Some(info.config.clone()), info.state.bytes)
+        }
+        Err(error) if is_no_stream(&error.kind()) => (None, 0),
+        Err(error) => return Err(failed(&what, &error.to_string())),
     };
     let known = found.as_ref().map(|config| config.subjects.clone());
     let mut subjects = known.unwrap_or_default();
@@ -110,40 +145,76 @@ async fn make_stream(
     subjects.extend(places.iter().map(|place| place.inbox.clone()));
     subjects.sort_unstable();
     subjects.dedup();
-    let asked = stream(name, subjects.clone());
-    let (done, is) = match found {
-        None => (
-            Done::Created,
-            context
-                .create_stream(&asked)
-                .await
-                .map(|made| made.cached_info().config.clone())
-                .map_err(|e| fail(&e))?,
-        ),
-        Some(is) if stream_differences(&asked, &is).is_empty() => (Done::Kept, is),
-        Some(_) => (
-            Done::Updated,
-            context
-                .update_stream(&asked)
-                .await
-                .map_err(|e| fail(&e))?
-                .config,
-        ),
+    let asked = stream(name, subjects, share, found.as_ref());
+    if share.is_some() && u64::try_from(asked.max_bytes).is_ok_and(|room| room < holds) {
+        let reason = format!(
+            "it holds {} MiB of mail, and would have room for {} MiB",
+            holds.div_ceil(1 << 20),
+            asked.max_bytes >> 20
+        );
+        return Err(failed(&what, &reason));
+    }
+    let made = match &found {
+        None => context
+            .create_stream(&asked)
+            .await
+            .map(|made| (Done::Created, made.cached_info().config.clone())),
+        Some(is) if stream_differences(&asked, is).is_empty() => Ok((Done::Kept, is.clone())),
+        Some(is) => context.update_stream(&asked).await.map(|made| {
+            let same = stream_differences(&made.config, is).is_empty();
+            let done = if same { Done::Kept } else { Done::Updated };
+            (done, made.config)
+        }),
+    };
+    let (done, mut is) = match made {
+        Ok(made) => made,
+        Err(error) if is_no_room(&error) => {
+            let has = found.as_ref().map_or(0, |found| found.max_bytes);
+            return Err(no_room(context, what, (&asked, has), &error).await);
+        }
+        Err(error) => return Err(failed(&what, &error.to_string())),
     };
     let differences = stream_differences(&asked, &is);
+    is.subjects = asked.subjects;
     let made = Made {
         what,
         done,
         differences,
     };
-    Ok((made, subjects))
+    Ok((made, is))
+}
+
+/// What there is to say about a store that does not have what `asked` wants beyond what the stream has.
+async fn no_room(
+    context: &Context,
+    what: String,
+    (asked, has): (&Stream, i64),
+    error: &CreateStreamError,
+) -> Error {
+    let bytes = |signed: i64| u64::try_from(signed).unwrap_or(0);
+    // Old servers do not say how much an account has reserved.
+    let streams: Result<Vec<_>, _> = context.streams().try_collect().await;
+    let reserved = streams.ok().map(|streams| {
+        let each = streams.iter().map(|stream| bytes(stream.config.max_bytes));
+        each.sum()
+    });
+    let account = context.query_account().await.ok();
+    let limit = account.and_then(|account| account.limits.max_storage);
+    Error::NoRoom {
+        what,
+        reason: error.to_string(),
+        mailboxes: asked.subjects.len(),
+        wanted: bytes(asked.max_bytes),
+        has: bytes(has),
+        reserved,
+        limit: limit.map(bytes),
+    }
 }
 
 async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> {
     let (name, stream) = (&place.mailbox.consumer, &place.mailbox.stream);
     let what = format!("consumer {name}");
     let fail = |error: &dyn std::fmt::Display| failed(&what, &error.to_string());
-    let asked = consumer(place);
     let found = match context
         .get_consumer_from_stream::<pull::Config, _, _>(name, stream)
         .await
@@ -152,6 +223,7 @@ async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> 
         Err(error) if is_no_consumer(&error.kind()) => None,
         Err(error) => return Err(fail(&error)),
     };
+    let asked = consumer(place, found.as_ref());
     let made = |done, is: &pull::Config| Made {
         what: what.clone(),
         done,
@@ -178,122 +250,7 @@ async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> 
 fn consumer_config(
     consumer: &async_nats::jetstream::consumer::Consumer<pull::Config>,
 ) -> Option<pull::Config> {
-    use async_nats::jetstream::consumer::FromConsumer as _;
     pull::Config::try_from_consumer_config(consumer.cached_info().config.clone()).ok()
-}
-
-/// How many messages one inbox holds: its share of [`INBOX_BYTES`], each of the largest size and what the
-/// server keeps beside it.
-pub(crate) const INBOX_MESSAGES: i64 = 4_000;
-/// The share of one inbox.
-const INBOX_BYTES: i64 = 1 << 30;
-
-/// A full inbox refuses, and leaves every other its share; nobody removes mail but its reader.
-fn stream(name: &str, subjects: Vec<String>) -> Stream {
-    let inboxes = i64::try_from(subjects.len()).unwrap_or(i64::MAX);
-    Stream {
-        name: name.to_owned(),
-        subjects,
-        storage: StorageType::File,
-        retention: RetentionPolicy::WorkQueue,
-        discard: DiscardPolicy::New,
-        discard_new_per_subject: true,
-        max_messages_per_subject: INBOX_MESSAGES,
-        max_messages: -1,
-        max_consumers: -1,
-        max_bytes: inboxes.saturating_mul(INBOX_BYTES),
-        max_age: Duration::from_secs(30 * 24 * 3600),
-        max_message_size: 256 * 1024,
-        num_replicas: 1,
-        deny_delete: true,
-        deny_purge: true,
-        // Nobody sends a `Nats-Msg-Id`, and nobody may suppress another's message by one for long.
-        duplicate_window: Duration::from_millis(100),
-        ..Stream::default()
-    }
-}
-
-fn consumer(place: &Place) -> pull::Config {
-    let backoff = [30, 60, 5 * 60, 30 * 60].map(Duration::from_secs);
-    pull::Config {
-        durable_name: Some(place.mailbox.consumer.clone()),
-        name: Some(place.mailbox.consumer.clone()),
-        filter_subject: place.inbox.clone(),
-        deliver_policy: DeliverPolicy::All,
-        ack_policy: AckPolicy::Explicit,
-        replay_policy: ReplayPolicy::Instant,
-        ack_wait: Duration::from_secs(30),
-        backoff: backoff.to_vec(),
-        max_deliver: 10,
-        max_ack_pending: 1024,
-        max_waiting: 512,
-        ..pull::Config::default()
-    }
-}
-
-macro_rules! differences {
-    ($asked:expr, $is:expr, $($field:ident as $name:literal),* $(,)?) => {{
-        let mut differences = Vec::new();
-        $(if $asked.$field != $is.$field {
-            differences.push(Difference {
-                setting: $name,
-                asked: format!("{:?}", $asked.$field),
-                is: format!("{:?}", $is.$field),
-            });
-        })*
-        differences
-    }};
-}
-
-fn stream_differences(asked: &Stream, is: &Stream) -> Vec<Difference> {
-    let mut is = is.clone();
-    is.subjects.sort_unstable();
-    differences!(
-        asked, is,
-        subjects as "subjects",
-        storage as "storage",
-        retention as "retention",
-        discard as "discard",
-        discard_new_per_subject as "discard_new_per_subject",
-        max_messages_per_subject as "max_msgs_per_subject",
-        max_messages as "max_msgs",
-        max_consumers as "max_consumers",
-        max_bytes as "max_bytes",
-        max_age as "max_age",
-        max_message_size as "max_msg_size",
-        num_replicas as "num_replicas",
-        no_ack as "no_ack",
-        sealed as "sealed",
-        deny_delete as "deny_delete",
-        deny_purge as "deny_purge",
-        allow_rollup as "allow_rollup_hdrs",
-        allow_direct as "allow_direct",
-        duplicate_window as "duplicate_window",
-        republish as "republish",
-        mirror as "mirror",
-        sources as "sources",
-        subject_transform as "subject_transform",
-    )
-}
-
-fn consumer_differences(asked: &pull::Config, is: &pull::Config) -> Vec<Difference> {
-    differences!(
-        asked, is,
-        durable_name as "durable_name",
-        filter_subject as "filter_subject",
-        filter_subjects as "filter_subjects",
-        deliver_policy as "deliver_policy",
-        ack_policy as "ack_policy",
-        replay_policy as "replay_policy",
-        backoff as "backoff",
-        max_deliver as "max_deliver",
-        max_ack_pending as "max_ack_pending",
-        headers_only as "headers_only",
-        max_batch as "max_batch",
-        max_bytes as "max_bytes",
-        inactive_threshold as "inactive_threshold",
-        memory_storage as "mem_storage",
-    )
 }
 
 fn is_no_stream(kind: &GetStreamErrorKind) -> bool {
@@ -304,6 +261,21 @@ fn is_no_consumer(kind: &ConsumerErrorKind) -> bool {
     matches!(kind, ConsumerErrorKind::JetStream(error) if error.code() == 404)
 }
 
+/// Whether the server, or the account, has not enough room left.
+fn is_no_room(error: &CreateStreamError) -> bool {
+    let code = match error.kind() {
+        CreateStreamErrorKind::JetStream(error) => error.error_code(),
+        _ => return false,
+    };
+    [
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+        ErrorCode::INSUFFICIENT_RESOURCES,
+        ErrorCode::STREAM_MAX_STREAM_BYTES_EXCEEDED,
+    ]
+    .contains(&code)
+}
+
 fn failed(what: &str, reason: &str) -> Error {
     Error::Setup {
         what: what.to_owned(),
@@ -312,18 +284,3 @@ fn failed(what: &str, reason: &str) -> Error {
 }
 
 const LIMIT: Duration = Duration::from_secs(10);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_inbox_leaves_every_other_its_share() {
-        let inboxes = ["agent.alpha.inbox", "agent.beta.inbox", "agent.gamma.inbox"];
-        let stream = stream("AGENT_INBOX", inboxes.map(str::to_owned).to_vec());
-        let largest = i64::from(stream.max_message_size);
-        assert!(stream.discard_new_per_subject);
-        assert!(stream.max_messages_per_subject * largest < INBOX_BYTES);
-        assert_eq!(stream.max_bytes, 3 * INBOX_BYTES);
-    }
-}

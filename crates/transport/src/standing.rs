@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_nats::client::Client;
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::stream::ConsumerErrorKind;
@@ -18,6 +19,10 @@ pub(crate) struct Standing {
     pub(crate) fresh: u64,
     /// How many were delivered and not settled.
     pub(crate) unsettled: usize,
+    /// How many pulls stand.
+    pub(crate) pulls: usize,
+    /// How many deliveries there were, of messages that came again too.
+    pub(crate) deliveries: u64,
     /// The highest stream sequence that was delivered.
     pub(crate) delivered: u64,
     /// Everything up to this stream sequence is settled.
@@ -40,6 +45,12 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<Standing, 
     let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
     let found = asked.await.map_err(|error| match error.kind() {
         ConsumerErrorKind::TimedOut => Absent::Silent,
+        // A cluster that elects a leader does not know.
+        ConsumerErrorKind::JetStream(error)
+            if error.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE =>
+        {
+            Absent::Silent
+        }
         _ => Absent::Missing(error.to_string()),
     })?;
     let info = found.cached_info();
@@ -47,6 +58,8 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<Standing, 
         created: info.created.unix_timestamp_nanos(),
         fresh: info.num_pending,
         unsettled: info.num_ack_pending,
+        pulls: info.num_waiting,
+        deliveries: info.delivered.consumer_sequence,
         delivered: info.delivered.stream_sequence,
         settled: info.ack_floor.stream_sequence,
     })

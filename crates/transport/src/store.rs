@@ -1,22 +1,34 @@
 //! What this side remembers of the broker's store from one connection to the next, to notice its loss.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::time::Instant;
+use async_nats::client::Client;
+
+use crate::caution::Caution;
+
+/// The stream that confirmed a message, as far as its confirmation names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Counter {
+    pub(crate) domain: Option<String>,
+    pub(crate) stream: String,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     /// When our consumer was made, in nanoseconds since 1970.
     created: Mutex<Option<i128>>,
-    /// The highest sequence that a confirmation named.
-    highest: AtomicU64,
+    /// The last sequence that a confirmation named, for each inbox apart: a stream of the same name in another
+    /// domain or account has its own numbers, and an account's stands in no confirmation.
+    confirmed: Mutex<HashMap<(Counter, String), u64>>,
     /// Counts the losses: a handle of one era must not settle a message of the next, whose numbers begin
     /// anew.
     era: AtomicU64,
-    /// Until when mail is read one by one.
-    careful: Mutex<Option<Instant>>,
+    caution: Mutex<Caution>,
+    /// What our round trips have in common, whatever connection they were sent by.
+    mark: OnceLock<String>,
+    trips: AtomicU64,
 }
 
 impl Store {
@@ -24,16 +36,18 @@ impl Store {
         self.era.load(Ordering::Acquire)
     }
 
-    /// A connection broke while mail was read. Mail itself can do that, each time that it is delivered, and what
-    /// is delivered behind it is lost with the connection and counts as delivered: so that it does not go
-    /// under in the end, it is read one by one until what was lost has come again.
-    pub(crate) fn broke(&self, now: Instant) {
-        *self.careful.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + CAREFUL);
+    pub(crate) fn caution(&self) -> MutexGuard<'_, Caution> {
+        self.caution.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is_careful(&self, now: Instant) -> bool {
-        let careful = self.careful.lock().unwrap_or_else(PoisonError::into_inner);
-        careful.is_some_and(|until| now < until)
+    /// A text that nobody else has, the same on every connection.
+    pub(crate) fn mark(&self, client: &Client) -> &str {
+        self.mark.get_or_init(|| client.new_inbox())
+    }
+
+    /// A number that no round trip had before.
+    pub(crate) fn next_trip(&self) -> u64 {
+        self.trips.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether the consumer is another one than before.
@@ -43,24 +57,40 @@ impl Store {
             .replace(created)
             .is_some_and(|before| before != created);
         if lost {
-            self.highest.store(0, Ordering::Release);
+            self.confirmed().clear();
+            *self.caution() = Caution::default();
             self.era.fetch_add(1, Ordering::AcqRel);
         }
         lost
     }
 
-    /// Whether the stream counts from a lower number than before: it confirms in the order of its numbers.
-    pub(crate) fn is_behind(&self, sequence: u64) -> bool {
-        let lost = self.highest.swap(sequence, Ordering::AcqRel) >= sequence;
+    /// Whether a stream that confirms a message for `inbox` counts from a lower number than before: it confirms
+    /// in the order of its numbers. That it lost its store is told once, for all inboxes.
+    pub(crate) fn is_behind(&self, counter: Counter, inbox: &str, sequence: u64) -> bool {
+        let mut confirmed = self.confirmed();
+        let place = (counter, inbox.to_owned());
+        let lost = confirmed.get(&place).is_some_and(|last| *last >= sequence);
         if lost {
+            confirmed.retain(|(known, _), _| *known != place.0);
             self.era.fetch_add(1, Ordering::AcqRel);
         }
+        if confirmed.len() >= COUNTERS && !confirmed.contains_key(&place) {
+            confirmed.clear();
+        }
+        confirmed.insert(place, sequence);
         lost
+    }
+
+    fn confirmed(&self) -> MutexGuard<'_, HashMap<(Counter, String), u64>> {
+        self.confirmed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The first redelivery comes after 30 s.
-const CAREFUL: Duration = Duration::from_secs(45);
+/// How many streams and inboxes are counted. Whoever may publish to the reply subject of a message can make up names
+/// of streams; when there are more, all are forgotten, and the next number of each is taken as it comes.
+const COUNTERS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -69,12 +99,59 @@ mod tests {
     #[test]
     fn a_new_consumer_or_a_falling_number_is_a_loss_told_once() {
         let store = Store::default();
+        let behind = |sequence| store.is_behind(hub(), "agent.bob.inbox", sequence);
         assert!(!store.is_lost_by(5) && !store.is_lost_by(5));
-        assert!(!store.is_behind(7) && !store.is_behind(9));
+        assert!(!behind(7) && !behind(9));
         assert!(store.is_lost_by(6), "made anew");
-        assert!(!store.is_behind(1), "the loss was told already");
+        assert!(!behind(1), "the loss was told already");
         assert_eq!(store.era(), 1);
-        assert!(store.is_behind(1) && !store.is_behind(2));
+        assert!(behind(1) && !behind(2));
         assert_eq!(store.era(), 2);
+    }
+
+    #[test]
+    fn two_streams_of_one_name_are_counted_apart_and_the_loss_of_one_is_told_once() {
+        let store = Store::default();
+        let of = |domain: Option<&str>| Counter {
+            domain: domain.map(str::to_owned),
+            ..hub()
+        };
+        let inboxes = ["agent.bob.inbox", "agent.carol.inbox"];
+        for n in 1..100 {
+            for (inbox, far) in [(inboxes[0], 0), (inboxes[1], 10_000)] {
+                assert!(!store.is_behind(of(None), inbox, far + n), "two accounts");
+            }
+            for (domain, far) in [("leaf", 20_000), ("hub", 30_000)] {
+                let counter = of(Some(domain));
+                assert!(!store.is_behind(counter, inboxes[0], far + n));
+            }
+        }
+        assert_eq!(store.era(), 0);
+        assert!(store.is_behind(of(None), inboxes[1], 1));
+        assert!(!store.is_behind(of(None), inboxes[0], 2), "told already");
+        assert!(!store.is_behind(of(Some("leaf")), inboxes[0], 20_100));
+        assert!(store.is_behind(of(Some("hub")), inboxes[0], 1));
+        assert_eq!(store.era(), 2);
+    }
+
+    #[test]
+    fn confirmations_that_a_stranger_writes_fill_no_memory_and_are_no_loss() {
+        let store = Store::default();
+        for n in 0..10_000_u64 {
+            let counter = Counter {
+                domain: Some(format!("made-up-{n}")),
+                ..hub()
+            };
+            assert!(!store.is_behind(counter, "agent.bob.inbox", n + 1));
+            assert!(store.confirmed().len() <= COUNTERS);
+        }
+        assert_eq!(store.era(), 0);
+    }
+
+    fn hub() -> Counter {
+        Counter {
+            domain: None,
+            stream: "AGENT_INBOX".into(),
+        }
     }
 }

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from .asking import ask
-from .client import Client, Pauses
+from .client import MARGIN, Client, Pauses
 from .connection import connect
-from .errors import SignetError
-from .messages import Message, Outgoing, Peer, Said, Sent, Status, Task, Update, Waiting, value_of
+from .errors import Malformed, SignetError
+from .messages import Message, Outgoing, Peer, Said, Sent, Status, Task, Update, Waiting, list_of, member, value_of
 from .places import find_socket
 
 C = TypeVar("C", bound="Calls")
@@ -53,13 +54,16 @@ class Calls:
         It is sent once, also when the connection breaks or the daemon starts anew meanwhile; with a `key` of the
         caller's own also when this program does. The answer leaves the inbox, unless `keep`. `on_progress` hears
         what the peer tells while it works. `more`: `conversation`, `summary`, `tier`, `life`, `continues`,
-        `continues_from`, `introduce`.
+        `continues_from`, `introduce`, `for_people`: it asks for no capability; without it, a request that names none is for the
+        only one that the peer offers.
         """
         params = _message("request", peer, body, capability, key, more)
         client = self._opened()
         if on_progress is None:
             return await ask(client, params, timeout, keep)
-        sent = value_of(Sent, await client.call("send", params))
+        began = time.monotonic()
+        sent = value_of(Sent, await client.wait("send", lambda: {**params, "wait": 0.0}, began + timeout))
+        timeout = max(0.0, timeout - (time.monotonic() - began))
         telling = asyncio.create_task(self._tell(sent.message_id, on_progress))
         try:
             return await ask(client, params, timeout, keep)
@@ -102,8 +106,7 @@ class Calls:
 
     async def inbox(self, *, after: int = 0, limit: int | None = None) -> list[Waiting]:
         """What waits, oldest first, from behind the number `after`."""
-        listed = await self.call("inbox.list", after=after, limit=limit)
-        return [value_of(Waiting, one) for one in listed["messages"]]
+        return list_of(Waiting, await self.call("inbox.list", after=after, limit=limit), "messages")
 
     async def acknowledge(self, *messages: Message) -> None:
         """They are read, and leave the inbox: all or none."""
@@ -112,12 +115,12 @@ class Calls:
     async def reply(self, message: Message, body: Any, *, summary: str | None = None) -> str:
         """Answers a request that waits in the inbox; the answer's message-id."""
         replied = await self._once("respond", message=message.name, body=body, summary=summary)
-        return str(replied["message-id"])
+        return _name_of(replied)
 
     async def decline(self, message: Message, text: str) -> str:
         """Declines a request that waits in the inbox; the peer reads `text`."""
         name = {"message_id": message.message_id, "decline": text}
-        return str((await self._once("reply", **{"from": message.sender}, **name))["message-id"])
+        return _name_of(await self._once("reply", **{"from": message.sender}, **name))
 
     async def follow(self) -> AsyncIterator[Message]:
         """What waits in the inbox, and then what comes, until the connection ends. It stays in the inbox."""
@@ -140,12 +143,11 @@ class Calls:
     ) -> list[Said]:
         """What was said, newest first, in tiers 1 and 2; `before` the line of an earlier answer."""
         told = await self.call("history", peer=peer, conversation=conversation, before=before, limit=limit)
-        return [value_of(Said, one) for one in told["messages"]]
+        return list_of(Said, told, "messages")
 
     async def outbox(self, peer: str | None = None) -> list[Outgoing]:
         """Messages of ours that have neither a receipt nor an end."""
-        listed = await self.call("outbox.list", peer=peer)
-        return [value_of(Outgoing, one) for one in listed["messages"]]
+        return list_of(Outgoing, await self.call("outbox.list", peer=peer), "messages")
 
     async def where(self, message_id: str) -> Outgoing:
         """Where one message of ours is."""
@@ -160,7 +162,7 @@ class Calls:
 
     async def tasks(self) -> list[Task]:
         """Every task, held or given, newest first."""
-        return [value_of(Task, one) for one in (await self.call("handoff.list"))["tasks"]]
+        return list_of(Task, await self.call("handoff.list"), "tasks")
 
     async def task(self, task: str) -> Task:
         """One task with the chain of those who gave it."""
@@ -189,7 +191,7 @@ class Calls:
 
     async def peers(self) -> list[Peer]:
         """Every agent that is trusted."""
-        return [value_of(Peer, one) for one in await self.call("peer.list")]
+        return list_of(Peer, await self.call("peer.list"))
 
     async def peer(self, peer: str) -> Peer:
         """One agent, with what it offers."""
@@ -229,16 +231,27 @@ class Calls:
 
     async def _told(self, method: str, params: dict[str, Any]) -> AsyncIterator[Update]:
         heard: asyncio.Queue[Update | None] = asyncio.Queue()
-        connection = await connect(self.socket, lambda kind, said: heard.put_nowait(_update(kind, said)))
+        connection = await connect(self.socket, lambda kind, said: _hear(heard, kind, said))
         connection.ended.add_done_callback(lambda _: heard.put_nowait(None))
         try:
-            began = await connection.call(method, params)
+            began = await connection.call(method, params, max(self._patience, MARGIN))
             for message in _waiting(began):
                 yield Update("inbox.message", message)
             while (update := await heard.get()) is not None:
                 yield update
         finally:
             connection.close()
+
+
+def _name_of(replied: Any) -> str:
+    return str(member(member(replied, dict, "an answer").get("message-id"), str, "an answer: message-id"))
+
+
+def _hear(heard: asyncio.Queue[Update | None], kind: str, said: Any) -> None:
+    try:
+        heard.put_nowait(_update(kind, said))
+    except Malformed as error:
+        logger.warning("%s was told and is passed over: %s", kind, error)
 
 
 def _hand_on(progress: dict[str, Any], on_progress: Callable[[dict[str, Any]], None]) -> None:
@@ -252,7 +265,12 @@ def _hand_on(progress: dict[str, Any], on_progress: Callable[[dict[str, Any]], N
 def _message(
     kind: str, peer: str, body: Any, capability: str | None, key: str | None, more: dict[str, Any]
 ) -> dict[str, Any]:
-    names = {"conversation": "conversation-id", "tier": "data-tier", "continues_from": "continues-from"}
+    names = {
+        "conversation": "conversation-id",
+        "tier": "data-tier",
+        "continues_from": "continues-from",
+        "for_people": "for-people",
+    }
     known = (*names, "summary", "life", "continues", "introduce")
     if unknown := [name for name in more if name not in known]:
         raise SignetError(f"a message has no {unknown[0]}; it may have {', '.join(known)}")
@@ -267,12 +285,13 @@ def _present(params: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None or name == "body"}
 
 
-def _update(kind: str, said: dict[str, Any]) -> Update:
+def _update(kind: str, said: Any) -> Update:
     if kind == "message.moved":
-        return Update(kind, moved=said)
+        return Update(kind, moved=member(said, dict, kind))
     return Update(kind, message=value_of(Message, said))
 
 
 def _waiting(began: Any) -> Iterable[Message]:
-    listed = began.get("messages", []) if isinstance(began, dict) else []
-    return [value_of(Message, one) for one in listed]
+    if not isinstance(began, dict) or "messages" not in began:
+        return []
+    return list_of(Message, began, "messages")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .connection import Connection, Hears, connect
+from .connection import Connection, Hears, connect, silent
 from .errors import ApiError, ConnectionLost, NotReachable, Refusal, SignetError
 from .refusals import OutcomeUnknown, PlaceNeeded, Stopping
 
@@ -37,13 +37,37 @@ class Link:
                 self._connection = await connect(self._path, self._hears)
             return self._connection
 
-    async def call(self, method: str, params: dict[str, Any]) -> Any:
+    async def call(self, method: str, params: dict[str, Any], within: float) -> Any:
+        """One call, which is answered `within` seconds or given up: also what waits for room counts."""
+        deadline = time.monotonic() + within
         self.busy += 1
         try:
-            async with self._room:
-                return await (await self.connection()).call(method, params)
+            await self._take_place(within)
+            try:
+                connection = await self._opened(deadline, within)
+                return await connection.call(method, params, max(0.1, deadline - time.monotonic()))
+            finally:
+                self._room.release()
         finally:
             self.busy -= 1
+
+    async def _opened(self, deadline: float, within: float) -> Connection:
+        """The same in time: a daemon that is stopped takes no connection, once so many wait for it as the system lets."""
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        try:
+            return await asyncio.wait_for(self.connection(), max(0.1, deadline - time.monotonic()))
+        except asyncio.TimeoutError:
+            raise silent(self._path, within) from None
+
+    async def _take_place(self, within: float) -> None:
+        if not self._room.locked():
+            await self._room.acquire()
+            return
+        try:
+            await asyncio.wait_for(self._room.acquire(), within)
+        except asyncio.TimeoutError:
+            raise silent(self._path, within) from None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -77,13 +101,20 @@ class Client:
     async def call(self, method: str, params: dict[str, Any], *, again: bool = True) -> Any:
         """One call that is done at once. `again`: whether it may be repeated when the connection broke under it."""
         deadline = time.monotonic() + self._patience
-        return await self._persist(lambda: self._prompt.call(method, params), deadline, again)
+
+        def attempt() -> Any:
+            return self._prompt.call(method, params, max(deadline - time.monotonic(), MARGIN))
+
+        return await self._persist(attempt, deadline, again)
 
     async def wait(self, method: str, params: Callable[[], dict[str, Any]], deadline: float) -> Any:
         """One call that waits for others, and may be repeated until `deadline`: `params` gives it anew each time."""
 
         def attempt() -> Any:
-            return min(self._waiting, key=lambda link: link.busy).call(method, params())
+            asked = params()
+            # It waits by itself for so long, and then says where the message is.
+            within = float(asked.get("wait", 0.0)) + MARGIN
+            return min(self._waiting, key=lambda link: link.busy).call(method, asked, within)
 
         return await self._persist(attempt, deadline, True)
 
@@ -148,6 +179,8 @@ IN_FLIGHT = 14
 WAITING_LINKS = 4
 #: How many answers one call says to be read.
 READ_AT_ONCE = 100
+#: Seconds that a daemon has for its answer when the time of the call is over.
+MARGIN = 2.0
 #: Seconds for what is still to be said.
 CLOSING = 2.0
 

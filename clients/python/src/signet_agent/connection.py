@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .errors import ConnectionLost, NotJson, NotReachable, TooLarge, error_of
+from .errors import ConnectionLost, DaemonSilent, NotJson, NotReachable, TooLarge, error_of
 
 #: Takes the method and the parameters of what the daemon tells without being asked again.
 Hears = Callable[[str, dict[str, Any]], None]
@@ -44,18 +44,21 @@ class Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._over is None
 
-    async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """The result of one call."""
+    async def call(self, method: str, params: dict[str, Any], within: float) -> Any:
+        """The result of one call. A daemon that says nothing of it for `within` seconds is given up, and the connection."""
         if self._over is not None or self._transport is None:
             raise self._lost()
         number = next(self._ids)
         line = _line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
         self._waiting[number] = answer
         self._transport.write(line)
+        timer = loop.call_later(within, self._end, silent(self._path, within))
         try:
             return await answer
         finally:
+            timer.cancel()
             self._waiting.pop(number, None)
 
     def close(self) -> None:
@@ -122,6 +125,13 @@ class Connection(asyncio.Protocol):
         )
 
 
+def silent(path: Path, seconds: float) -> DaemonSilent:
+    return DaemonSilent(
+        f"the daemon at {path} said nothing within {seconds:.0f} s",
+        next="see whether it hangs: signet doctor; what it was told may be done all the same",
+    )
+
+
 def _line(call: dict[str, Any]) -> bytes:
     try:
         text = json.dumps(call, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
@@ -146,5 +156,7 @@ def _unreachable(path: Path, error: OSError) -> NotReachable:
 
 #: The daemon takes lines of a megabyte.
 LINE_MAX = (1 << 20) - 1
+#: Seconds for what a daemon does at once: a slow disk is slow.
+PROMPT = 30.0
 #: An inbox full of the largest messages fits.
 ANSWER_MAX = 64 << 20

@@ -2,6 +2,8 @@
 
     SignetError
     ├── NotReachable        nobody listens on the socket, or the connection broke and stayed so
+    │   ├── DaemonSilent    somebody listens there, and said nothing in time
+    │   └── Malformed       what was answered there has not the form of an answer
     ├── ApiError            the daemon answered a call with an error
     │   ├── InvalidParams, MethodNotFound, …     the call itself is at fault
     │   └── Refusal         the daemon did not do it; a class for each name of a reason
@@ -34,6 +36,14 @@ class NotReachable(SignetError, ConnectionError):
 
 class ConnectionLost(NotReachable):
     """The connection broke while a call was under way: nobody knows here whether it was done."""
+
+
+class DaemonSilent(ConnectionLost, TimeoutError):
+    """The daemon took a call and said nothing in time: it hangs, or is stopped. Nobody knows here whether it was done."""
+
+
+class Malformed(NotReachable):
+    """What was answered has not the form of that answer: daemon and package are of different releases, or it is no daemon."""
 
 
 class TooLarge(SignetError, ValueError):
@@ -91,6 +101,8 @@ class Refusal(ApiError):
     #: The stable name. Reasons of the protocol (`signet schema reason`) come as this class itself.
     reason: str = ""
     by_reason: ClassVar[dict[str, type[Refusal]]] = {}
+    #: What to do about it in the words of this package, where the daemon's name members of the socket.
+    own_next: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -98,6 +110,8 @@ class Refusal(ApiError):
 
     def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
         super().__init__(code, message, data)
+        if self.own_next is not None:
+            self.next = self.own_next
         self.reason = str(data.get("reason", ""))
         #: The known agent that an unknown one resembles.
         self.did_you_mean: str | None = data.get("did-you-mean")

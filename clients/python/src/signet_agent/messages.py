@@ -7,7 +7,8 @@ None of these prints what a message says: it may have come sealed.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field, fields
+import typing
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -93,6 +94,18 @@ class Waiting(Message):
 
     #: Rising: `inbox(after=…)` takes it.
     number: int = 0
+
+
+@dataclass(frozen=True)
+class Leased(Message):
+    """A message under a lease."""
+
+    lease: str = ""
+    #: The same whenever the message comes again.
+    key: str = ""
+    tries: int = 0
+    #: They have to be there, although what the message itself may lack stands before them.
+    NEEDED = ("lease", "key", "tries")
 
 
 @dataclass(frozen=True)
@@ -204,16 +217,70 @@ class Status:
     peers: list[Peer] = field(default_factory=list)
 
 
-def value_of(kind: type[T], given: dict[str, Any]) -> T:
-    """What the daemon said, as `kind`. Members that a later daemon adds are passed over."""
-    known: Any = kind
-    return kind(**{own: _nested(own, given[name]) for own, name in _names(known) if name in given})
+def value_of(kind: type[T], given: Any) -> T:
+    """What the daemon said, as `kind`. Members that a later daemon adds are passed over; what is missing or of another
+    type is `Malformed`."""
+    members = member(given, dict, kind.__name__)
+    values: dict[str, Any] = {}
+    for own, name, types, is_needed in _members(kind):
+        if name not in members:
+            if is_needed:
+                raise malformed(f"{kind.__name__} has no {name}")
+            continue
+        values[own] = _nested(own, member(members[name], types, f"{kind.__name__}: {name}"))
+    return kind(**values)
+
+
+def list_of(kind: type[T], given: Any, name: str | None = None) -> list[T]:
+    """A list of such, which stands in the member `name` where one is named."""
+    if name is not None:
+        given = member(given, dict, f"a list of {kind.__name__}").get(name)
+    return [value_of(kind, one) for one in member(given, list, f"a list of {kind.__name__}")]
+
+
+def member(value: Any, types: type | tuple[type, ...], what: str) -> Any:
+    """The value, where it is of these types: true is no number."""
+    known = types if isinstance(types, tuple) else (types,)
+    fits = isinstance(value, known) and (bool in known or not isinstance(value, bool))
+    if not fits and object not in known:
+        raise malformed(f"{what} is of another type")
+    return value
+
+
+def malformed(what: str) -> Exception:
+    # It names classes of this module.
+    from .errors import Malformed
+
+    return Malformed(
+        f"what the daemon answered has not its form: {what}",
+        next="are the daemon and this package of one release? signet --version",
+    )
 
 
 @functools.cache
-def _names(kind: Any) -> tuple[tuple[str, str], ...]:
-    """The members of a class, each by its own name and by that on the wire."""
-    return tuple((one.name, one.metadata.get("name", one.name.replace("_", "-"))) for one in fields(kind))
+def _members(kind: Any) -> tuple[tuple[str, str, tuple[type, ...], bool], ...]:
+    """The members of a class: its own name for each and that on the wire, what it may be, and whether it has to be there."""
+    hints = typing.get_type_hints(kind)
+    return tuple(
+        (
+            one.name,
+            one.metadata.get("name", one.name.replace("_", "-")),
+            _types(hints[one.name]),
+            (one.default is MISSING and one.default_factory is MISSING) or one.name in getattr(kind, "NEEDED", ()),
+        )
+        for one in fields(kind)
+    )
+
+
+def _types(hint: Any) -> tuple[type, ...]:
+    """What JSON makes of a type: dataclasses are objects, and an Optional may be null."""
+    inner = typing.get_args(hint)
+    if hint is Any:
+        return (object,)
+    if inner and type(None) in inner:
+        return tuple(found for one in inner for found in _types(one))
+    plain = typing.get_origin(hint) or hint
+    return (dict,) if is_dataclass(plain) else (plain,)
 
 
 def _nested(name: str, value: Any) -> Any:

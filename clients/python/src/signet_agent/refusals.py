@@ -146,6 +146,13 @@ class WrongClock(Refusal):
     reason = "wrong-clock"
 
 
+class CapabilityNeeded(Refusal):
+    """The peer offers several capabilities, and the request names none."""
+
+    reason = "capability-needed"
+    own_next = "name one with `capability`, or ask the people there with `for_people=True`"
+
+
 class CapabilityReserved(Refusal):
     """That capability is for reports."""
 

@@ -53,6 +53,12 @@ class Outcome:
         return cls("declined", text=text)
 
     @classmethod
+    def unsendable(cls, why: str) -> Outcome:
+        """It was handled, and no message holds what it answers."""
+        text = f"it was handled, and its answer cannot be sent: {why}"
+        return cls("declined", text=text, body={"state": "failed"})
+
+    @classmethod
     def failed(cls, reason: str) -> Outcome:
         """`reason` stands in the log in clear: it holds nothing of the message."""
         return cls("failed", text=reason)
@@ -87,6 +93,11 @@ async def settle(run: Run, outcome: Outcome, call: Call) -> None:
             logger.warning("%s: its answer has to wait: %s", run.key, error)
             await pauses.pass_by()
         except (Refusal, InvalidParams, NotJson, TooLarge) as error:
+            if outcome.kind == "answered" and run.message.type == "request" and _never_leaves(error):
+                # More tries would do the work again, and come to the same.
+                logger.error("%s: its answer can never be sent: %s", run.key, error)
+                outcome = Outcome.unsendable(_name(error))
+                continue
             if outcome.kind == "failed":
                 logger.error("%s: %s", run.key, error)
                 return
@@ -102,7 +113,8 @@ def _said(run: Run, outcome: Outcome) -> tuple[str, dict[str, Any]] | None:
         return run.lease and ("fail", {"lease": run.lease, "reason": outcome.text}) or None
     if outcome.kind == "declined" and asks:
         decline = outcome.text[:DECLINE] or "declined"
-        return "reply", {"from": name["from"], "message-id": name["message-id"], "decline": decline}
+        more = {} if outcome.body is None else {"body": outcome.body}
+        return "reply", {"from": name["from"], "message-id": name["message-id"], "decline": decline, **more}
     if outcome.kind == "answered" and asks:
         by = {"lease": run.lease} if run.lease else {"message": name}
         return "respond", {**by, "body": outcome.body}
@@ -113,11 +125,18 @@ def _said(run: Run, outcome: Outcome) -> tuple[str, dict[str, Any]] | None:
     return None if stays else ("inbox.acknowledge", {"messages": [name]})
 
 
+def _never_leaves(error: ApiError | NotJson | TooLarge) -> bool:
+    """Whether no later try could send the same answer: its size or its form is at fault, and not the moment."""
+    return not isinstance(error, Refusal) or error.reason in UNFIT
+
+
 def _name(error: ApiError | NotJson | TooLarge) -> str:
     if isinstance(error, Refusal):
         return error.reason
     return {NotJson: "not JSON", TooLarge: "too large"}.get(type(error), "its form")
 
 
+#: What the daemon says of an answer that no message holds (docs/protocol.md, section 10).
+UNFIT = ("too-large", "too-deep", "too-many-values", "duplicate-name", "number-out-of-range", "invalid-shape")
 #: The longest text of a refusal on the wire, in characters.
 DECLINE = 500

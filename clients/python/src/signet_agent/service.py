@@ -15,10 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from .client import Pauses
-from .connection import Connection, connect
-from .errors import ConnectionLost, Decline, InvalidParams, NotReachable, Refusal, SignetError
+from .connection import PROMPT, Connection, connect
+from .errors import (
+    ApiError,
+    ConnectionLost,
+    Decline,
+    InvalidParams,
+    MethodNotFound,
+    NotReachable,
+    Refusal,
+    SignetError,
+)
 from .handlers import Handler, Handlers, Misfit
-from .messages import Message, value_of
+from .messages import Leased, list_of
 from .refusals import LeaseEnded, OfferConfigured, OfferRefused
 from .request import BlockingRequest, Request
 from .run import Outcome, Run, settle
@@ -67,14 +76,14 @@ class Service:
         while True:
             await self._connected.wait()
             if self._connection is not None and self._connection.is_open:
-                return await self._connection.call(method, params)
+                return await self._connection.call(method, params, PROMPT)
             self._connected.clear()
 
     async def call_now(self, method: str, params: dict[str, Any]) -> Any:
         """The same for what is of no use later: it waits for no connection."""
         if self._connection is None:
             raise ConnectionLost(f"there is no connection to {self._path}")
-        return await self._connection.call(method, params)
+        return await self._connection.call(method, params, PROMPT)
 
     async def _serve(self) -> None:
         pauses, first = Pauses(), True
@@ -85,8 +94,8 @@ class Service:
                 first, pauses = False, Pauses()
                 self._connected.set()
                 await self._receive(self._connection)
-            except (NotReachable, Refusal) as error:
-                if first and isinstance(error, OfferRefused):
+            except (NotReachable, ApiError) as error:
+                if first and isinstance(error, FOR_THE_PERSON):
                     raise
                 logger.warning("%s", error)
             self._disconnect()
@@ -105,7 +114,7 @@ class Service:
             if not handler.offered:
                 continue
             try:
-                await connection.call("offer", handler.offer())
+                await connection.call("offer", handler.offer(), PROMPT)
             except OfferConfigured:
                 logger.info("%s is offered by the configuration", handler.capability)
             except (Refusal, InvalidParams) as error:
@@ -125,21 +134,21 @@ class Service:
             asked: dict[str, Any] = {"wait": WAIT, "lease": self._lease, "limit": self._parallel - len(self._runs)}
             if (wanted := self._handlers.wanted) is not None:
                 asked["capabilities"] = wanted
-            received = await connection.call("receive", asked)
-            for leased in received["messages"]:
+            received = await connection.call("receive", asked, WAIT + PROMPT)
+            for leased in list_of(Leased, received, "messages"):
                 await self._take(connection, leased)
             # What a quick handler answers goes out before the next is asked for.
             await asyncio.sleep(0)
 
-    async def _take(self, connection: Connection, leased: dict[str, Any]) -> None:
-        key, lease = leased["key"], leased["lease"]
+    async def _take(self, connection: Connection, leased: Leased) -> None:
+        key, lease = leased.key, leased.lease
         if (run := self._runs.get(key)) is not None:
             logger.info("%s came again and belongs to the run that goes on", key)
             run.lease = lease
             return
         if key in self._recent and not await self._is_live(connection, lease):
             return
-        run = Run(value_of(Message, leased), key, leased["tries"], lease)
+        run = Run(leased, key, leased.tries, lease)
         self._runs[key] = run
         task = asyncio.create_task(self._work(run))
         self._tasks.add(task)
@@ -147,7 +156,7 @@ class Service:
 
     async def _is_live(self, connection: Connection, lease: str) -> bool:
         try:
-            await connection.call("extend", {"lease": lease, "seconds": self._lease})
+            await connection.call("extend", {"lease": lease, "seconds": self._lease}, PROMPT)
         except LeaseEnded:
             return False
         return True
@@ -257,5 +266,7 @@ async def _within(seconds: float, handled: Coroutine[Any, Any, Any]) -> Any:
 WAIT = 30.0
 #: Seconds for which an answered message is remembered.
 RECENT = 60.0
+#: What ends the agent at its first start: nobody but its author mends it.
+FOR_THE_PERSON = (OfferRefused, InvalidParams, MethodNotFound)
 #: What handlers are for.
 HANDLED = ("request", "notification", "handoff")

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use signet_proto::ids::AgentId;
 
-use signet_text::printable;
+use signet_text::{counted, counted_doing, printable};
 
 /// What verification of a bundle found.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl BundleReport {
         let months = self
             .months
             .iter()
-            .map(|(month, size)| format!("{month} ({size} lines)"));
+            .map(|(month, size)| format!("{month} ({})", counted(*size, "line")));
         let signed = self.signed.iter().map(|(sender, count)| {
             let words = self.roots.get(sender).map_or("?", String::as_str);
             format!("{count} by {sender} (root key: {words})")
@@ -63,10 +63,10 @@ impl BundleReport {
             count => format!(", its maker left out {count} newer than the checkpoint"),
         };
         format!(
-            "bundle of {agent} about {peer} from {} to {}: {} lines stand in its log under the checkpoints of {}; messages are signed, {}{left_out}; that no line was left out, and that the log has no other version, it does not prove.",
+            "bundle of {agent} about {peer} from {} to {}: {} in its log under the checkpoints of {}; messages are signed, {}{left_out}; that no line was left out, and that the log has no other version, it does not prove.",
             printable(&self.span.0),
             printable(&self.span.1),
-            self.lines,
+            counted_doing(self.lines, "line", "stands"),
             months.join(", "),
             signed.join(" and "),
         )
@@ -100,8 +100,8 @@ impl fmt::Display for BundleReport {
         if self.more_faults > 0 {
             writeln!(
                 f,
-                "… and {} findings more (--all tells each)",
-                self.more_faults
+                "… and {} more (--all tells each)",
+                counted(self.more_faults, "finding")
             )?;
         }
         writeln!(f, "{}", self.sentence())

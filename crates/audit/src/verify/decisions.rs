@@ -164,9 +164,18 @@ impl Decisions {
             }
             (None, _) => self.count_unasked(message),
         }
-        let sent = parse(message.canonical(), Limits::LINE).ok();
-        let says = sent.and_then(content);
-        (says != draft.says).then_some("it says something else than its draft")
+        let mut sent = parse(message.canonical(), Limits::LINE).ok();
+        let says = sent.clone().and_then(content);
+        if says == draft.says {
+            return None;
+        }
+        // A request that waited for its first session may have found its capability there.
+        let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
+        let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
+        let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());
+        let found = headers.and_then(|headers| headers.remove("capability"));
+        let says = found.and(sent).and_then(content);
+        (says.is_none() || says != draft.says).then_some("it says something else than its draft")
     }
 
     fn count_unasked(&mut self, message: &Message) {

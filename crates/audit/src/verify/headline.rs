@@ -125,11 +125,7 @@ fn bundle_clause(bundle: &BundleReport) -> String {
 }
 
 fn counted(count: u64, thing: &str) -> String {
-    format!(
-        "{} {thing}{}",
-        grouped(count),
-        if count == 1 { "" } else { "s" }
-    )
+    signet_text::counted_as(&grouped(count), count, thing)
 }
 
 /// With a comma between thousands.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::keys::VerifyKey;
+use signet_text::counted;
 
 use crate::chain::Head;
 use crate::checkpoint::{are_missing, checkpoints_of, is_beginning};
@@ -99,7 +100,8 @@ impl Month {
             (None, Some(_), _) => Some("checkpoints stand beside the file, and yet its first line names no key for them".to_owned()),
             (None, None, _) => None,
             (Some(_), _, Some(size)) => Some(format!(
-                "a checkpoint covers {size} lines, and the file has {lines}: lines were cut off at its end"
+                "a checkpoint covers {}, and the file has {lines}: lines were cut off at its end",
+                counted(size, "line")
             )),
             (Some(_), None, _) if are_missing(lines, self.beginning, 0) || !is_last => Some(
                 "its first line names a key for checkpoints, and there are none: they were taken away".to_owned(),
@@ -170,8 +172,8 @@ impl Month {
         };
         let number = self.notes.as_ref().map_or(0, |notes| notes.number);
         Some(format!(
-            "checkpoint {number}, over {} lines, {fault}",
-            found.size
+            "checkpoint {number}, over {}, {fault}",
+            counted(found.size, "line")
         ))
     }
 }

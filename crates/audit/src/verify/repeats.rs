@@ -2,13 +2,17 @@
 //! or a message of the log's own that names an older line than its own message before it.
 //!
 //! An honest log says of each message once that it was sent or accepted. A line copied to another place,
-//! with the chain made anew behind it, is still signed; only what it repeats shows it.
+//! with the chain made anew behind it, is still signed; only what it repeats shows it. An answer or a report that the
+//! peer refused because the own clock was ahead is sent a second time under its message-id, with another number
+//! and the same content (docs/protocol.md, section 6, "Signed anew").
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use signet_proto::entry::{Direction, Ruling, Verdict};
-use signet_proto::envelope::Message;
-use signet_proto::ids::{MessageId, SessionId};
+use signet_proto::envelope::{Form, Message};
+use signet_proto::ids::{Digest, MessageId, SessionId};
+use signet_proto::json::canonical;
+use signet_proto::policy::is_report;
 
 /// What was sent and accepted so far.
 #[derive(Default)]
@@ -16,7 +20,8 @@ pub(super) struct Repeats {
     sent: Sessions,
     accepted: Sessions,
     order: VecDeque<(bool, MessageId)>,
-    known: HashSet<(bool, MessageId)>,
+    /// The message-ids of the newest messages; with the content of those that may be sent once more.
+    known: HashMap<(bool, MessageId), Option<Digest>>,
     /// The newest line that a message of the log's own named as its head.
     head: u64,
 }
@@ -42,7 +47,8 @@ impl Repeats {
         };
         let place = headers.session.zip(headers.sequence);
         let is_number_new = place.is_none_or(|(session, number)| sessions.take(session, number));
-        let is_id_new = self.remember((is_own, headers.message_id));
+        let again = content_signed_anew(message).filter(|_| is_own);
+        let is_id_new = self.remember((is_own, headers.message_id), again);
         let is_head_newer = head.is_none_or(|head| self.head <= head);
         self.head = self.head.max(head.unwrap_or_default());
         Some(match (is_own, is_number_new, is_id_new, is_head_newer) {
@@ -65,11 +71,13 @@ impl Repeats {
         })
     }
 
-    /// Whether the name is new among the newest.
-    fn remember(&mut self, name: (bool, MessageId)) -> bool {
-        if !self.known.insert(name) {
-            return false;
+    /// Whether the name is new among the newest, or says a second time what it may: `again`.
+    fn remember(&mut self, name: (bool, MessageId), again: Option<Digest>) -> bool {
+        if let Some(said) = self.known.get_mut(&name) {
+            // A third time is none of the protocol's.
+            return said.take().is_some_and(|said| Some(said) == again);
         }
+        self.known.insert(name, again);
         self.order.push_back(name);
         if self.order.len() > IDS
             && let Some(oldest) = self.order.pop_front()
@@ -78,6 +86,33 @@ impl Repeats {
         }
         true
     }
+}
+
+/// The hash of the content of an answer or a report, which stays when it is signed anew; `None` for every other message.
+fn content_signed_anew(message: &Message) -> Option<Digest> {
+    let may = matches!(message.form, Form::Success | Form::Failure { .. }) || is_report(message);
+    let headers = &message.headers;
+    may.then(|| {
+        let body = message.body.as_ref().map(canonical).unwrap_or_default();
+        let sealed = message
+            .sealed
+            .as_ref()
+            .map(|sealed| canonical(&sealed.to_value()));
+        let reply = headers
+            .in_reply_to
+            .map(|id| id.to_string())
+            .unwrap_or_default();
+        let summary = message.summary.as_deref().unwrap_or_default();
+        Digest::of(&[
+            &[headers.data_tier],
+            reply.as_bytes(),
+            b" ",
+            summary.as_bytes(),
+            b" ",
+            &body,
+            &sealed.unwrap_or_default(),
+        ])
+    })
 }
 
 /// The numbers of one direction.

@@ -12,7 +12,7 @@ use super::decisions::Decisions;
 use crate::bundle::BundleReport;
 use crate::chain::Head;
 use crate::error::LogError;
-use signet_text::printable;
+use signet_text::{counted, printable};
 
 /// What [`verify`](crate::verify) found.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ impl fmt::Display for Report {
                 writeln!(
                     f,
                     "… and {} more (--all tells each)",
-                    plural(log.left_out, "finding")
+                    counted(log.left_out, "finding")
                 )?;
             }
             log.notes
@@ -176,13 +176,13 @@ impl LogReport {
         if decisions.untied > 0 {
             self.note(format!(
                 "{} of the person cannot be tied to the root key: the log's first line, which names it, was not given",
-                plural(decisions.untied, "decision")
+                counted(decisions.untied, "decision")
             ));
         }
         if decisions.unasked > 0 {
             self.note(format!(
                 "{} left without approval although drafts of that tier asked for it before: for which tiers the person wanted to be asked then does not stand in the log",
-                plural(decisions.unasked, "message")
+                counted(decisions.unasked, "message")
             ));
         }
     }
@@ -208,12 +208,12 @@ impl LogReport {
                 } else {
                     ""
                 },
-                plural(lines, "line"),
-                plural(self.files, "file"),
+                counted(lines, "line"),
+                counted(self.files, "file"),
                 if self.links_only {
                     "signatures not looked at".to_owned()
                 } else {
-                    plural(self.signed, "signature")
+                    counted(self.signed, "signature")
                 },
                 self.part(
                     self.uncertified,
@@ -226,8 +226,8 @@ impl LogReport {
             (faults, lines) => {
                 format!(
                     "{name}: TAMPERED OR DAMAGED: {} in {}; the log holds up to {upto}.",
-                    plural(faults, "fault"),
-                    plural(lines, "line")
+                    counted(faults, "fault"),
+                    counted(lines, "line")
                 )
             }
         }
@@ -288,6 +288,7 @@ impl LogReport {
     pub(super) fn refute(&mut self, files: &[PathBuf], witness: &str, seqs: &[u64], count: u64) {
         let told: Vec<String> = seqs.iter().map(u64::to_string).collect();
         let lines = told.join(", ");
+        let name = if count == 1 { "names" } else { "name" };
         let more = if count > seqs.len() as u64 {
             " and more"
         } else {
@@ -298,8 +299,8 @@ impl LogReport {
             line: 0,
             seq: None,
             what: format!(
-                "{} that this agent signed and {witness} logged (its seq {lines}{more}) name no line of this log: lines were cut off or written anew, or this is an older copy or another version",
-                plural(count, "head")
+                "{} that this agent signed and {witness} logged (its seq {lines}{more}) {name} no line of this log: lines were cut off or written anew, or this is an older copy or another version",
+                counted(count, "head")
             ),
         });
     }
@@ -352,7 +353,7 @@ impl LogReport {
         if count == 0 {
             String::new()
         } else {
-            format!(", {} {more}", plural(count, thing))
+            format!(", {} {more}", counted(count, thing))
         }
     }
 
@@ -402,7 +403,7 @@ impl fmt::Display for WrongClock {
             "wrong clock: {} of this agent's own, the first in seq {} at {}, signed outside the dates of its \
              certificate: the clock was wrong then, or the certificate had run out. The signatures hold and \
              nothing was changed; peers refused them",
-            plural(self.count, "message"),
+            counted(self.count, "message"),
             self.first.unwrap_or_default(),
             self.signed_at,
         )
@@ -422,8 +423,4 @@ impl fmt::Display for Fault {
         }
         write!(f, ": {}", printable(&self.what))
     }
-}
-
-fn plural(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
+use signet_text::counted;
 
 use super::agreement::prove_parties;
 use super::authority::Authority;
@@ -120,8 +121,9 @@ impl<'a, 'p> Walk<'a, 'p> {
                 None => {}
                 Some(RawLine::Torn(bytes)) if is_last => {
                     break self.report.note(format!(
-                        "{}: {bytes} bytes after the last newline are no line yet: the log is being written, or a crash tore them",
-                        file.display()
+                        "{}: {} after the last newline are no line yet: the log is being written, or a crash tore them",
+                        file.display(),
+                        counted(bytes, "byte")
                     ));
                 }
                 Some(RawLine::Torn(_)) => break self.fault(

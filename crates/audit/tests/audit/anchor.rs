@@ -189,6 +189,27 @@ fn a_finished_month_that_is_missing_or_shorter_stops_the_start() {
     assert_eq!(home.inspect().unwrap(), 2);
 }
 
+/// No message looks at a finished month: what was taken away under a daemon that runs is found by the day's reading.
+#[test]
+fn a_finished_month_that_is_taken_away_while_a_daemon_runs_is_found_by_the_days_reading() {
+    let home = Home::new();
+    home.live(second(1), "february");
+    home.live(march(), "march");
+    home.live(april(), "april");
+    let mut running = home.start(april());
+    for name in [FEBRUARY, MARCH] {
+        let kept = fs::read(home.file(name)).unwrap();
+        fs::remove_file(home.file(name)).unwrap();
+        running.append(april(), &gap("meanwhile")).unwrap();
+        running.commit().unwrap();
+        let found = home.inspect().unwrap_err();
+        assert!(matches!(found, LogError::Broken { .. }), "{found}");
+        assert!(found.to_string().contains("is missing"), "{found}");
+        fs::write(home.file(name), &kept).unwrap();
+        assert_eq!(home.inspect().unwrap(), 2);
+    }
+}
+
 #[test]
 fn checkpoints_of_a_finished_month_that_were_taken_away_stop_the_start() {
     let home = Home::new();
@@ -230,4 +251,29 @@ fn a_log_that_lost_its_month_goes_on_when_its_person_accepts_that() {
     let log = home.start(march());
     drop(log);
     home.holds();
+}
+
+/// The months that the home took down are a witness when nothing else is left.
+#[test]
+fn a_line_behind_a_month_that_is_known_is_not_obeyed_when_the_anchor_is_gone() {
+    let home = Home::new();
+    home.live(second(1), "february");
+    home.live(march(), "march");
+    let mut log = Log::open(&home.path("audit"), march(), &genesis()).unwrap();
+    log.append(march(), &trust_bob()).unwrap();
+    log.commit().unwrap();
+    log.abandon();
+    fs::remove_file(home.path("log.anchor")).unwrap();
+    let refused = home.try_start(march()).unwrap_err();
+    assert!(matches!(refused, LogError::Unanchored { .. }), "{refused}");
+    assert!(refused.next().contains("accept-loss"), "{}", refused.next());
+    let custody = home.custody().accepting_loss();
+    drop(Log::open_with(&home.path("audit"), march(), &genesis(), custody).unwrap());
+    let kinds = kinds(&home.path("audit"));
+    assert!(!kinds.contains(&"trust".to_owned()), "{kinds:?}");
+    assert!(
+        kinds.ends_with(&["recovery".to_owned(), "loss".to_owned()]),
+        "{kinds:?}"
+    );
+    home.start(march());
 }

@@ -11,7 +11,8 @@ use crate::common::*;
 use crate::pair::*;
 use crate::tlog;
 
-const NO_SUCH_LINE: &str = "name no line of this log";
+// One head "names", several "name".
+const NO_SUCH_LINE: &str = "no line of this log";
 const OTHER_LINES: &str = "is of other lines";
 
 /// What an attacker does to Alice's February.

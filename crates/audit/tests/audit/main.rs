@@ -17,6 +17,7 @@ mod checkpoints;
 mod common;
 mod crash;
 mod forgeries;
+mod in_place;
 mod log;
 mod pair;
 mod plain_files;

@@ -130,3 +130,29 @@ fn a_folder_in_which_others_may_write_is_refused_with_the_command_that_closes_it
         pair.alice.start(second(60));
     }
 }
+
+/// Another folder could be put in the place of the log's.
+#[test]
+fn a_folder_above_the_log_in_which_others_may_write_is_refused() {
+    let above = tempfile::tempdir().unwrap();
+    let open = |mode| {
+        fs::set_permissions(above.path(), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let log = above.path().join("agent-alice");
+    drop(Log::open(&log, second(0), &genesis()).unwrap());
+    for mode in [0o777, 0o770, 0o702] {
+        open(mode);
+        let refused = Log::open(&log, second(1), &genesis()).unwrap_err();
+        assert!(
+            matches!(refused, LogError::OpenFolderAbove { .. }),
+            "{refused}"
+        );
+        let advice = format!("chmod go-w {}", above.path().display());
+        assert!(refused.next().contains(&advice), "{refused}");
+    }
+    // Nobody moves there what is another's, as in /tmp.
+    for mode in [0o1777, 0o755, 0o700] {
+        open(mode);
+        drop(Log::open(&log, second(2), &genesis()).unwrap());
+    }
+}

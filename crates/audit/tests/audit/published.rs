@@ -114,7 +114,35 @@ fn files() -> BTreeMap<&'static str, Value> {
     let by_another_key = signed_anew(&notes, |size, origin| {
         (lines[..size].to_vec(), origin.to_owned(), [0x5d; 32])
     });
+    let with_behind = |mut file: Value, behind: &str| {
+        file["behind"] = behind.into();
+        file
+    };
     BTreeMap::from([
+        (
+            "a-line-without-its-line-feed",
+            with_behind(
+                of(
+                    "what is behind the last line feed is no line, whatever it says: this one would break the chain",
+                    &lines,
+                    &notes,
+                    None,
+                ),
+                &lines[3],
+            ),
+        ),
+        (
+            "the-last-line-without-its-line-feed",
+            with_behind(
+                of(
+                    "it is no line, and a checkpoint covers it",
+                    &shortened,
+                    &notes,
+                    Some("checkpoint"),
+                ),
+                &lines[5],
+            ),
+        ),
         (
             "a-hash-of-another-message",
             of(
@@ -246,6 +274,11 @@ fn the_published_logs_hold_or_not_as_they_say() {
             .map(|line| line.as_str().unwrap().to_owned())
             .collect();
         write_lines(&dir.path().join(FEBRUARY), &lines);
+        if let Some(behind) = value["behind"].as_str() {
+            let month = dir.path().join(FEBRUARY);
+            let text = fs::read_to_string(&month).unwrap();
+            fs::write(month, text + behind).unwrap();
+        }
         let notes = value["checkpoints"].as_str().unwrap();
         fs::write(dir.path().join(FEBRUARY_NOTES), notes).unwrap();
         let report = verify(&[dir.path().to_owned()]);

@@ -306,3 +306,31 @@ fn a_second_message_of_one_id_is_found() {
     let what = "its message-id was sent before: the line is a copy, or one was put in";
     assert_eq!(faults(&prove(&[sent(3, "One"), other])), [(4, what)]);
 }
+
+/// A report on a task, signed at that second under that number, and always under one message-id.
+fn report(signed: u64, number: u64, words: &str) -> Entry {
+    let mut value = draft(&alice(), &bob(), 3, "A report");
+    let headers = &mut value["params"]["headers"];
+    headers["capability"] = signet_proto::policy::TASK.into();
+    headers["timestamp"] = second(signed).to_string().into();
+    headers["expires-at"] = second(signed + 3600).to_string().into();
+    headers["sequence"] = number.into();
+    value["params"]["body"] = serde_json::json!({ "words": words });
+    entry(Direction::Out, Ruling::Sent, sign(value, &alice().key))
+}
+
+/// A report that the peer refused because the clock was ahead goes out once more, and the log with both holds.
+#[test]
+fn a_report_that_was_signed_anew_after_the_clock_was_put_back_is_no_tampering() {
+    let anew = [report(2000, 3, "done"), report(9, 4, "done")];
+    assert_eq!(faults(&prove(&anew)), []);
+    let what = "its message-id was sent before: the line is a copy, or one was put in";
+    let other = [report(2000, 3, "done"), report(9, 4, "something else")];
+    assert_eq!(faults(&prove(&other)), [(4, what)]);
+    let thrice = [
+        report(2000, 3, "done"),
+        report(9, 4, "done"),
+        report(10, 5, "done"),
+    ];
+    assert_eq!(faults(&prove(&thrice)), [(5, what)]);
+}

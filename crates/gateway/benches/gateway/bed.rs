@@ -170,7 +170,7 @@ fn gateway(alice: &Home) -> (Child, SocketAddr) {
     // As many envelopes as a crowd of addresses might send: all of a bench come from one.
     let text = "[listen]\naddress = \"127.0.0.1:0\"\n[inbox]\nenvelopes-per-minute = 30000\n";
     std::fs::write(&file, text).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
+    let mut command = Command::new(signet_testkit::gateway());
     command.arg("serve").arg("--config").arg(&file);
     command.arg("--socket").arg(alice.dir.join("agent.sock"));
     command

@@ -63,10 +63,12 @@ struct Source {
     /// What is sent.
     bodies: Arc<Vec<Vec<u8>>>,
     inbox: String,
+    /// Connections of a crowd.
+    crowd: usize,
 }
 
 impl Flood {
-    pub fn begin(kind: Kind, bed: &Bed) -> Self {
+    pub fn begin(kind: Kind, bed: &Bed, crowd: usize) -> Self {
         let source = Source {
             kind,
             to: bed.address,
@@ -74,6 +76,7 @@ impl Flood {
             count: Arc::default(),
             bodies: Arc::new(forged()),
             inbox: format!("/agent/{}/inbox", bed.alice.agent),
+            crowd,
         };
         let thread = |_| {
             let source = source.clone();
@@ -86,9 +89,9 @@ impl Flood {
         };
         let began = Instant::now();
         let enough = if matches!(kind, Kind::Idle | Kind::HalfHeads) {
-            CROWD as u64
+            crowd as u64
         } else {
-            100
+            crowd.min(100) as u64
         };
         while flood.count() < enough {
             assert!(
@@ -150,8 +153,8 @@ impl Source {
                 open.push_back(stream);
                 self.count.fetch_add(1, Ordering::Relaxed);
             }
-            let is_whole = open.len() >= CROWD / THREADS;
-            while open.len() > CROWD / THREADS {
+            let is_whole = open.len() >= self.crowd / THREADS;
+            while open.len() > self.crowd / THREADS {
                 open.pop_front();
             }
             if is_whole {
@@ -260,11 +263,11 @@ fn forged() -> Vec<Vec<u8>> {
 }
 
 /// File descriptors for a crowd.
-pub fn raise_limits() {
+pub fn raise_limits(crowd: usize) {
     let now = getrlimit(Resource::Nofile);
     let wanted = now.maximum.map_or(65_536, |most| most.min(65_536));
     assert!(
-        wanted > CROWD as u64 + 1_000,
+        wanted > crowd as u64 + 1_000,
         "{wanted} file descriptors are not enough: see ulimit -n"
     );
     let raised = Rlimit {
@@ -274,7 +277,7 @@ pub fn raise_limits() {
     setrlimit(Resource::Nofile, raised).unwrap();
 }
 
-const CROWD: usize = 10_000;
+pub const CROWD: usize = 10_000;
 const THREADS: usize = 4;
 /// Requests of one thread under way.
 const ABREAST: usize = 16;

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use bed::Bed;
 use caller::Caller;
 use floods::{Flood, KINDS, Kind};
+use signet_testkit::bench::{Bench, Limit};
 
 /// Requests of each kind, in the comparison with the socket.
 const REQUESTS: usize = 500;
@@ -29,6 +30,8 @@ const REQUESTS: usize = 500;
 const MOST: f64 = 3.0;
 /// Requests of a client in each part of a round, and rounds, for each flood.
 const UNDER_FLOOD: usize = 300;
+/// Connections of a crowd, to hold the form.
+const SMALL_CROWD: usize = 40;
 const ROUNDS: usize = 4;
 /// The p99 of a client may grow by this factor under a flood.
 const MOST_UNDER_FLOOD: f64 = 2.0;
@@ -36,19 +39,23 @@ const MOST_UNDER_FLOOD: f64 = 2.0;
 const MOST_MEMORY: u64 = 96 * 1024;
 
 fn main() {
-    floods::raise_limits();
+    let mut bench = Bench::begin("gateway");
+    floods::raise_limits(bench.size(floods::CROWD, SMALL_CROWD));
     let bed = Bed::made();
-    let mut failed = round_trip(&bed);
+    round_trip(&bed, &mut bench);
     // `cargo bench --workspace --bench gateway -- round-trip` leaves the floods out.
     if !std::env::args().any(|word| word == "round-trip") {
-        failed.extend(KINDS.iter().filter_map(|kind| under(&bed, *kind)));
+        for kind in KINDS {
+            under(&bed, kind, &mut bench);
+        }
     }
-    assert!(failed.is_empty(), "{failed:?}");
+    bench.end();
 }
 
-/// The request by each way, and what does not hold. What A2A sends has a key, so that a kill between loses and doubles
-/// nothing: it is held against the same request with a key.
-fn round_trip(bed: &Bed) -> Vec<String> {
+/// The request by each way. What A2A sends has a key, so that a kill between loses and doubles nothing: it is held
+/// against the same request with a key.
+fn round_trip(bed: &Bed, bench: &mut Bench) {
+    let (requests, warm) = (bench.size(REQUESTS, 4), bench.size(30, 1));
     let (mut socket, mut rpc, mut a2a) = (bed.socket(), bed.caller(), bed.caller());
     let mut ask = |way| match way {
         0 => socket.ask(),
@@ -56,9 +63,9 @@ fn round_trip(bed: &Bed) -> Vec<String> {
         2 => rpc.rpc(),
         _ => a2a.a2a(),
     };
-    (0..4 * 30).for_each(|turn| ask(turn % 4));
+    (0..4 * warm).for_each(|turn| ask(turn % 4));
     let mut times = [const { Vec::new() }; 4];
-    for turn in 0..REQUESTS {
+    for turn in 0..requests {
         // Whoever comes second finds caches warm: each comes second as often.
         for step in 0..4 {
             let way = (turn + step) % 4;
@@ -68,61 +75,69 @@ fn round_trip(bed: &Bed) -> Vec<String> {
         }
         bed.tidy(turn);
     }
-    println!("A request and its answer, {REQUESTS} times by each way.\n");
-    println!("{:<46} {:>8} {:>8}", "milliseconds", "p50", "p99");
+    println!("A request and its answer, {requests} times by each way.\n");
     let names = [
         "the agent's socket",
         "the agent's socket, with a key",
         "HTTP, /rpc",
         "HTTP, A2A",
     ];
-    let p50: Vec<f64> = names
-        .iter()
-        .zip(&times)
-        .map(|(name, times)| row(name, times).0)
-        .collect();
-    let mut failed = Vec::new();
-    for (way, than) in [(2, 0), (3, 1)] {
-        let more = p50[way] - p50[than];
-        let said = format!("{}: {more:.2} ms over {}", names[way], names[than]);
-        println!("{said} (at most {MOST})");
-        if more > MOST {
-            failed.push(said);
-        }
+    let mut p50 = Vec::new();
+    for (name, times) in names.iter().zip(&times) {
+        p50.push(percentile(times, 50));
+        bench.figure(format!("{name}, p50 in ms"), percentile(times, 50));
+        bench.figure(format!("{name}, p99 in ms"), percentile(times, 99));
     }
-    failed
+    for (way, than) in [(2, 0), (3, 1)] {
+        let what = format!("{} over {}, p50 in ms", names[way], names[than]);
+        bench.held(what, p50[way] - p50[than], Limit::Most(MOST));
+    }
 }
 
-/// A client alone and under that flood; what does not hold.
-fn under(bed: &Bed, kind: Kind) -> Option<String> {
+/// A client alone and under that flood.
+fn under(bed: &Bed, kind: Kind, bench: &mut Bench) {
+    let (count, crowd) = (
+        bench.size(UNDER_FLOOD, 5),
+        bench.size(floods::CROWD, SMALL_CROWD),
+    );
+    let settled = bench.size(SETTLED, Duration::from_millis(20));
     let (mut alone, mut flooded) = (Vec::new(), Vec::new());
     let (before, mut highest, mut rate) = (bed.resident(), 0, 0.0);
     let mut caller = bed.caller();
-    for _ in 0..ROUNDS {
-        alone.extend(requests(bed, &mut caller));
-        let flood = Flood::begin(kind, bed);
-        std::thread::sleep(SETTLED);
+    for _ in 0..bench.size(ROUNDS, 1) {
+        alone.extend(requests(bed, &mut caller, count));
+        let flood = Flood::begin(kind, bed, crowd);
+        std::thread::sleep(settled);
         let (begun, from) = (Instant::now(), flood.count());
-        flooded.extend(requests(bed, &mut caller));
+        flooded.extend(requests(bed, &mut caller, count));
         rate = (flood.count() - from) as f64 / begun.elapsed().as_secs_f64();
         highest = highest.max(bed.resident());
         flood.end();
         // What is left of it is over by then.
-        std::thread::sleep(SETTLED);
+        std::thread::sleep(settled);
         bed.tidy(0);
     }
     println!("\n{} ({rate:.0} a second):", kind.name());
-    let ((_, before_99), (_, after_99)) = (row("alone", &alone), row("under it", &flooded));
-    let (ratio, more) = (after_99 / before_99, highest.saturating_sub(before));
-    println!(
-        "p99 grows by the factor {ratio:.2} (at most {MOST_UNDER_FLOOD}), memory by {more} KiB"
+    let (before_99, after_99) = (percentile(&alone, 99), percentile(&flooded, 99));
+    let more = highest.saturating_sub(before);
+    bench.figure(
+        format!("{}: p50 in ms", kind.name()),
+        percentile(&flooded, 50),
     );
-    let holds = ratio <= MOST_UNDER_FLOOD && more <= MOST_MEMORY;
-    (!holds).then(|| format!("{}: p99 x {ratio:.2}, {more} KiB", kind.name()))
+    bench.held(
+        format!("{}: p99 to that alone", kind.name()),
+        after_99 / before_99,
+        Limit::Most(MOST_UNDER_FLOOD),
+    );
+    bench.held(
+        format!("{}: memory grew, KiB", kind.name()),
+        more as f64,
+        Limit::Most(MOST_MEMORY as f64),
+    );
 }
 
 /// Milliseconds of requests by a connection that stays; each tenth by one of its own.
-fn requests(bed: &Bed, caller: &mut Caller) -> Vec<f64> {
+fn requests(bed: &Bed, caller: &mut Caller, count: usize) -> Vec<f64> {
     let one = |number: usize| {
         let began = Instant::now();
         match number % 10 {
@@ -131,13 +146,7 @@ fn requests(bed: &Bed, caller: &mut Caller) -> Vec<f64> {
         }
         began.elapsed().as_secs_f64() * 1e3
     };
-    (0..UNDER_FLOOD).map(one).collect()
-}
-
-fn row(name: &str, times: &[f64]) -> (f64, f64) {
-    let (p50, p99) = (percentile(times, 50), percentile(times, 99));
-    println!("{name:<46} {p50:>8.3} {p99:>8.3}");
-    (p50, p99)
+    (0..count).map(one).collect()
 }
 
 fn percentile(values: &[f64], percent: usize) -> f64 {

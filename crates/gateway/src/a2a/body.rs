@@ -4,7 +4,10 @@
 //! |---|---|
 //! | one text, of `text/plain` and without metadata | the text |
 //! | one data, the same of `application/json` | its JSON |
-//! | anything else | `{"parts": […]}`, each part as A2A 1.0 writes it |
+//! | anything else, and whatever says more beside its parts | `{"parts": […]}`, each part as A2A 1.0 writes it |
+//!
+//! The members of a message beside its parts (`metadata`, `extensions`, `referenceTaskIds`) stand in the metadata of the first,
+//! under the name of the extension; and there a part of an answer says of which of several artifacts it is.
 //!
 //! So a handler that takes text gets a text, one that takes JSON gets JSON, and whatever one side says as parts the other
 //! side reads as the same parts. A text stays a text also where it reads as JSON: nobody guesses.
@@ -33,11 +36,18 @@ pub(crate) struct About {
 /// # Errors
 /// -32602 for what no message of the daemon's holds.
 pub(crate) fn of(message: &Message, tier: u8) -> Result<Value, Fault> {
-    let body = match message.parts.as_slice() {
-        [only] => alone(only),
-        _ => None,
+    let body = match (message.parts.as_slice(), beside(message)) {
+        ([only], None) => alone(only).unwrap_or_else(|| json!({ "parts": [only] })),
+        (parts, None) => json!({ "parts": parts }),
+        (parts, Some(said)) => {
+            let mut parts = parts.to_vec();
+            if let Some(first) = parts.first_mut() {
+                let metadata = first.metadata.get_or_insert_with(Map::new);
+                metadata.insert(A2A_EXTENSION.to_owned(), json!({ "message": said }));
+            }
+            json!({ "parts": parts })
+        }
     };
-    let body = body.unwrap_or_else(|| json!({ "parts": message.parts }));
     match signed_length(&body, tier) > MAX_MESSAGE {
         true => Err(Fault::params(
             "message.parts",
@@ -45,6 +55,91 @@ pub(crate) fn of(message: &Message, tier: u8) -> Result<Value, Fault> {
              is sealed (tiers 3 and 4); send a link to what is larger",
         )),
         false => Ok(body),
+    }
+}
+
+/// The members of a message beside its parts. Those that are meant for this gateway are not for its agent.
+fn beside(message: &Message) -> Option<Map<String, Value>> {
+    let ours = |name: &str| name == A2A_EXTENSION || name == SHORT;
+    let metadata = message.metadata.iter().flatten();
+    let metadata: Map<String, Value> = metadata
+        .filter(|(name, _)| !ours(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let extensions = message.extensions.iter().filter(|name| !ours(name));
+    let lists = [
+        ("extensions", extensions.collect::<Vec<_>>()),
+        (
+            "referenceTaskIds",
+            message.reference_task_ids.iter().collect(),
+        ),
+    ];
+    let mut said = Map::new();
+    if !metadata.is_empty() {
+        said.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    for (name, texts) in lists.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+        said.insert(name.to_owned(), json!(texts));
+    }
+    (!said.is_empty()).then_some(said)
+}
+
+/// One of the artifacts that an answer's parts make.
+#[derive(Default)]
+pub(crate) struct NamedArtifact {
+    /// None of parts that say nothing of it.
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// The parts of an answer by the artifacts that they say they are of, in the order in which those begin.
+pub(crate) fn artifacts_of(body: Value) -> Vec<NamedArtifact> {
+    let mut groups: Vec<NamedArtifact> = Vec::new();
+    for mut part in parts_of(body) {
+        let mut named = take_mark(&mut part);
+        let mut text = |name: &str| match named.remove(name) {
+            Some(Value::String(text)) if text.len() <= LONGEST_NAME && !text.is_empty() => {
+                Some(text)
+            }
+            _ => None,
+        };
+        let id = text("id");
+        match groups.iter_mut().find(|group| group.id == id) {
+            Some(group) => group.parts.push(part),
+            None => groups.push(NamedArtifact {
+                id,
+                name: text("name"),
+                description: text("description"),
+                parts: vec![part],
+            }),
+        }
+    }
+    groups
+}
+
+/// The members by which a part names its artifact, taken out of it.
+fn take_mark(part: &mut Part) -> Map<String, Value> {
+    let Some(metadata) = &mut part.metadata else {
+        return Map::new();
+    };
+    let mark = metadata
+        .get_mut(A2A_EXTENSION)
+        .and_then(Value::as_object_mut);
+    let Some(mark) = mark else {
+        return Map::new();
+    };
+    let named = mark.remove("artifact");
+    if mark.is_empty() {
+        metadata.remove(A2A_EXTENSION);
+    }
+    if metadata.is_empty() {
+        part.metadata = None;
+    }
+    match named {
+        Some(Value::Object(named)) => named,
+        _ => Map::new(),
     }
 }
 
@@ -132,6 +227,8 @@ impl About {
 
 /// The short name of the extension, as our own handlers write it.
 const SHORT: &str = "signet";
+/// Bytes of what names an artifact: 200 characters, each as long as it may be.
+const LONGEST_NAME: usize = 800;
 /// More than the headers and the signature of a request ever take, each name as long as it may be (docs/protocol.md, section 2).
 const AROUND: usize = 2 * 1024;
 
@@ -186,6 +283,50 @@ mod tests {
             let body = of(&message(parts.clone()), 1).unwrap();
             assert!(parts_of(body.clone()) == parts, "{body}");
         }
+    }
+
+    #[test]
+    fn what_a_message_says_beside_its_parts_goes_along_and_what_it_says_to_us_does_not() {
+        let mut said = message(vec![Part::text("hi")]);
+        said.metadata = json!({"signet": {"tier": 1}}).as_object().cloned();
+        said.extensions = vec![A2A_EXTENSION.to_owned()];
+        assert_eq!(of(&said, 1).unwrap(), "hi");
+        said.metadata = json!({"signet": {"tier": 1}, "trace": {"id": 7}})
+            .as_object()
+            .cloned();
+        said.extensions.push("urn:example".to_owned());
+        said.reference_task_ids = vec!["t-1".to_owned()];
+        let beside = json!({"metadata": {"trace": {"id": 7}}, "extensions": ["urn:example"], "referenceTaskIds": ["t-1"]});
+        let first = json!({"text": "hi", "metadata": {A2A_EXTENSION: {"message": beside}}});
+        assert_eq!(of(&said, 1).unwrap(), json!({ "parts": [first] }));
+    }
+
+    #[test]
+    fn parts_that_name_their_artifacts_are_those_artifacts_again() {
+        let of = |text: &str, named: Value| json!({"text": text, "metadata": {A2A_EXTENSION: {"artifact": named}}});
+        let body = json!({"parts": [of("a", json!({"id": "1", "name": "first"})), of("b", json!({"id": "2"})),
+            of("c", json!({"id": "1"})), {"text": "d"}, of("e", json!({"id": 7}))]});
+        let groups = artifacts_of(body);
+        let seen: Vec<_> = groups
+            .iter()
+            .map(|group| {
+                (
+                    group.id.as_deref(),
+                    group.name.as_deref(),
+                    group.parts.len(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Some("1"), Some("first"), 2),
+                (Some("2"), None, 1),
+                (None, None, 2)
+            ]
+        );
+        let bare = |group: &NamedArtifact| group.parts.iter().all(|part| part.metadata.is_none());
+        assert!(groups.iter().all(bare));
     }
 
     #[test]

@@ -92,7 +92,19 @@ impl Asking<'_> {
         if blocks {
             self.room.wait(&begun.task).await?;
         }
-        let (record, _) = self.room.task(self.owner(), begun.task).await?;
+        let (record, _) = self
+            .room
+            .task(self.caller, self.owner(), begun.task)
+            .await?;
+        let message = record
+            .direct()
+            .filter(|_| blocks && self.room.section().direct);
+        if let Some(message) = message.filter(|_| !self.wants_pushes()) {
+            return Ok(match self.version {
+                Version::V1 => json!({ "message": message }),
+                Version::V03 => v03::message(&message),
+            });
+        }
         let task = record.task.with_history(history);
         Ok(match self.version {
             Version::V1 => json!({ "task": task }),
@@ -103,7 +115,10 @@ impl Asking<'_> {
     async fn stream(self) -> Result<Events, Fault> {
         let (_, history) = self.configuration()?;
         let begun = self.begin().await?;
-        let (record, seq) = self.room.task(self.owner(), begun.task.clone()).await?;
+        let (record, seq) = self
+            .room
+            .task(self.caller, self.owner(), begun.task.clone())
+            .await?;
         // A client that comes again with the same message has seen the task already.
         let seen = self
             .last_event
@@ -130,7 +145,10 @@ impl Asking<'_> {
 
     async fn subscribe(self) -> Result<Events, Fault> {
         let id = Fields::root(&self.params).needed("id")?;
-        let (record, seq) = self.room.task(self.owner(), id.clone()).await?;
+        let (record, seq) = self
+            .room
+            .task(self.caller, self.owner(), id.clone())
+            .await?;
         let seen = self.last_event.filter(|last| *last <= seq);
         // What was missed is told also when the task is over by now.
         if record.task.status.state.is_terminal() && seen.is_none_or(|last| last == seq) {
@@ -157,7 +175,7 @@ impl Asking<'_> {
         let fields = Fields::root(&self.params);
         let id = fields.needed("id")?;
         let history = fields.count("historyLength")?;
-        let (record, _) = self.room.task(self.owner(), id).await?;
+        let (record, _) = self.room.task(self.caller, self.owner(), id).await?;
         Ok(self.written(&record.task.with_history(history)))
     }
 
@@ -173,7 +191,7 @@ impl Asking<'_> {
         }
         let canceled = self.room.changed(id.clone(), Change::Canceled).await;
         canceled.map_err(super::room::of_daemon)?;
-        let (record, _) = self.room.task(self.owner(), id).await?;
+        let (record, _) = self.room.task(self.caller, self.owner(), id).await?;
         Ok(self.written(&record.task))
     }
 

@@ -4,10 +4,14 @@
 //! wants `v1`, and `/.well-known/agent.json` is of 0.3 always. Where the daemon has a `[card]`, it makes and signs the card of
 //! 1.0 itself, and this room adds to it what a reader of 0.3 looks for, and nothing else.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use signet_api::{AgentCard, CardAuth, passing_on, skill};
 
+use super::clock::Now;
 use super::fault::Fault;
 use super::room::Room;
 use super::section::CardForm;
@@ -19,8 +23,8 @@ use crate::shown::Shown;
 /// Whose card, and from where it is looked at.
 pub(crate) struct About<'a> {
     pub(crate) room: &'a Room,
-    /// The agent that the card is of, where it is not this one.
-    pub(crate) peer: Option<&'a str>,
+    /// The caller who looks, and the agent that the card is of, where it is not this one.
+    pub(crate) peer: Option<(&'a Caller, &'a str)>,
     /// The address by which the listener was called, without a stroke at its end.
     pub(crate) base: &'a str,
     /// What is offered, where that may be told.
@@ -41,7 +45,7 @@ pub(crate) async fn own(room: &Room, base: &str, form: CardForm) -> Result<Value
 /// The card of a peer, where the configuration lets it be told.
 pub(crate) async fn of_peer(
     room: &Room,
-    peer: &str,
+    peer: (&Caller, &str),
     base: &str,
     form: CardForm,
 ) -> Result<Value, Fault> {
@@ -66,7 +70,7 @@ pub(crate) async fn extended(
         Version::V1 => CardForm::V1,
         Version::V03 => CardForm::V03,
     };
-    let peer = Some(peer).filter(|peer| caller.scope.knows(peer));
+    let peer = Some((caller, peer)).filter(|(_, peer)| caller.scope.knows(peer));
     let skills = match peer {
         Some(peer) => skills(room, peer).await?,
         None => vec![passing_on()],
@@ -80,12 +84,61 @@ pub(crate) async fn extended(
     about.written(form).await
 }
 
+/// Whether there is a card for those who have proved who they are: without tokens and certificates nobody has.
+fn has_extended(room: &Room) -> bool {
+    room.context.config.listen.auth != Auth::None
+}
+
 /// What tells one card from another, for clients that ask again.
 pub(crate) fn etag(card: &str) -> String {
     let hash = Sha256::digest(card);
     let mut text = data_encoding::HEXLOWER.encode(&hash);
     text.truncate(32);
     format!("\"{text}\"")
+}
+
+/// When each card was another one last, by the address that it is given at.
+#[derive(Default)]
+pub(crate) struct CardDates(Mutex<HashMap<String, (String, Now)>>);
+
+impl CardDates {
+    /// Since when the card at that address is the one with this tag.
+    pub(crate) fn since(&self, address: &str, etag: &str) -> Now {
+        let now = Now::read();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(address) {
+            Some((known, since)) if known == etag => *since,
+            Some(changed) => {
+                *changed = (etag.to_owned(), now);
+                now
+            }
+            None => {
+                // The address has the name by which a client calls us: there may be any number.
+                if all.len() < ADDRESSES_MAX {
+                    all.insert(address.to_owned(), (etag.to_owned(), now));
+                }
+                now
+            }
+        }
+    }
+}
+
+/// A warning for the person about a signed card that names its key below a path: the key itself is given at the root.
+pub(crate) fn dead_keys(card: &Value) -> Option<String> {
+    let protected = card.pointer("/signatures/0/protected")?.as_str()?;
+    let head = data_encoding::BASE64URL_NOPAD
+        .decode(protected.as_bytes())
+        .ok()?;
+    let head: Value = serde_json::from_slice(&head).ok()?;
+    let keys = head.get("jku")?.as_str()?;
+    let (_, rest) = keys.split_once("://")?;
+    let path = rest.split_once('/').map_or("", |(_, path)| path);
+    (path != KEYS).then(|| {
+        format!(
+            "`url` under [card] of config.toml has a path, so readers of the card look for its key at {keys}; that is there \
+             only where a proxy leads it to /{KEYS} of this gateway. Without such a proxy write the url without a path"
+        )
+    })
 }
 
 impl About<'_> {
@@ -98,7 +151,7 @@ impl About<'_> {
         match signed.and_then(|shown| shown.card.as_object().cloned()) {
             Some(mut card) => {
                 if form == CardForm::Hybrid {
-                    put_old_members(&mut card);
+                    put_old_members(&mut card, has_extended(self.room));
                     put_old_security(&mut card);
                 }
                 Ok(Value::Object(card))
@@ -110,7 +163,7 @@ impl About<'_> {
     async fn unsigned(self, form: CardForm) -> Result<Value, Fault> {
         let (name, description) = self.words().await?;
         let url = match self.peer {
-            Some(peer) => format!("{}/a2a/{peer}", self.base),
+            Some((_, peer)) => format!("{}/a2a/{peer}", self.base),
             None => format!("{}/a2a", self.base),
         };
         let section = self.room.section();
@@ -126,7 +179,7 @@ impl About<'_> {
         };
         let mut card = object(card.into_json());
         if form != CardForm::V1 {
-            put_old_members(&mut card);
+            put_old_members(&mut card, has_extended(self.room));
             put_old_security(&mut card);
         }
         if form == CardForm::V03 {
@@ -140,7 +193,7 @@ impl About<'_> {
 
     async fn words(&self) -> Result<(String, String), Fault> {
         let section = self.room.section();
-        if let Some(peer) = self.peer {
+        if let Some((_, peer)) = self.peer {
             let text = format!("{peer}, reached by signed messages between households");
             return Ok((peer.to_owned(), text));
         }
@@ -157,8 +210,8 @@ impl About<'_> {
 }
 
 /// What the peer offers, as skills; a plain one where that is unknown.
-async fn skills(room: &Room, peer: &str) -> Result<Vec<Value>, Fault> {
-    let offers = room.offers(peer).await?.unwrap_or_default();
+async fn skills(room: &Room, (caller, peer): (&Caller, &str)) -> Result<Vec<Value>, Fault> {
+    let offers = room.offers(caller, peer).await?.unwrap_or_default();
     let skills = offers
         .iter()
         .map(|offer| skill(&offer.name, offer.description.as_deref()));
@@ -171,7 +224,7 @@ async fn skills(room: &Room, peer: &str) -> Result<Vec<Value>, Fault> {
 
 /// What readers of 0.3 look for. The signature is over the card without it: readers of 1.0 leave out what they do not know
 /// before they verify.
-fn put_old_members(card: &mut Map<String, Value>) {
+fn put_old_members(card: &mut Map<String, Value>, has_extended: bool) {
     let address = card
         .get("supportedInterfaces")
         .and_then(|all| all.get(0))
@@ -181,7 +234,7 @@ fn put_old_members(card: &mut Map<String, Value>) {
         ("url", address.unwrap_or_default()),
         ("preferredTransport", json!("JSONRPC")),
         ("protocolVersion", json!("0.3.0")),
-        ("supportsAuthenticatedExtendedCard", json!(true)),
+        ("supportsAuthenticatedExtendedCard", json!(has_extended)),
     ];
     for (name, value) in old {
         card.insert(name.to_owned(), value);
@@ -244,6 +297,10 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
+/// Where the key of signed cards is, at the root of a host (RFC 8615).
+const KEYS: &str = ".well-known/jwks.json";
+/// Addresses whose cards are remembered.
+const ADDRESSES_MAX: usize = 256;
 /// The schemes that a card may have: the member of 1.0, and the type of 0.3.
 const SCHEMES: [(&str, &str); 2] = [
     ("httpAuthSecurityScheme", "http"),
@@ -288,6 +345,33 @@ mod tests {
     }
 
     #[test]
+    fn a_card_has_another_date_when_it_is_another_card() {
+        let changes = CardDates::default();
+        let first = changes.since("own", "a");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(changes.since("own", "a"), first);
+        assert!(changes.since("own", "b").millis() > first.millis());
+    }
+
+    #[test]
+    fn an_address_below_a_path_is_said_where_the_key_is_looked_for() {
+        let signed = |keys: &str| {
+            let head = json!({"alg": "EdDSA", "jku": keys}).to_string();
+            json!({"signatures": [{"protected": data_encoding::BASE64URL_NOPAD.encode(head.as_bytes())}]})
+        };
+        assert_eq!(
+            dead_keys(&signed("https://a.example:8443/.well-known/jwks.json")),
+            None
+        );
+        assert_eq!(dead_keys(&json!({})), None);
+        let warning = dead_keys(&signed("https://a.example/signet/.well-known/jwks.json")).unwrap();
+        assert!(
+            warning.contains("https://a.example/signet/.well-known/jwks.json"),
+            "{warning}"
+        );
+    }
+
+    #[test]
     fn what_is_added_for_0_3_says_how_callers_prove_who_they_are_and_takes_nothing_from_what_is_signed()
      {
         for (auth, name, kind) in [
@@ -296,7 +380,7 @@ mod tests {
         ] {
             let signed = card(auth);
             let mut hybrid = signed.clone();
-            put_old_members(&mut hybrid);
+            put_old_members(&mut hybrid, true);
             put_old_security(&mut hybrid);
             assert_eq!(hybrid["security"], json!([{ name: [] }]));
             let scheme = &hybrid["securitySchemes"][name];

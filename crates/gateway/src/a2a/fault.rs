@@ -113,6 +113,11 @@ impl Fault {
         self
     }
 
+    /// Whether it was not done for want of a place, and may be done a little later.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.metadata.get("reason").and_then(Value::as_str) == Some(BUSY_REASON)
+    }
+
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
     }
@@ -154,6 +159,9 @@ impl Fault {
         (!details.is_empty()).then_some(Value::Array(details))
     }
 }
+
+/// Beside an error that may be gone a little later.
+pub(crate) const BUSY_REASON: &str = "BUSY";
 
 #[cfg(test)]
 mod tests {

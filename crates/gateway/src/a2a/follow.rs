@@ -16,7 +16,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::room::Room;
-use super::sending::NOT_GRANTED;
 use super::task::{Change, Progress};
 use crate::daemon::Link;
 use crate::fault::Fault;
@@ -73,7 +72,7 @@ struct Following<'a> {
 impl Following<'_> {
     /// One connection, until it breaks, or nothing is open, or it is time for another.
     async fn listen(&mut self, more: &mut mpsc::UnboundedReceiver<Followed>) -> Result<(), Fault> {
-        let mut link = self.room.context.daemon.link().await?;
+        let mut link = self.room.context.daemon.own_link().await?;
         self.asked = 0;
         self.answered.clear();
         self.later.clear();
@@ -280,15 +279,14 @@ impl Following<'_> {
         self.answered.retain(|(_, waiting)| *waiting != message);
         let name = came.name();
         if let Some(failure) = &came.error
-            && failure.reason == NOT_GRANTED
-            && self.room.again(&open).await
+            && self.room.again(&open, &failure.reason).await
         {
             self.acknowledge(link, name).await?;
             self.open.remove(&message);
             return Ok(());
         }
         let change = match (came.error, came.body) {
-            (Some(failure), _) => Change::Refused(failure),
+            (Some(failure), more) => Change::Refused(failure, more, came.data_tier),
             (None, Some(body)) => Change::Answer {
                 body,
                 tier: came.data_tier,

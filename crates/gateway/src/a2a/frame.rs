@@ -40,7 +40,19 @@ pub(crate) fn read(body: &[u8]) -> Result<Asked, (Id, Fault)> {
     let params = frame
         .params
         .map(|params| json::parse(params.get().as_bytes(), LIMITS));
-    let params = match params.transpose().map_err(|_| parse())? {
+    let params = match params {
+        None => None,
+        Some(Ok(params)) => Some(params),
+        Some(Err(_)) => {
+            let wide = frame.params.and_then(|params| {
+                let value: Value = serde_json::from_str(params.get()).ok()?;
+                wide_number(&value)
+            });
+            let (field, id) = (wide.ok_or_else(parse)?, id);
+            return Err((id, Fault::params(field, WIDE)));
+        }
+    };
+    let params = match params {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
         Some(_) => return Err((id, Fault::params("params", "are not an object"))),
@@ -52,6 +64,32 @@ pub(crate) fn read(body: &[u8]) -> Result<Asked, (Id, Fault)> {
     })
 }
 
+/// Where the first number stands that is beyond what every reader of JSON holds, in the form `message.parts[0].data.week`.
+fn wide_number(value: &Value) -> Option<String> {
+    let below = |step: String, rest: String| match rest.as_bytes().first() {
+        None => step,
+        Some(b'[') => step + &rest,
+        Some(_) => format!("{step}.{rest}"),
+    };
+    match value {
+        Value::Number(number) => {
+            let is_wide = number.as_f64().is_none_or(|size| size.abs() > LARGEST);
+            is_wide.then(String::new)
+        }
+        Value::Array(items) => {
+            let mut found = items.iter().enumerate();
+            found.find_map(|(at, item)| Some(below(format!("[{at}]"), wide_number(item)?)))
+        }
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(name, member)| Some(below(name.clone(), wide_number(member)?))),
+        _ => None,
+    }
+}
+
+const WIDE: &str = "is a number beyond 2^53-1, which not every reader holds; send it as a text";
+/// 2^53-1 (RFC 7493, section 2.2).
+const LARGEST: f64 = 9_007_199_254_740_991.0;
 const PARSE: &str = "Parse error: the body is not one JSON text that every reader reads alike, or is too large or too deep";
 /// A message of the daemon's with all that A2A puts around it. The listener has a limit of its own.
 const LIMITS: Limits = Limits {
@@ -151,6 +189,30 @@ mod tests {
             ),
         ] {
             assert_eq!(code(body), expected, "{}", String::from_utf8_lossy(body));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_too_wide_is_named_by_its_place_and_the_call_keeps_its_id() {
+        for (params, field) in [
+            (
+                r#"{"message":{"parts":[{"text":"x"},{"data":{"week":9007199254740993}}]}}"#,
+                "message.parts[1].data.week",
+            ),
+            (r#"{"a":[1,[2,-12345678901234567890123]]}"#, "a[1][1]"),
+            (r#"{"metadata":{"n":1e20}}"#, "metadata.n"),
+        ] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{params}}}"#);
+            let Err((id, fault)) = read(body.as_bytes()) else {
+                panic!("{params} was read");
+            };
+            assert_eq!((id.as_str(), fault.kind()), ("7", Kind::Params), "{params}");
+            assert!(
+                fault
+                    .to_string()
+                    .contains(&format!("{field} is a number beyond")),
+                "{fault}"
+            );
         }
     }
 

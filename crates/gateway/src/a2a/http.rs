@@ -23,6 +23,7 @@ use super::stream;
 use super::unnamed;
 use super::version::{Method, Strictness, Version, admit};
 use crate::context::Caller;
+use crate::listener::later;
 
 /// Behind authentication.
 pub(crate) fn routes(room: &Arc<Room>) -> Router {
@@ -203,10 +204,15 @@ pub(crate) async fn answer(
     let mut response = answered.unwrap_or_else(|fault| {
         let text = id.error(&fault.write(version));
         // Who asks for a stream and reads nothing else hears in it why there is none.
-        match streams && heard.wants_events {
+        let mut response = match streams && heard.wants_events {
             true => stream::only(&text),
             false => json_response(text),
+        };
+        if fault.is_busy() {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response = later(response, 1);
         }
+        response
     });
     if !heard.activated().is_empty() {
         let value = HeaderValue::from_static(A2A_EXTENSION);
@@ -243,7 +249,7 @@ async fn behind(
 ) -> Result<(String, Vec<Offer>), Fault> {
     let named = peer.clone().or_else(|| room.section().default.clone());
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
-        match room.offers(&peer).await {
+        match room.offers(caller, &peer).await {
             Ok(Some(offers)) => return Ok((peer, offers)),
             // Whose a task is, the gateway's own file says.
             Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),

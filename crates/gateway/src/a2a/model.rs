@@ -175,6 +175,10 @@ impl Part {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Artifact {
     pub(crate) artifact_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
     pub(crate) parts: Vec<Part>,
     /// Those that its client activated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::fault::{Fault, Kind};
 use super::room::Room;
+use crate::context::Caller;
 
 /// What is known of each peer.
 #[derive(Default)]
@@ -37,8 +38,12 @@ impl Offered {
 
 impl Room {
     /// What the agent offers now; `None` for one that is not known.
-    pub(crate) async fn offers(&self, peer: &str) -> Result<Option<Vec<Offer>>, Fault> {
-        match self.shown_peer(peer).await {
+    pub(crate) async fn offers(
+        &self,
+        caller: &Caller,
+        peer: &str,
+    ) -> Result<Option<Vec<Offer>>, Fault> {
+        match self.shown_peer(caller, peer).await {
             Ok(shown) => {
                 let is_met = shown.capabilities.is_some();
                 let offers = shown.capabilities.unwrap_or_default();
@@ -52,7 +57,12 @@ impl Room {
 
     /// What a message is for that names no capability: the only one that is offered, or was while nothing is. A peer that
     /// was never met is met first, which takes a moment.
-    pub(crate) async fn only_offer(&self, peer: &str, offers: &[Offer]) -> Option<String> {
+    pub(crate) async fn only_offer(
+        &self,
+        caller: &Caller,
+        peer: &str,
+        offers: &[Offer],
+    ) -> Option<String> {
         match offers {
             [only] => return Some(only.name.clone()),
             [] => {}
@@ -60,7 +70,7 @@ impl Room {
         }
         match self.offered_last(peer).await.as_slice() {
             [only] => Some(only.clone()),
-            [] if !self.offered.with(peer, |known| known.is_met) => self.meet(peer).await,
+            [] if !self.offered.with(peer, |known| known.is_met) => self.meet(caller, peer).await,
             _ => None,
         }
     }
@@ -101,7 +111,7 @@ impl Room {
     }
 
     /// Has the daemon begin a session, in which the peer says what it offers.
-    async fn meet(&self, peer: &str) -> Option<String> {
+    async fn meet(&self, caller: &Caller, peer: &str) -> Option<String> {
         let now = Instant::now();
         let is_due = self.offered.with(peer, |known| {
             let is_due = known.asked.is_none_or(|asked| now - asked >= MEET_EVERY);
@@ -116,10 +126,11 @@ impl Room {
             life: Some(MEET_EVERY.as_secs()),
             ..Send::new(peer, Wants::Ping, Value::Null)
         };
-        self.context.daemon.call(&ping, MEETING).await.ok()?;
+        let daemon = self.context.daemon_of(caller);
+        daemon.call(&ping, MEETING).await.ok()?;
         let until = Instant::now() + TELLING;
         loop {
-            let offers = self.offers(peer).await.ok()??;
+            let offers = self.offers(caller, peer).await.ok()??;
             match offers.as_slice() {
                 [only] => return Some(only.name.clone()),
                 [] if Instant::now() < until => sleep(LOOK).await,

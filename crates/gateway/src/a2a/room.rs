@@ -1,13 +1,15 @@
 //! What the calls of A2A share: the tasks, and the one way from a task to the daemon.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use signet_api::{Acknowledge, ClientError, ListPeers, Name, Peer, ShowCard, ShowPeer, ShownCard};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
-use super::clock::Now;
-use super::fault::{Fault, Kind};
+use super::card::{self, CardDates};
+use super::ended::settle_ended;
+use super::fault::{BUSY_REASON, Fault, Kind};
 use super::follow::{Followed, follow};
 use super::offers::Offered;
 use super::push::Pushing;
@@ -16,7 +18,9 @@ use super::sending::resume;
 use super::store::{Begin, Begun, Limits, Owner, Store, StoreError};
 use super::task::{Change, Record};
 use crate::context::{Caller, Context};
-use crate::fault::Fault as DaemonFault;
+use crate::daemon::{Daemon, Lasting};
+use crate::fault::{BUSY, Fault as DaemonFault};
+use crate::say::say;
 
 /// The room of A2A.
 pub(crate) struct Room {
@@ -25,12 +29,14 @@ pub(crate) struct Room {
     pub(crate) streams: Arc<Semaphore>,
     pub(super) follow: mpsc::UnboundedSender<Followed>,
     pushing: Pushing,
-    /// Since when cards say what they say.
-    pub(crate) opened: Now,
     /// This agent's own id, once the daemon has said it.
     agent: OnceLock<String>,
     card: Mutex<LastCard>,
     pub(super) offered: Offered,
+    /// For each peer whose budget is used up, the line of what waits for it.
+    pub(super) lines: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+    /// When each card was another one last.
+    pub(super) changes: CardDates,
 }
 
 /// What the daemon said last of this agent's card.
@@ -60,10 +66,11 @@ impl Room {
             streams: Arc::new(Semaphore::new(section.streams)),
             follow: wants,
             pushing: Pushing::default(),
-            opened: Now::read(),
             agent: OnceLock::new(),
             card: Mutex::default(),
             offered: Offered::default(),
+            lines: Mutex::default(),
+            changes: CardDates::default(),
         });
         let stop = context.stop.clone();
         let following = follow(Arc::clone(&room), more);
@@ -71,6 +78,9 @@ impl Room {
         let stop = context.stop.clone();
         let resuming = resume(Arc::clone(&room));
         tokio::spawn(async move { stop.run_until_cancelled(resuming).await });
+        let stop = context.stop.clone();
+        let settling = settle_ended(Arc::clone(&room));
+        tokio::spawn(async move { stop.run_until_cancelled(settling).await });
         Ok(room)
     }
 
@@ -98,6 +108,12 @@ impl Room {
     pub(crate) async fn settled(&self, key: String) -> Result<(), DaemonFault> {
         let done = self.store.settled(key).await;
         done.map_err(|_| DaemonFault::Own("a task cannot be written"))
+    }
+
+    /// Ends a task whose token holds no more; nothing of it is sent from then on.
+    pub(super) async fn end_with_token(&self, task: String) {
+        let _ = self.changed(task.clone(), Change::TokenEnded).await;
+        let _ = self.store.settled_all(task).await;
     }
 
     pub(crate) fn push(&self, task: &str) {
@@ -134,54 +150,46 @@ impl Room {
     }
 
     /// The caller's task, with an answer that is not kept fetched from the daemon's inbox.
-    pub(crate) async fn task(&self, owner: Owner, id: String) -> Result<(Record, u64), Fault> {
+    pub(crate) async fn task(
+        &self,
+        caller: &Caller,
+        owner: Owner,
+        id: String,
+    ) -> Result<(Record, u64), Fault> {
         let (mut record, seq) = self.store.task(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
+            let daemon = self.context.daemon_of(caller);
             if record.task.artifacts.is_empty() {
-                self.put_answer(&mut record, &answer).await?;
+                put_answer(&daemon, &mut record, &answer).await?;
             }
-            self.shown(&record.task.id, &record.peer, answer).await;
+            self.shown(&daemon, &record, answer).await;
         }
         Ok((record, seq))
     }
 
-    async fn put_answer(&self, record: &mut Record, answer: &str) -> Result<(), Fault> {
-        let peer = record.peer.clone();
-        let mut link = self.context.daemon.link().await.map_err(of_inbox)?;
-        let is_it = |came: &signet_api::Message| came.from == peer && came.message_id == answer;
-        let found = super::follow::find_in_inbox(&mut link, is_it).await;
-        let found = found.map_err(of_inbox)?;
-        if let Some(body) = found.and_then(|came| came.body) {
-            record.put_answer(body);
-        }
-        Ok(())
-    }
-
     /// The caller has the answer that was not kept: from here on it is nowhere but in the log, sealed.
-    async fn shown(&self, task: &str, peer: &str, answer: String) {
+    async fn shown(&self, daemon: &Daemon, record: &Record, answer: String) {
         let name = Name {
-            from: peer.to_owned(),
+            from: record.peer.clone(),
             message_id: answer,
         };
         let acknowledge = Acknowledge {
             messages: vec![name],
         };
-        let done = self.context.daemon.call(&acknowledge, Duration::ZERO).await;
+        let done = daemon.call(&acknowledge, Duration::ZERO).await;
         if matches!(
             done,
             Ok(_) | Err(DaemonFault::Daemon(ClientError::Refused(_)))
         ) {
-            let _ = self.store.change(task.to_owned(), Change::Shown).await;
+            let task = record.task.id.clone();
+            let _ = self.store.change(task, Change::Shown).await;
         }
     }
 
     /// The agents that the caller may speak to.
     pub(crate) async fn peers(&self, caller: &Caller) -> Result<Vec<Peer>, Fault> {
-        let peers = self
-            .context
-            .daemon
-            .call(&ListPeers {}, Duration::ZERO)
-            .await;
+        let daemon = self.context.daemon_of(caller);
+        let peers = daemon.call(&ListPeers {}, Duration::ZERO).await;
         let peers = peers.map_err(of_daemon)?;
         let seen = peers
             .into_iter()
@@ -189,11 +197,16 @@ impl Room {
         Ok(seen.collect())
     }
 
-    pub(crate) async fn shown_peer(&self, peer: &str) -> Result<signet_api::ShownPeer, Fault> {
+    pub(crate) async fn shown_peer(
+        &self,
+        caller: &Caller,
+        peer: &str,
+    ) -> Result<signet_api::ShownPeer, Fault> {
         let show = ShowPeer {
             peer: peer.to_owned(),
         };
-        let shown = self.context.daemon.call(&show, Duration::ZERO).await;
+        let daemon = self.context.daemon_of(caller);
+        let shown = daemon.call(&show, Duration::ZERO).await;
         shown.map_err(|fault| match fault {
             DaemonFault::Daemon(ClientError::Refused(_)) => Fault::new(
                 Kind::Unsupported,
@@ -205,11 +218,19 @@ impl Room {
 
     /// The card that the daemon signs, of this agent or of a peer; `None` where it has none. While the daemon is away,
     /// this agent's is the one that it gave last.
-    pub(crate) async fn signed_card(&self, peer: Option<&str>) -> Result<Option<ShownCard>, Fault> {
+    pub(crate) async fn signed_card(
+        &self,
+        of_peer: Option<(&Caller, &str)>,
+    ) -> Result<Option<ShownCard>, Fault> {
         let show = ShowCard {
-            peer: peer.map(str::to_owned),
+            peer: of_peer.map(|(_, peer)| peer.to_owned()),
         };
-        let shown = match self.context.daemon.call(&show, Duration::ZERO).await {
+        let peer = of_peer.map(|(_, peer)| peer);
+        let daemon = match of_peer {
+            Some((caller, _)) => self.context.daemon_of(caller),
+            None => Arc::clone(&self.context.daemon),
+        };
+        let shown = match daemon.call(&show, Duration::ZERO).await {
             Ok(shown) => Some(shown),
             // Without [card], and by a daemon of a release before, nothing is signed.
             Err(DaemonFault::Daemon(ClientError::Refused(_))) => None,
@@ -223,6 +244,11 @@ impl Room {
         };
         if peer.is_none() {
             let mut last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
+                && let Some(warning) = card::dead_keys(&card.card)
+            {
+                say(&warning);
+            }
             *last = LastCard {
                 is_known: true,
                 signed: shown.clone(),
@@ -244,6 +270,18 @@ impl Room {
         let agent = status.map_err(of_daemon)?.agent;
         Ok(self.agent.get_or_init(|| agent).clone())
     }
+}
+
+async fn put_answer(daemon: &Daemon, record: &mut Record, answer: &str) -> Result<(), Fault> {
+    let peer = record.peer.clone();
+    let link = daemon.link(Lasting::AtOnce).await;
+    let is_it = |came: &signet_api::Message| came.from == peer && came.message_id == answer;
+    let found = super::follow::find_in_inbox(&mut link.map_err(of_inbox)?, is_it).await;
+    let found = found.map_err(of_inbox)?;
+    if let Some(body) = found.and_then(|came| came.body) {
+        record.put_answer(body);
+    }
+    Ok(())
 }
 
 /// Whether a call need not wait any longer.
@@ -269,13 +307,18 @@ fn of_inbox(fault: DaemonFault) -> Fault {
 
 fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
     let name = fault.name();
-    Fault::internal(match fault {
+    let busy = |fault: Fault| match name {
+        BUSY => fault.with("reason", BUSY_REASON),
+        _ => fault,
+    };
+    busy(Fault::internal(match fault {
+        DaemonFault::Busy => format!("Internal error: {fault}; call again a little later"),
         DaemonFault::Own(what) => format!("Internal error: {what}; try again"),
         _ => format!(
             "Internal error: the daemon of this agent does not answer ({name}); {so_far}. Start it with signet run or signet \
              up (signet doctor says what is wrong), then call again"
         ),
-    })
+    }))
 }
 
 /// Messages of which something may still come: each is asked about when a connection is made.

@@ -30,6 +30,8 @@ pub(crate) struct Section {
     pub(crate) state: Option<PathBuf>,
     /// Seconds that a call waits for the end of its task, before it answers with the task as it is.
     pub(crate) wait_seconds: u64,
+    /// Whether a call that waited is answered with a message alone, where no progress came before the answer.
+    pub(crate) direct: bool,
     /// Whether tasks are pushed to addresses that clients name.
     pub(crate) push: bool,
     /// Whether a client has to name our extension.
@@ -130,6 +132,7 @@ impl Default for Section {
             url: None,
             state: None,
             wait_seconds: 20,
+            direct: false,
             push: true,
             require_extension: false,
             keep: Vec::new(),

@@ -1,10 +1,11 @@
 //! The one way of a message from its task to the daemon: tried until the daemon has it, once more where the program is away
 //! for which it is, and looked for after the gateway was killed in between.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use signet_api::{ApiError, ClientError, FindMessage, FoundMessage, Reason, Send, State as Sent};
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
 use super::follow::Followed;
@@ -13,6 +14,7 @@ use super::store::{Call, daemon_key};
 use super::task::Change;
 use crate::fault::Fault as DaemonFault;
 use crate::shown::visible;
+use crate::tokens::Holder;
 
 impl Room {
     pub(super) fn send_in_background(self: &Arc<Self>, call: Call) {
@@ -27,8 +29,23 @@ impl Room {
         };
         let mut pause = PAUSES.0;
         let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
+        // Held from when the peer's budget is used up until the message has left: one of those that wait tries at a time.
+        let mut turn = None;
         loop {
-            match self.context.daemon.call(&request, Duration::ZERO).await {
+            // Only for as long as its token holds, and as far as that reaches now.
+            let daemon = match self.context.holder(&call.caller) {
+                Holder::Held(caller) => self.context.daemon_of(&caller),
+                Holder::Ended => return self.end_with_token(call.task).await,
+                Holder::Unsaid => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                    match self.is_given_up(&call).await {
+                        true => return,
+                        false => continue,
+                    }
+                }
+            };
+            match daemon.call(&request, Duration::ZERO).await {
                 Ok(sent) => {
                     let followed = Followed {
                         message: sent.message_id.clone(),
@@ -50,6 +67,13 @@ impl Room {
                     }
                     return;
                 }
+                Err(fault) if Instant::now() < given_up && is_over_budget(&fault) => {
+                    let _ = self.changed(call.task.clone(), Change::OverBudget).await;
+                    if turn.is_none() {
+                        turn = Some(self.in_line(&request.peer).await);
+                    }
+                    pause = PAUSE_BUDGET;
+                }
                 Err(fault) => match refusal(&fault) {
                     Some(_)
                         if Instant::now() < given_up && self.is_away(&request, &fault).await =>
@@ -68,6 +92,16 @@ impl Room {
         }
     }
 
+    /// A place at the head of the line of those messages to a peer that wait for its budget.
+    async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
+        let line = {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
+            Arc::clone(lines.entry(peer.to_owned()).or_default())
+        };
+        line.lock_owned().await
+    }
+
     /// Whether its client gave the task up while the message was here: then nothing is sent.
     async fn is_given_up(&self, call: &Call) -> bool {
         let record = self.store.record(call.task.clone()).await;
@@ -78,9 +112,12 @@ impl Room {
         is_over
     }
 
-    /// Sends once more what the other side refused because the program was away for which it is: its daemon was sooner
-    /// back than the program. False where it was refused for good.
-    pub(crate) async fn again(self: &Arc<Self>, refused: &Followed) -> bool {
+    /// Sends once more what the other side refused because the program was away for which it is (its daemon was sooner back
+    /// than the program), or because this minute's messages were used up. False where it was refused for good.
+    pub(crate) async fn again(self: &Arc<Self>, refused: &Followed, reason: &str) -> bool {
+        if ![NOT_GRANTED, OVER_BUDGET].contains(&reason) {
+            return false;
+        }
         let tries = refused.key.bytes().rev().take_while(|byte| *byte == b'_');
         let tries = u32::try_from(tries.count()).unwrap_or(TRIES);
         if tries >= TRIES {
@@ -91,15 +128,18 @@ impl Room {
         };
         let request = call.request.as_ref();
         let capability = request.and_then(|request| request.capability.clone());
-        let is_away = match capability {
-            Some(capability) => self.has_offered(&refused.peer, &capability).await,
-            None => false,
+        let why = match capability {
+            _ if reason == OVER_BUDGET => Some(Change::OverBudget),
+            Some(capability) if self.has_offered(&refused.peer, &capability).await => {
+                Some(Change::Away)
+            }
+            _ => None,
         };
-        if !is_away {
+        let Some(why) = why else {
             let _ = self.store.settled(call.key).await;
             return false;
-        }
-        let _ = self.changed(call.task.clone(), Change::Away).await;
+        };
+        let _ = self.changed(call.task.clone(), why).await;
         let (room, stop) = (Arc::clone(self), self.context.stop.clone());
         let sending = async move {
             sleep(PAUSE_AGAIN * 2_u32.saturating_pow(tries)).await;
@@ -137,7 +177,15 @@ impl Room {
         loop {
             // What was written to the daemon before is read first.
             sleep(pause).await;
-            match self.context.daemon.call(&asked, Duration::ZERO).await {
+            let daemon = match self.context.holder(&call.caller) {
+                Holder::Held(caller) => self.context.daemon_of(&caller),
+                Holder::Ended => return self.end_with_token(call.task).await,
+                Holder::Unsaid => {
+                    pause = (pause * 2).min(PAUSES.1);
+                    continue;
+                }
+            };
+            match daemon.call(&asked, Duration::ZERO).await {
                 Ok(FoundMessage {
                     message_id: Some(message),
                 }) => {
@@ -190,6 +238,12 @@ pub(super) async fn resume(room: Arc<Room>) {
     }
 }
 
+/// Whether the peer takes no more messages this minute.
+fn is_over_budget(fault: &DaemonFault) -> bool {
+    matches!(fault, DaemonFault::Daemon(ClientError::Refused(error))
+        if error.reason().is_some_and(|reason| reason.as_str() == OVER_BUDGET))
+}
+
 fn is_not_granted(error: &ApiError) -> bool {
     let reason = error.reason();
     reason.is_some_and(|reason| reason.as_str() == NOT_GRANTED)
@@ -220,6 +274,10 @@ const INTERRUPTED: &str = "\
     not sent: the gateway was stopped before the daemon had it, and what is above tier 2 is not kept; say it again";
 /// Nobody there offers the capability (check V12).
 pub(crate) const NOT_GRANTED: &str = "capability-not-granted";
+/// So many messages a minute, and they are used up (check V12).
+pub(crate) const OVER_BUDGET: &str = "budget-exceeded";
+/// How long after that the next try is: what the minute allows comes back bit by bit.
+const PAUSE_BUDGET: Duration = Duration::from_secs(1);
 /// How often a message is sent once more, the first time after so long.
 const TRIES: u32 = 8;
 const PAUSE_AGAIN: Duration = Duration::from_secs(1);

@@ -67,6 +67,8 @@ pub(crate) struct Begun {
 pub(crate) struct Call {
     pub(crate) key: String,
     pub(crate) task: String,
+    /// Whose task it is: the name of a token.
+    pub(crate) caller: String,
     /// The name that the daemon gave it.
     pub(crate) message: Option<String>,
     /// What to send, while that is kept.
@@ -155,6 +157,21 @@ impl Store {
     /// Nothing more comes of this call.
     pub(crate) async fn settled(&self, key: String) -> Result<(), Fault> {
         self.with(move |db| db.settled(&key)).await?
+    }
+
+    /// Nothing more comes of any call of the task.
+    pub(crate) async fn settled_all(&self, task: String) -> Result<(), Fault> {
+        self.with(move |db| db.settled_all(&task)).await?
+    }
+
+    /// Whose tasks are not over, or have calls of which something may still come.
+    pub(crate) async fn callers(&self) -> Result<Vec<String>, Fault> {
+        self.with(|db| db.callers()).await?
+    }
+
+    /// Those tasks of one caller.
+    pub(crate) async fn unsettled(&self, caller: String) -> Result<Vec<String>, Fault> {
+        self.with(move |db| db.unsettled(&caller)).await?
     }
 
     /// The calls of which something may still come.
@@ -258,7 +275,8 @@ pub(crate) struct Owner {
     pub(crate) tier: u8,
 }
 
-/// How much is kept.
+/// How much is kept. Of what is not over one caller has at most three times as much as is free: so there is always room
+/// for a caller who has little.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) tasks: usize,

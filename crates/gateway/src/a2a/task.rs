@@ -3,8 +3,8 @@
 //! ```text
 //! submitted ──▶ working ──▶ completed                     whatever is terminal stays so
 //!      │  ▲        │  ▲ ──▶ failed, rejected
-//!      │  └────────┼──┘ ──▶ canceled (here alone: the other side is not told)
-//!      └──▶ input-required ──▶ a further message ──▶ submitted
+//!      │  └────────┼──┘ ──▶ canceled (here alone: the other side is not told; or its agent gave it up)
+//!      └──▶ input-required, auth-required ──▶ a further message ──▶ submitted
 //! ```
 
 mod artifacts;
@@ -13,15 +13,16 @@ mod moved;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use signet_api::{Failure, State as Sent, WaitsFor, Whose};
+use signet_proto::progress::WAITS_FOR_A_PERSON;
 use signet_text::visible;
 
 use super::body;
 use super::clock::Now;
 use super::model::{Event, Message, Part, Role, State, Status, StatusUpdate, Task};
 use artifacts::{Early, ProgressPart};
-use moved::{AWAY, UNANSWERED};
+use moved::{AWAY, OVER_BUDGET, UNANSWERED};
 
 /// A task with what the gateway knows of it besides.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub(crate) struct Record {
     /// Whether it asks for no capability: no program of the other side takes such a message.
     #[serde(default)]
     is_for_people: bool,
+    /// Whether the agent that was asked said anything before its answer.
+    #[serde(default)]
+    had_progress: bool,
     /// What its client activated by `A2A-Extensions`.
     #[serde(default)]
     extensions: Vec<String>,
@@ -76,8 +80,8 @@ pub(crate) enum Change {
         /// Its name, under which it waits in the inbox.
         name: String,
     },
-    /// The refusal of the agent that was asked, or of its daemon.
-    Refused(Failure),
+    /// The refusal of the agent that was asked, or of its daemon, what stands beside the words, and its data tier.
+    Refused(Failure, Option<Value>, u8),
     /// The answer is there and is not for this gateway's eyes, or cannot be opened any more.
     Withheld,
     /// The daemon did not take the message: a sentence of ours.
@@ -86,10 +90,14 @@ pub(crate) enum Change {
     Untaken,
     /// It is here still: the program of the other side is away for which it is.
     Away,
+    /// It is here still: the other side takes no more messages this minute.
+    OverBudget,
     /// Its life has ended: no answer is taken any more.
     Unanswered,
     /// The client gave it up.
     Canceled,
+    /// The token of its client holds no more.
+    TokenEnded,
     /// The client was shown the answer.
     Shown,
 }
@@ -119,6 +127,7 @@ impl Record {
             waits_for_people: false,
             is_withheld: false,
             is_for_people: false,
+            had_progress: false,
             extensions: Vec::new(),
             early: BTreeMap::new(),
         }
@@ -149,6 +158,25 @@ impl Record {
         self.waits_for_people
     }
 
+    /// The answer as a message alone, which is a lawful answer to a call as well: where it came without a word before, and is
+    /// one result.
+    pub(crate) fn direct(&self) -> Option<Message> {
+        let is_done = self.task.status.state == State::Completed && !self.had_progress;
+        let [only] = self.task.artifacts.as_slice() else {
+            return None;
+        };
+        is_done.then(|| Message {
+            message_id: format!("{}-{ANSWER}", self.task.id),
+            context_id: Some(self.task.context_id.clone()),
+            task_id: Some(self.task.id.clone()),
+            role: Role::Agent,
+            parts: only.parts.clone(),
+            metadata: None,
+            extensions: only.extensions.clone(),
+            reference_task_ids: Vec::new(),
+        })
+    }
+
     /// Whether there is an answer that its caller is not shown.
     pub(crate) const fn is_withheld(&self) -> bool {
         self.is_withheld
@@ -156,7 +184,7 @@ impl Record {
 
     /// Puts an answer that was not kept where its caller looks for it.
     pub(crate) fn put_answer(&mut self, body: Value) {
-        self.put_parts(ANSWER, body::parts_of(body), false, true);
+        self.put_artifacts(body);
     }
 
     /// Something of that tier is said in it: from then on nothing of it may be kept where that is not.
@@ -196,33 +224,74 @@ impl Record {
             Change::Progress(_, tier) if tier > self.reach => Vec::new(),
             Change::Progress(progress, tier) => {
                 self.admit(tier);
+                self.had_progress = true;
                 self.progress(progress, now)
             }
             Change::Answer { tier, .. } if tier > self.reach => self.withheld(now),
             Change::Answer { body, tier, name } => {
                 self.admit(tier);
                 self.answer = (!self.is_kept).then_some(name);
-                self.answered(&body, now)
+                self.answered(body, now)
             }
-            Change::Refused(failure) => {
-                let state = match failure.reason.as_str() {
-                    "declined" => State::Rejected,
-                    _ => State::Failed,
-                };
-                let said = format!("{}: {}", failure.reason, failure.message);
-                vec![self.ended(state, &said, now)]
+            Change::Refused(_, _, tier) if tier > self.reach => self.withheld(now),
+            Change::Refused(failure, more, tier) => {
+                self.admit(tier);
+                self.refused(&failure, more, now)
             }
             Change::Withheld => self.withheld(now),
             Change::NotTaken(why) => vec![self.ended(State::Rejected, &why, now)],
             Change::Untaken => self.untaken(now),
             Change::Away => self.says_once(AWAY, now),
+            Change::OverBudget => self.says_once(OVER_BUDGET, now),
             Change::Unanswered => vec![self.ended(State::Failed, UNANSWERED, now)],
             Change::Canceled => vec![self.ended(State::Canceled, CANCELED, now)],
+            Change::TokenEnded => vec![self.ended(State::Canceled, TOKEN_ENDED, now)],
         }
+    }
+
+    /// The message has no answer. What the agent behind the other side made of its own task is what becomes of this one
+    /// (docs/protocol.md, section 9); what else it refuses is a refusal.
+    fn refused(&mut self, failure: &Failure, more: Option<Value>, now: Now) -> Vec<Event> {
+        if failure.reason != DECLINED {
+            let said = format!("{}: {}", failure.reason, failure.message);
+            return vec![self.ended(State::Failed, &said, now)];
+        }
+        let ended = more.as_ref().and_then(|more| more.get("state"));
+        let ended = ended.and_then(|name| Some((State::read(name)?, name.as_str()?.to_owned())));
+        let Some((state, name)) = ended.filter(|(state, _)| ENDS.contains(state)) else {
+            let said = format!("{DECLINED}: {}", failure.message);
+            return vec![self.ended(State::Rejected, &said, now)];
+        };
+        let parts = more.and_then(|mut more| more.get_mut("parts").map(Value::take));
+        let mut parts =
+            parts.map_or_else(Vec::new, |parts| body::parts_of(json!({ "parts": parts })));
+        if parts.is_empty() {
+            let words = failure
+                .message
+                .strip_prefix(&*name)
+                .unwrap_or(&failure.message);
+            let words = words.strip_prefix(": ").unwrap_or(words);
+            parts.extend((!words.is_empty()).then(|| Part::text(visible(words).into_owned())));
+        }
+        self.early.clear();
+        self.put_status_into_history();
+        vec![self.status_of(state, parts, now)]
     }
 
     fn progress(&mut self, progress: Progress, now: Now) -> Vec<Event> {
         use signet_api::ProgressState::{InputRequired, Working};
+        let waits = progress.note.as_deref() == Some(WAITS_FOR_A_PERSON);
+        let waited = std::mem::replace(&mut self.waits_for_people, waits);
+        if waits {
+            return match self.says(Some(PERSON_THERE)) {
+                true => Vec::new(),
+                false => {
+                    self.put_status_into_history();
+                    let state = self.task.status.state;
+                    vec![self.status(state, Some(PERSON_THERE.to_owned()), now)]
+                }
+            };
+        }
         let mut events = Vec::new();
         if let Some(part) = progress.part {
             events.extend(self.part(part));
@@ -235,7 +304,8 @@ impl Record {
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
         let is_told = |note: &String| told == Some(&Part::text(note.as_str()));
-        let is_news = state != self.task.status.state
+        let is_news = waited
+            || state != self.task.status.state
             || progress.note.as_ref().is_some_and(|note| !is_told(note));
         if is_news {
             self.put_status_into_history();
@@ -244,15 +314,10 @@ impl Record {
         events
     }
 
-    /// The answer is the whole result: it takes the place of the parts that came before.
-    fn answered(&mut self, answer: &Value, now: Now) -> Vec<Event> {
+    fn answered(&mut self, answer: Value, now: Now) -> Vec<Event> {
         self.early.clear();
         self.put_status_into_history();
-        let parts = body::parts_of(answer.clone());
-        let mut events: Vec<Event> = self
-            .put_parts(ANSWER, parts, false, true)
-            .into_iter()
-            .collect();
+        let mut events = self.put_artifacts(answer);
         events.push(self.status(State::Completed, None, now));
         events
     }
@@ -269,13 +334,18 @@ impl Record {
     }
 
     fn status(&mut self, state: State, note: Option<String>, now: Now) -> Event {
+        let parts = note.map(Part::text).into_iter().collect();
+        self.status_of(state, parts, now)
+    }
+
+    fn status_of(&mut self, state: State, parts: Vec<Part>, now: Now) -> Event {
         let (task_id, context_id) = (self.task.id.clone(), self.task.context_id.clone());
-        let message = note.map(|note| Message {
+        let message = (!parts.is_empty()).then(|| Message {
             message_id: now.id(),
             context_id: Some(context_id.clone()),
             task_id: Some(task_id.clone()),
             role: Role::Agent,
-            parts: vec![Part::text(note)],
+            parts,
             metadata: None,
             extensions: Vec::new(),
             reference_task_ids: Vec::new(),
@@ -320,8 +390,21 @@ impl Record {
     }
 }
 
+/// The states in which the task of an agent behind the other side may have ended without an answer.
+const ENDS: [State; 5] = [
+    State::Failed,
+    State::Rejected,
+    State::Canceled,
+    State::InputRequired,
+    State::AuthRequired,
+];
+/// The reason of a refusal by the other side's agent itself (docs/protocol.md, section 9).
+const DECLINED: &str = "declined";
+const PERSON_THERE: &str = "\
+    it waits for a person of the other side: the program there could not handle it, and that person decides what becomes of it";
 const CANCELED: &str =
     "given up here; the other side was not told, and may finish what it has begun";
+const TOKEN_ENDED: &str = "given up here: the token that asked for it holds no more; what the other side has, it may finish";
 const WITHHELD: &str =
     "there is an answer, and it is not shown here: its person reads it with signet inbox";
 /// From this tier on what is said travels sealed.

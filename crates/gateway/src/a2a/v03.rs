@@ -78,7 +78,8 @@ fn status(status: &Status) -> Value {
     Value::Object(members)
 }
 
-fn message(said: &Message) -> Value {
+/// A message.
+pub(crate) fn message(said: &Message) -> Value {
     let role = match said.role {
         Role::User => "user",
         Role::Agent => "agent",
@@ -109,11 +110,21 @@ fn message(said: &Message) -> Value {
 
 fn artifact(artifact: &Artifact) -> Value {
     let parts: Vec<Value> = artifact.parts.iter().map(part).collect();
-    let mut written = json!({ "artifactId": artifact.artifact_id, "parts": parts });
-    if let (false, Some(members)) = (artifact.extensions.is_empty(), written.as_object_mut()) {
-        members.insert("extensions".to_owned(), json!(artifact.extensions));
+    let mut members = object([
+        ("artifactId", json!(artifact.artifact_id)),
+        ("parts", Value::Array(parts)),
+    ]);
+    let optional = [
+        ("name", &artifact.name),
+        ("description", &artifact.description),
+    ];
+    for (name, value) in optional {
+        members.extend(value.as_ref().map(|text| (name.to_owned(), json!(text))));
     }
-    written
+    put_list(&mut members, "extensions", &artifact.extensions, |text| {
+        json!(text)
+    });
+    Value::Object(members)
 }
 
 fn part(part: &Part) -> Value {
@@ -218,6 +229,8 @@ mod tests {
             context_id: "c".to_owned(),
             artifact: Artifact {
                 artifact_id: "answer".to_owned(),
+                name: None,
+                description: None,
                 extensions: Vec::new(),
                 parts: vec![Part::text("x")],
             },

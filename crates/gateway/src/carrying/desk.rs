@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::framing::LONGEST_BODY;
 use super::pace::network;
+use crate::listener::discard_up_to;
 
 /// The memory, and who has how much of it.
 pub(crate) struct Desk {
@@ -57,17 +58,24 @@ impl Desk {
     pub(crate) async fn read(
         &self,
         from: IpAddr,
-        body: Body,
+        mut body: Body,
         time: Duration,
     ) -> Result<Bytes, Unread> {
-        if body.size_hint().lower() > LONGEST_BODY as u64 {
-            return Err(Unread::TooLong);
+        let read = match body.size_hint().lower() > LONGEST_BODY as u64 {
+            true => Err(Unread::TooLong),
+            false => {
+                let reading = timeout(time, self.collect(from, &mut body));
+                reading.await.unwrap_or(Err(Unread::Slow))
+            }
+        };
+        // A sender that still writes when the connection is closed reads no answer, and would try again for ever.
+        if matches!(read, Err(Unread::TooLong)) {
+            discard_up_to(body, DISCARDED, DISCARD_TIME.min(time)).await;
         }
-        let reading = timeout(time, self.collect(from, body));
-        reading.await.unwrap_or(Err(Unread::Slow))
+        read
     }
 
-    async fn collect(&self, from: IpAddr, mut body: Body) -> Result<Bytes, Unread> {
+    async fn collect(&self, from: IpAddr, body: &mut Body) -> Result<Bytes, Unread> {
         let mut part = Part {
             desk: self,
             from: network(from),
@@ -132,6 +140,9 @@ impl Drop for Part<'_> {
 
 /// One address may have this part of the memory.
 const SHARE: usize = 4;
+/// Bytes that are still read of a body that is too long, and for how long: then its sender reads the 413.
+const DISCARDED: usize = 3 << 20;
+const DISCARD_TIME: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

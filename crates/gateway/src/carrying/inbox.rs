@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::counts::Event;
 use super::desk::Unread;
 use super::framing::envelopes;
-use super::link::Link;
+use super::poll_places::{NotWaiting, PollPlace};
 use super::queue::{Fate, Item, NoPlace};
 use super::room::{PROMPT, Room, decode, encode};
 use super::verdict::{Judged, Verdict};
@@ -76,13 +76,20 @@ async fn taken(
     if let [
         Judged {
             verdict: Verdict::Verified,
-            is_poll: true,
+            poll: Some(poller),
             bytes,
         },
     ] = &judged[..]
     {
-        drop(place);
-        return poll(room, bytes).await;
+        match room.poll_places.admit(poller.clone()) {
+            Ok(waits) => {
+                drop(place);
+                return poll(room, &waits, bytes).await;
+            }
+            Err(NotWaiting::Full) => return Err(Refusal::Full),
+            // Its daemon counts it, as it does every copy.
+            Err(NotWaiting::Older) => {}
+        }
     }
     let mut fates = Vec::new();
     for Judged { bytes, verdict, .. } in judged {
@@ -166,23 +173,19 @@ async fn judge(
 }
 
 /// What the daemon keeps for whoever has proved by this poll to be the peer, as soon as there is something.
-async fn poll(room: &Room, bytes: &Bytes) -> Result<Response, Refusal> {
-    let _place = room.polls.try_acquire().map_err(|_| Refusal::Full)?;
+async fn poll(room: &Room, waits: &PollPlace, bytes: &Bytes) -> Result<Response, Refusal> {
     let of_daemon = |_: ClientError| Refusal::Away;
-    // A connection of its own: a poll that waits takes no place of the messages that come.
-    let (link, _told) = Link::open(&room.socket).await.map_err(of_daemon)?;
     let request = DeliverMessages {
         carrier: room.section.carrier.clone(),
         to: None,
         messages: vec![encode(bytes)],
         wait: LONG_POLL.as_secs_f64(),
     };
-    let delivered = link
-        .call(&request, PROMPT + LONG_POLL)
-        .await
-        .map_err(of_daemon)?;
+    let asked = room.poll_places.ask(waits, request, PROMPT + LONG_POLL);
+    let delivered = asked.await.map_err(of_daemon)?;
     room.counts.note(Event::Poll);
-    let kept = delivered.kept.unwrap_or_default();
+    let kept = delivered.and_then(|delivered| delivered.kept);
+    let kept = kept.unwrap_or_default();
     let kept: Vec<Vec<u8>> = kept.iter().filter_map(|text| decode(text)).collect();
     match kept.is_empty() {
         true => Ok(StatusCode::ACCEPTED.into_response()),

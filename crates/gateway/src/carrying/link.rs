@@ -66,6 +66,12 @@ impl Link {
         ))
     }
 
+    /// Whether anything may still be asked on it.
+    pub(crate) fn is_open(&self) -> bool {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.is_some()
+    }
+
     /// One call, answered within `patience`.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ pub(crate) mod framing;
 mod inbox;
 mod outbound;
 mod pace;
+mod poll_places;
 mod polls;
 mod queue;
 mod room;

@@ -15,6 +15,7 @@ use super::counts::Counts;
 use super::desk::Desk;
 use super::outbound::Lanes;
 use super::pace::Pace;
+use super::poll_places::PollPlaces;
 use super::queue::Queue;
 use crate::context::Context;
 
@@ -96,8 +97,8 @@ pub(crate) struct Room {
     pub(crate) lanes: Lanes,
     /// Threads that verify at once.
     pub(crate) judges: Semaphore,
-    /// Polls that wait at once: each takes a connection to the daemon.
-    pub(crate) polls: Semaphore,
+    /// Polls that wait.
+    pub(crate) poll_places: PollPlaces,
     view: RwLock<Option<Arc<TrustView>>>,
     is_up: AtomicBool,
 }
@@ -112,7 +113,7 @@ impl Room {
             counts: Counts::default(),
             lanes: Lanes::default(),
             judges: Semaphore::new(JUDGES),
-            polls: Semaphore::new(POLLS),
+            poll_places: PollPlaces::at(&socket),
             view: RwLock::default(),
             is_up: AtomicBool::new(false),
             section: section.clone(),
@@ -167,4 +168,3 @@ pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 const JUDGES: usize = 4;
 /// Bytes of bodies that are being read at once.
 const DESK: usize = 32 << 20;
-const POLLS: usize = 16;

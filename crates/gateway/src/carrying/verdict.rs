@@ -8,6 +8,8 @@ use signet_proto::envelope::{Method, Unverified};
 use signet_proto::reject::Reason;
 use signet_proto::trust::TrustView;
 
+use super::poll_places::Poller;
+
 /// How bytes stand to what is known. The order is that in which they are shed: the last keeps its place longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
@@ -25,27 +27,32 @@ pub(crate) enum Verdict {
 pub(crate) struct Judged {
     pub(crate) bytes: Bytes,
     pub(crate) verdict: Verdict,
-    /// Whether it asks for what is kept, as far as it is verified.
-    pub(crate) is_poll: bool,
+    /// Who asks for what is kept, as far as it is verified.
+    pub(crate) poll: Option<Poller>,
 }
 
 impl Judged {
     /// The verdict over these bytes.
     pub(crate) fn of(bytes: Bytes, view: &TrustView) -> Self {
-        let (verdict, is_poll) = match Unverified::parse(&bytes) {
+        let (verdict, poll) = match Unverified::parse(&bytes) {
             Ok(message) => judge(message, view),
-            Err(_) => (Verdict::Forged, false),
+            Err(_) => (Verdict::Forged, None),
         };
         Self {
             bytes,
             verdict,
-            is_poll,
+            poll,
         }
     }
 }
 
-fn judge(message: Unverified, view: &TrustView) -> (Verdict, bool) {
+fn judge(message: Unverified, view: &TrustView) -> (Verdict, Option<Poller>) {
     let method = message.claims().form.method();
+    let headers = &message.claims().headers;
+    let poll = (method == Some(Method::Poll)).then(|| Poller {
+        peer: headers.agent_id.clone(),
+        made: headers.timestamp,
+    });
     let verdict = match message.verify(view) {
         Ok(_) => Verdict::Verified,
         Err(unproven) => match unproven.reason {
@@ -57,5 +64,5 @@ fn judge(message: Unverified, view: &TrustView) -> (Verdict, bool) {
             _ => Verdict::Unknown,
         },
     };
-    (verdict, method == Some(Method::Poll))
+    (verdict, poll)
 }

@@ -1,12 +1,12 @@
 //! The bot's token, from the file that the configuration names or that systemd gives.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::room::Section;
 use crate::context::Context;
+use crate::plain_file::open;
 
 /// The token of the section.
 ///
@@ -42,7 +42,7 @@ fn read(path: &Path, is_given: bool) -> Result<String, String> {
         }
         _ => format!("`token-file` under [discord]: {shown}: {error}; see to its rights"),
     };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = open(path).map_err(unreadable)?;
     let mode = file.metadata().map_err(unreadable)?.mode();
     if mode & OTHERS != 0 && !is_given {
         return Err(format!(

@@ -46,8 +46,14 @@ pub(super) async fn whole(
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
 pub(super) async fn discard(body: Body) {
+    // Whoever sends more than that, or slowly, has no use for an answer.
+    discard_up_to(body, DISCARDED, DISCARD_TIME).await;
+}
+
+/// The same up to so many bytes, which come within that time.
+pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
     let taken = async {
-        let (mut body, mut left) = (body, DISCARDED);
+        let (mut body, mut left) = (body, most);
         while let Some(Ok(frame)) = body.frame().await {
             let length = frame.into_data().map_or(0, |piece| piece.len());
             match left.checked_sub(length) {
@@ -56,8 +62,8 @@ pub(super) async fn discard(body: Body) {
             }
         }
     };
-    // Whoever sends more than that, or slowly, has no use for an answer.
-    let _ = timeout(DISCARD_TIME, taken).await;
+    // An end that comes too late is none.
+    let _ = timeout(time, taken).await;
 }
 
 impl Bodies {

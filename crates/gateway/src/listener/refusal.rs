@@ -7,7 +7,8 @@ use serde_json::json;
 
 /// A refusal.
 pub(crate) fn refused(status: StatusCode, reason: &str, message: &str, next: &str) -> Response {
-    let body = json!({"error": {"reason": reason, "message": message, "next": next}});
+    let error = json!({"code": REFUSED, "reason": reason, "message": message, "next": next});
+    let body = json!({ "error": error });
     let kind = (
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
@@ -15,8 +16,11 @@ pub(crate) fn refused(status: StatusCode, reason: &str, message: &str, next: &st
     (status, [kind], body.to_string()).into_response()
 }
 
+/// The code of JSON-RPC that every refusal has (docs/agent-api.md): clients read it before they look at anything else.
+const REFUSED: i64 = -32000;
+
 /// The same, with when to come again.
-pub(super) fn later(mut response: Response, seconds: u64) -> Response {
+pub(crate) fn later(mut response: Response, seconds: u64) -> Response {
     response
         .headers_mut()
         .insert(header::RETRY_AFTER, seconds.into());

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::plain_file::open;
+
 /// Why a file of PEM cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PemFault {
@@ -45,8 +47,10 @@ impl PemFault {
 /// That it is not there, cannot be read, or holds none.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PemFault> {
     let fault = |error| PemFault::of(path, CERTIFICATE, error);
-    let file = CertificateDer::pem_file_iter(path).map_err(fault)?;
-    let all: Vec<_> = file.collect::<Result<_, _>>().map_err(fault)?;
+    let file = open(path).map_err(pem::Error::Io).map_err(fault)?;
+    let all: Vec<_> = CertificateDer::pem_reader_iter(file)
+        .collect::<Result<_, _>>()
+        .map_err(fault)?;
     match all.is_empty() {
         true => Err(PemFault::nothing(path, CERTIFICATE)),
         false => Ok(all),
@@ -58,7 +62,9 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// # Errors
 /// That it is not there, cannot be read, or holds none.
 pub(crate) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PemFault> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| PemFault::of(path, KEY, error))
+    let read = |file| PrivateKeyDer::from_pem_reader(file);
+    let read = open(path).map_err(pem::Error::Io).and_then(read);
+    read.map_err(|error| PemFault::of(path, KEY, error))
 }
 
 pub(crate) const CERTIFICATE: &str = "certificate";

@@ -8,7 +8,8 @@ use signet_api::{ApiError, Call, Reason, Role, with_request};
 use super::Leases;
 use crate::a2a;
 use crate::context::{Caller, Context};
-use crate::daemon::{Daemon, Link};
+use crate::daemon::{Daemon, Lasting, Link};
+use crate::fault::Fault;
 
 /// The calls of one request.
 pub(super) struct Calls<'a> {
@@ -45,10 +46,23 @@ impl<'a> Calls<'a> {
         if matches!(call, Call::Receive(_)) {
             self.leases.admit(&self.caller.name)?;
         }
-        let mut link = self.link().await?;
-        let answer = ask(&mut link, &call).await?;
+        let (answer, link) = self.done(&call).await.map_err(|fault| fault.api_error())?;
         self.leases.follow(&self.caller, &call, &answer, link);
         Ok(answer)
+    }
+
+    /// The answer, and the connection on which more may hang.
+    async fn done(&self, call: &Call) -> Result<(Value, Option<Link>), Fault> {
+        let answer = match call {
+            Call::Receive(call) => return self.daemon.receive(call).await,
+            Call::Send(call) => self.daemon.send(call).await?,
+            Call::SendHandoff(call) => self.daemon.hand_off(call).await?,
+            _ => {
+                let (method, wait) = (call.method(), wait_of(call));
+                with_request!(call, request => self.daemon.raw(method, request, wait).await)?
+            }
+        };
+        Ok((answer, None))
     }
 
     /// The same for what lasts: its answer, and the connection that tells more.
@@ -61,9 +75,14 @@ impl<'a> Calls<'a> {
         params: Value,
     ) -> Result<(Value, Link), ApiError> {
         let call = self.admitted(method, params)?;
-        let mut link = self.link().await?;
-        let answer = ask(&mut link, &call).await?;
-        Ok((answer, link))
+        let begun = async {
+            let mut link = self.daemon.link(Lasting::AsLongAsItsLink).await?;
+            let method = call.method();
+            let answer =
+                with_request!(call, request => link.raw(method, &request, Duration::ZERO).await)?;
+            Ok((answer, link))
+        };
+        begun.await.map_err(|fault: Fault| fault.api_error())
     }
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
@@ -94,27 +113,14 @@ impl<'a> Calls<'a> {
             }
         }
     }
+}
 
-    async fn link(&self) -> Result<Link, ApiError> {
-        self.daemon.link().await.map_err(|fault| fault.api_error())
+/// How long the daemon may take besides: others may be reading the log.
+const fn wait_of(call: &Call) -> Duration {
+    match call {
+        Call::ListHistory(_) => READING,
+        _ => Duration::ZERO,
     }
-}
-
-async fn ask(link: &mut Link, call: &Call) -> Result<Value, ApiError> {
-    let patience = wait_of(call);
-    let asked = with_request!(call, request => link.raw(call.method(), request, patience).await);
-    asked.map_err(|fault| fault.api_error())
-}
-
-/// How long the daemon may wait for others, as the call itself says.
-fn wait_of(call: &Call) -> Duration {
-    let seconds = match call {
-        Call::Send(send) => send.wait,
-        Call::Receive(receive) => receive.wait,
-        Call::SendHandoff(send) => send.wait,
-        _ => 0.0,
-    };
-    Duration::try_from_secs_f64(seconds).map_or(Duration::ZERO, |wait| wait.min(LONGEST_WAIT))
 }
 
 fn not_in_a_batch() -> ApiError {
@@ -128,4 +134,4 @@ fn needs_stream() -> ApiError {
         .with_next("send it by itself, with an id and Accept: text/event-stream")
 }
 
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+const READING: Duration = Duration::from_secs(60);

@@ -38,10 +38,11 @@ impl Leases {
     }
 
     /// Keeps `link` for what was received, and lets go of what is settled.
-    pub(super) fn follow(&self, caller: &Caller, call: &Call, answer: &Value, link: Link) {
+    pub(super) fn follow(&self, caller: &Caller, call: &Call, answer: &Value, link: Option<Link>) {
         match call {
             Call::Receive(receive) => {
-                let Ok(received) = serde_json::from_value::<Received>(answer.clone()) else {
+                let received = serde_json::from_value::<Received>(answer.clone());
+                let (Ok(received), Some(link)) = (received, link) else {
                     return;
                 };
                 let link = Arc::new(link);

@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::answered;
 use super::call::Calls;
+use super::{answered, busy_or};
 use crate::daemon::Link;
 use signet_api::rpc::Asked;
 
@@ -24,7 +24,10 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
     };
     let (first, link) = match calls.begin(&asked.method, asked.params).await {
         Ok((answer, link)) => (id.answer(&Ok(answer)), link),
-        Err(error) => return answered(Some(id.answer(&Err(error)))),
+        Err(error) => {
+            let refused = Err(error);
+            return busy_or(&refused, answered(Some(id.answer(&refused))));
+        }
     };
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(follow(link, tell, calls.context.stop.clone()));

@@ -11,9 +11,11 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 use signet_proto::ids::AgentId;
+use signet_text::counted;
 
 use super::file::{self, Entry, File, FileFault};
 use crate::context::{May, Scope};
+use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
 
 /// What is done with the tokens.
@@ -60,7 +62,7 @@ pub(crate) enum TokenFault {
     #[error(transparent)]
     File(#[from] FileFault),
     #[error("there is a token of that name")]
-    NameTaken,
+    NameTaken(String),
     #[error("that certificate has a token already")]
     CertificateTaken,
     #[error("there is no token of that name")]
@@ -75,17 +77,19 @@ pub(crate) enum TokenFault {
 
 impl TokenFault {
     /// What to do about it.
-    pub(crate) const fn next(&self) -> &'static str {
-        match self {
-            Self::File(fault) => fault.next(),
-            Self::NameTaken | Self::CertificateTaken => {
-                "choose another, or revoke it first: signet token revoke"
+    pub(crate) fn next(&self) -> String {
+        let next = match self {
+            Self::File(fault) => return fault.next(),
+            Self::NameTaken(name) => {
+                return format!("signet token revoke {name}  # or choose another name");
             }
-            Self::Unknown => "signet token list says which there are",
+            Self::CertificateTaken => "signet token list  # shows which; revoke that one first",
+            Self::Unknown => "signet token list  # says which there are",
             Self::Name => "name it for the program that gets it, such as laptop",
             Self::Certificate(_) => "name the certificate that the caller shows, not its key",
             Self::Randomness => "try again",
-        }
+        };
+        next.to_owned()
     }
 }
 
@@ -123,7 +127,7 @@ fn make(args: &MakeArgs, path: &Path) -> Result<String, TokenFault> {
     }
     let mut file = File::load(path)?;
     if file.tokens.iter().any(|token| token.name == args.name) {
-        return Err(TokenFault::NameTaken);
+        return Err(TokenFault::NameTaken(args.name.clone()));
     }
     let (hash, token) = match &args.certificate {
         Some(path) => (hash_of_certificate(path)?, None),
@@ -193,7 +197,7 @@ fn random() -> Result<String, TokenFault> {
 
 fn listed(file: &File) -> String {
     if file.tokens.is_empty() {
-        return "there is no token; make one: signet token make NAME\n".to_owned();
+        return hint::typed("there is no token; make one: signet token make NAME\n");
     }
     let mut text = String::new();
     let now = file::now();
@@ -212,7 +216,7 @@ fn listed(file: &File) -> String {
         let ends = match token.expires {
             None => "no end".to_owned(),
             Some(_) if !token.holds_at(now) => "expired".to_owned(),
-            Some(expires) => format!("{} days left", (expires - now).div_ceil(DAY)),
+            Some(expires) => format!("{} left", counted((expires - now).div_ceil(DAY), "day")),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -252,7 +256,7 @@ mod tests {
         let token = make("laptop").unwrap();
         assert!(token.starts_with(PREFIX) && token.trim().len() == PREFIX.len() + 43);
         assert_ne!(token, make("phone").unwrap());
-        assert!(matches!(make("laptop"), Err(TokenFault::NameTaken)));
+        assert!(matches!(make("laptop"), Err(TokenFault::NameTaken(_))));
         for odd in ["", "a b", "a\u{1b}[2J", "ü"] {
             assert!(matches!(make(odd), Err(TokenFault::Name)), "{odd:?}");
         }

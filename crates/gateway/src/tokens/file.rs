@@ -1,7 +1,7 @@
 //! The file of the tokens: names, hashes, scopes and ends. It holds nothing by which anybody is let in.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+
+use signet_text::word;
 
 use crate::context::{May, Scope};
 
@@ -55,18 +57,33 @@ pub(crate) enum FileFault {
     Io { path: PathBuf, source: io::Error },
     #[error("{}: everybody may write it, and it says who is let in", .0.display())]
     Open(PathBuf),
+    #[error("{}: it is a pipe, a device or a directory, and tokens are read from a file", .0.display())]
+    NoFile(PathBuf),
+    #[error("{}: it is longer than {LONGEST} bytes, which hold thousands of tokens", .0.display())]
+    TooLong(PathBuf),
     #[error("{}: {what}", path.display())]
     Wrong { path: PathBuf, what: String },
 }
 
 impl FileFault {
     /// What to do about it.
-    pub(super) const fn next(&self) -> &'static str {
-        match self {
-            Self::Open(_) => "take that right away: chmod o-w",
-            Self::Wrong { .. } => "correct the file, or move it away and make the tokens again",
+    pub(super) fn next(&self) -> String {
+        let next = match self {
+            Self::Open(path) => return format!("chmod o-w {}", word(path)),
+            Self::NoFile(path) => {
+                let away = path.with_extension("away");
+                return format!(
+                    "mv {} {}  # then make the tokens: signet token make NAME",
+                    word(path),
+                    word(&away)
+                );
+            }
+            Self::Wrong { .. } | Self::TooLong(_) => {
+                "correct the file, or move it away and make the tokens again"
+            }
             Self::Io { .. } => "see to the rights of the file and of its directory",
-        }
+        };
+        next.to_owned()
     }
 }
 
@@ -77,12 +94,24 @@ impl File {
             path: path.to_owned(),
             source,
         };
-        let text = match fs::read_to_string(path) {
+        // Whoever opens a pipe to read it would wait for its writer, and every request with them.
+        let mut options = fs::OpenOptions::new();
+        let options = options.read(true).custom_flags(NO_WAIT);
+        let file = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            read => read.map_err(failed)?,
+            opened => opened.map_err(failed)?,
         };
-        if fs::metadata(path).map_err(failed)?.mode() & 0o002 != 0 {
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(FileFault::NoFile(path.to_owned()));
+        }
+        if metadata.mode() & 0o002 != 0 {
             return Err(FileFault::Open(path.to_owned()));
+        }
+        let mut text = String::new();
+        let read = file.take(LONGEST + 1).read_to_string(&mut text);
+        if read.map_err(failed)? as u64 > LONGEST {
+            return Err(FileFault::TooLong(path.to_owned()));
         }
         Self::parse(&text).map_err(|what| FileFault::Wrong {
             path: path.to_owned(),
@@ -182,6 +211,10 @@ pub(super) fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
+/// Opening waits for nobody (O_NONBLOCK).
+const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+/// Of the whole file.
+const LONGEST: u64 = 4 << 20;
 const HEAD: &str = "# Who may call the gateway. Written by signet token, which also revokes; the tokens themselves are not here.\n\n";
 
 #[cfg(test)]
@@ -208,6 +241,29 @@ mod tests {
         assert!(!entry.holds_at(9) && entry.holds_at(8));
         file.store(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_tokens_file_that_is_a_pipe_or_endless_is_refused_and_waits_for_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.toml");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let (read, came) = std::sync::mpsc::channel();
+        let pipe = path.clone();
+        std::thread::spawn(move || drop(read.send(File::load(&pipe).map(drop))));
+        let loaded = came.recv_timeout(std::time::Duration::from_secs(10));
+        assert!(
+            matches!(loaded, Ok(Err(FileFault::NoFile(_)))),
+            "{loaded:?}"
+        );
+        for other in ["/dev/zero", "/dev/full", "/"] {
+            let loaded = File::load(Path::new(other));
+            assert!(matches!(loaded, Err(FileFault::NoFile(_))), "{other}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(File::load(&path), Err(FileFault::TooLong(_))));
     }
 
     #[test]

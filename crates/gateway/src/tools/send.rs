@@ -1,15 +1,15 @@
 //! `ask` and `tell`: what this agent says, and what becomes of it.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use signet_api::{Kind, Send, Sent, ShowMessage, State, WaitsFor, Whose};
+use signet_api::{ClientError, Kind, Send, Sent, State, WaitsFor, Whose};
 
+use super::rest::{AskedBack, Rest, RestWatch};
 use super::{Asked, Does, Turn, wait, with_data};
+use crate::daemon::fresh_key;
 use crate::fault::Fault;
 use crate::message::{Message, MessageName, View};
 
@@ -24,6 +24,9 @@ pub(super) struct Ask {
     /// The capability that is asked for, by its name.
     #[serde(default)]
     capability: Option<String>,
+    /// true: it is for the people of that agent, whatever capabilities the agent offers.
+    #[serde(default)]
+    for_people: bool,
     /// One line for the people who read the logs of both sides.
     #[serde(default)]
     summary: Option<String>,
@@ -114,6 +117,9 @@ pub(super) struct Outcome {
     /// The answer, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<Message>,
+    /// What the other side asks for before it answers, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<AskedBack>,
     /// What you can do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<&'static str>,
@@ -123,8 +129,8 @@ impl Asked for Ask {
     const NAME: &'static str = "ask";
     const TITLE: &'static str = "Ask another agent";
     const DESCRIPTION: &'static str = with_data!(
-        "Sends a signed request to another agent and waits for its answer. Where none comes in time, `state` and \
-         `next` say how to look for it later; the request goes on meanwhile."
+        "Sends a signed request to another agent and waits for its answer, or until the other side asks something itself. \
+         Where no answer comes in time, `state` and `next` say how to look for it later; the request goes on meanwhile."
     );
     const DOES: Does = Does::Sends;
     type Answer = Outcome;
@@ -133,6 +139,7 @@ impl Asked for Ask {
         let waits = wait(self.wait_seconds, 45);
         let call = Send {
             capability: self.capability,
+            for_people: self.for_people,
             summary: self.summary,
             data_tier: self.tier,
             conversation_id: self.conversation,
@@ -178,20 +185,31 @@ impl Asked for Tell {
 async fn sent(turn: &Turn<'_>, call: Send, waits: Duration) -> Result<Outcome, Fault> {
     turn.admit_tier(call.data_tier)?;
     let key = call.key.clone();
-    let sent = match &turn.progress {
-        Some(progress) if !waits.is_zero() => {
-            let begun = turn.daemon.call(&call, Duration::ZERO).await?;
-            let waiting = waiting(&call, waits);
-            tokio::select! {
-                sent = turn.daemon.call(&waiting, waits) => sent?,
-                () = progress.follow(turn.daemon, &begun.message_id, waits) => begun,
-            }
+    if waits.is_zero() || call.kind != Kind::Request {
+        let sent = read(turn.daemon.send(&waiting(&call, waits)).await?)?;
+        let now = as_it_is_now(turn, sent).await?;
+        return Ok(Outcome {
+            key,
+            ..Outcome::of(turn, now, None)
+        });
+    }
+    let watch = RestWatch::of(turn, &call).await?;
+    let begun = turn.daemon.call(&call, Duration::ZERO).await?;
+    let waiting = waiting(&call, waits);
+    let telling = async {
+        match &turn.progress {
+            Some(progress) => progress.follow(turn.daemon, &begun.message_id, waits).await,
+            None => std::future::pending().await,
         }
-        _ => turn.daemon.call(&waiting(&call, waits), waits).await?,
+    };
+    let (sent, rest) = tokio::select! {
+        sent = turn.daemon.send(&waiting) => (read(sent?)?, None),
+        rest = watch.rests(turn, &begun.message_id) => (begun.clone(), Some(rest)),
+        () = telling => (begun.clone(), None),
     };
     Ok(Outcome {
         key,
-        ..Outcome::of(turn, as_it_is_now(turn, sent).await?)
+        ..Outcome::of(turn, as_it_is_now(turn, sent).await?, rest)
     })
 }
 
@@ -200,19 +218,12 @@ pub(super) async fn as_it_is_now(turn: &Turn<'_>, sent: Sent) -> Result<Sent, Fa
     if !matches!(sent.state, State::Queued | State::Published) {
         return Ok(sent);
     }
-    let asked = ShowMessage {
-        message_id: sent.message_id.clone(),
-    };
-    let out = turn.daemon.call(&asked, Duration::ZERO).await?;
-    Ok(Sent {
-        state: out.state,
-        reason: out.reason,
-        by: out.by,
-        waits_for: out.waits_for,
-        held_by: out.held_by,
-        stored: out.stored,
-        ..sent
-    })
+    turn.daemon.as_it_is_now(sent).await
+}
+
+/// What the daemon said of a message.
+pub(super) fn read(sent: Value) -> Result<Sent, Fault> {
+    Ok(serde_json::from_value(sent).map_err(|_| ClientError::Malformed)?)
 }
 
 fn waiting(call: &Send, waits: Duration) -> Send {
@@ -232,11 +243,16 @@ fn continued(call: Send, continues: Option<MessageName>) -> Send {
 }
 
 impl Outcome {
-    /// What the daemon says of it; the answer is handed over.
-    pub(super) fn of(turn: &Turn<'_>, sent: Sent) -> Self {
+    /// What the daemon says of it; the answer is handed over. `rest`: why no answer comes for now.
+    pub(super) fn of(turn: &Turn<'_>, sent: Sent, rest: Option<Rest>) -> Self {
         let answer = sent.answer.map(|answer| shown_answer(turn, answer));
+        let (question, waits) = match rest.filter(|_| answer.is_none()) {
+            None => (None, None),
+            Some(rest) => (rest.shown(turn), Some(rest.next())),
+        };
         Self {
-            next: next(sent.state, sent.waits_for, answer.is_some()),
+            next: waits.or_else(|| next(sent.state, sent.waits_for, answer.is_some())),
+            question,
             message_id: sent.message_id,
             state: sent.state.as_str().to_owned(),
             task: sent.task,
@@ -304,20 +320,7 @@ pub(super) fn next(
 
 /// The caller's own key, or a new one: a call whose answer is lost can be repeated.
 fn key(given: Option<String>) -> Result<String, Fault> {
-    if let Some(key) = given {
-        return Ok(key);
-    }
-    let mut bytes = [0; 16];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
-    if filled.is_ok_and(|filled| filled != bytes.len()) || filled.is_err() {
-        return Err(Fault::Own("the system gives no randomness"));
-    }
-    let mut key = String::from("mcp-");
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(key, "{byte:02x}");
-    }
-    Ok(key)
+    given.map_or_else(|| fresh_key("mcp"), Ok)
 }
 
 #[cfg(test)]

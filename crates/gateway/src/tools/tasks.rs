@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use signet_api::{Direction, ListTasks as List, ReportState, SendHandoff, ShowTask, Step, Task};
 
-use super::send::{Outcome, as_it_is_now};
+use super::send::{Outcome, as_it_is_now, read};
 use super::{Asked, Does, Turn, wait, with_data};
 use crate::fault::Fault;
 use crate::message::Withheld;
@@ -217,8 +217,8 @@ impl Asked for HandOff {
             wait: waits.as_secs_f64(),
             ..SendHandoff::default()
         };
-        let sent = turn.daemon.call(&call, waits).await?;
-        Ok(Outcome::of(turn, as_it_is_now(turn, sent).await?))
+        let sent = read(turn.daemon.hand_off(&call).await?)?;
+        Ok(Outcome::of(turn, as_it_is_now(turn, sent).await?, None))
     }
 }
 

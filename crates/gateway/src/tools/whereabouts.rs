@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use signet_api::{ListHistory, ListInbox, ListOutbox, Outgoing, ShowMessage, State};
 use tokio::time::{Instant, sleep};
 
+use super::rest::Rest;
 use super::send::next;
 use super::{Asked, Does, Turn, wait, with_data};
 use crate::fault::Fault;
@@ -108,8 +109,10 @@ impl Asked for MessageStatus {
             State::Answered => answer_to(turn, &message_id).await?,
             _ => None,
         };
+        let rest = Rest::of(&out).filter(|_| out.state == State::Received);
+        let rest = rest.map(|rest| rest.next());
         Ok(Whereabouts {
-            next: next(out.state, out.waits_for, answer.is_some()),
+            next: rest.or_else(|| next(out.state, out.waits_for, answer.is_some())),
             messages: vec![OnItsWay::of(out)],
             answer,
             more: false,
@@ -151,7 +154,8 @@ async fn settled(turn: &Turn<'_>, message_id: &str, until: Instant) -> Result<Ou
             out.state,
             State::Queued | State::Published | State::Received
         );
-        if !goes_on || Instant::now() >= until {
+        let rests = Rest::of(&out).is_some();
+        if !goes_on || rests || Instant::now() >= until {
             return Ok(out);
         }
         sleep(LOOK_AGAIN.min(until - Instant::now())).await;
@@ -178,10 +182,12 @@ async fn answer_to(turn: &Turn<'_>, message_id: &str) -> Result<Option<Message>,
         limit: Some(1_000),
         ..ListHistory::default()
     };
-    let said = turn.daemon.call(&asked, Duration::ZERO).await?;
+    let said = turn.daemon.call(&asked, READING).await?;
     let mut messages = said.messages.into_iter().map(|said| said.message);
     let answer = messages.find(is_answer);
     Ok(answer.map(|answer| View::whole(turn.tier).message(answer)))
 }
 
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Others may be reading the log.
+const READING: Duration = Duration::from_secs(60);

@@ -32,4 +32,5 @@ mod starts;
 mod tls;
 mod tokens;
 mod trusted;
+mod waits;
 mod wire;

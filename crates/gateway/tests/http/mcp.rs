@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use signet_testkit::House;
 
 use crate::client::{Answer, Gateway, three, token};
+use crate::waits::at_once;
 
 /// One session of the revision that has them.
 struct Session<'a> {
@@ -109,6 +110,43 @@ fn a_session_asks_another_agent_and_the_answer_leaves_the_inbox() {
         let all = alice.call("inbox.list", &json!({})).unwrap();
         (all["waiting"] == 0).then_some(())
     });
+}
+
+#[test]
+fn twenty_asks_of_two_clients_each_keep_nobody_waiting_and_none_fails() {
+    let house = House::new();
+    let [alice, bob, _] = three(&house);
+    let gateway = &Gateway::start(&alice, "[a2a]\n");
+    let [one, two, third] = ["one", "two", "third"].map(|name| token(&alice, name, &[]));
+    let clients = [&one, &two].map(|token| Session::begin(gateway, token));
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..20)
+            .flat_map(|number| clients.iter().map(move |client| (client, number)))
+            .map(|(client, number)| {
+                // Ids of calls that are under way differ.
+                let ask = json!({"jsonrpc": "2.0", "id": number + 10, "method": "tools/call", "params": {
+                    "name": "ask", "arguments": {"agent": bob.agent, "body": number, "wait_seconds": 60}}});
+                scope.spawn(move || (number, event(&client.post(&ask))))
+            })
+            .collect();
+        let requests = signet_testkit::eventually("all forty came", || {
+            let took = at_once(gateway, &third);
+            assert!(took < std::time::Duration::from_secs(8), "{took:?}");
+            let inbox = bob.inbox().into_iter();
+            let requests: Vec<_> = inbox.filter(|came| came["type"] == "request").collect();
+            (requests.len() == 40).then_some(requests)
+        });
+        for request in &requests {
+            let reply = json!({"message-id": request["message-id"], "body": request["body"]});
+            bob.call("reply", &reply).unwrap();
+        }
+        for answered in asked {
+            let (number, answered) = answered.join().unwrap();
+            let shown = &answered["result"]["structuredContent"];
+            assert_eq!(shown["answer"]["untrusted"]["body"], number, "{answered}");
+        }
+    });
+    assert_eq!(bob.inbox().len(), 0, "each was sent once");
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn paths() -> Value {
                 "413": { "$ref": "#/components/responses/refused" },
                 "415": { "$ref": "#/components/responses/refused" },
                 "429": { "$ref": "#/components/responses/later" },
+                "503": { "$ref": "#/components/responses/later" },
             },
         })
     };

@@ -281,6 +281,31 @@ fn what_moves_comes_as_events_and_ends_with_the_token() {
 }
 
 #[test]
+fn the_answers_to_a_batch_stay_within_32_mib_together() {
+    let house = House::new();
+    let [alice, bob, _] = three(&house);
+    let gateway = Gateway::start(&alice, "");
+    let token = token(&alice, "laptop", &[]);
+    let body = "x".repeat(200 << 10);
+    for _ in 0..20 {
+        let sent = json!({"peer": bob.agent, "kind": "notification", "body": body});
+        alice.call("send", &sent).unwrap();
+    }
+    let calls = (0..24).map(
+        |id| json!({"jsonrpc": "2.0", "id": id, "method": "history", "params": {"limit": 1000}}),
+    );
+    let batch = Value::Array(calls.collect());
+    let answer = gateway.post("/rpc", &token, &batch.to_string());
+    assert!(answer.body.len() <= 33 << 20, "{} bytes", answer.body.len());
+    let answers = answer.json();
+    let reasons = answers.as_array().unwrap().iter();
+    let reasons: Vec<&Value> = reasons.map(|one| &one["error"]["data"]["reason"]).collect();
+    assert_eq!(reasons.len(), 24);
+    assert!(reasons.contains(&&json!("batch-too-long")), "{reasons:?}");
+    assert!(reasons.contains(&&Value::Null), "what fits is shown");
+}
+
+#[test]
 fn a_daemon_that_is_away_is_said_to_be_and_is_there_again() {
     let house = House::new();
     let mut alice = house.home("alice");

@@ -4,8 +4,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use signet_testkit::{Home, House};
+use signet_testkit::{Home, House, Loose, eventually};
 
+use crate::authority::Authority;
 use crate::client::Gateway;
 use crate::discord::TOKEN;
 
@@ -76,6 +77,36 @@ fn what_would_start_and_do_nothing_is_named_with_what_to_write() {
     let none = ["token", "make", "board", "--certificate", "/nonexistent"];
     let said = String::from_utf8(alice.cli(&none).stderr).unwrap();
     assert!(said.contains("there is no /nonexistent"), "{said}");
+}
+
+/// A start that opened such a pipe waited for somebody to write into it, and said nothing.
+#[test]
+fn a_pipe_in_the_place_of_the_gateways_file_or_of_a_tls_file_is_named_and_not_waited_at() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let tls = "[listen]\naddress = \"127.0.0.1:0\"\n[tls]\ncertificate = \"own.pem\"\nkey = \"own.key\"\n";
+    for pipe in ["gateway.toml", "own.pem", "own.key"] {
+        write(&alice.dir.join("gateway.toml"), tls, 0o600);
+        Authority::new().issue("localhost").write(&alice.dir, "own");
+        let place = alice.dir.join(pipe);
+        std::fs::remove_file(&place).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &place, fifo, mode, 0).unwrap();
+        let mut gateway = alice
+            .command(&["gateway"])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _loose = Loose(gateway.id());
+        let ended = eventually("the start ends", || gateway.try_wait().unwrap());
+        let mut said = String::new();
+        std::io::Read::read_to_string(gateway.stderr.as_mut().unwrap(), &mut said).unwrap();
+        assert!(!ended.success(), "{pipe}: {said}");
+        assert!(said.contains(pipe) && said.contains("next: "), "{said}");
+        std::fs::remove_file(&place).unwrap();
+    }
 }
 
 #[test]

@@ -32,6 +32,11 @@ fn nobody_is_let_in_without_a_token_that_holds() {
         (401, "token-unknown")
     );
     assert_eq!(
+        bare.json()["error"]["code"],
+        -32000,
+        "clients of JSON-RPC read it first"
+    );
+    assert_eq!(
         bare.header("www-authenticate"),
         Some("Bearer realm=\"signet\"")
     );

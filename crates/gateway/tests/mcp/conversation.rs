@@ -106,6 +106,31 @@ fn one_model_asks_and_the_other_answers() {
 }
 
 #[test]
+fn a_model_that_mistypes_a_name_hears_whom_it_may_mean() {
+    let house = House::new();
+    let mut alice = house.made("alice", ("alice", "alice"), &[]);
+    let bob = house.made("bob", ("bob", "bob"), &[]);
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    let mut model = Client::of(&alice);
+    for slip in ["bobb", "Bob"] {
+        for (tool, arguments) in [
+            ("tell", json!({"agent": slip, "body": 1})),
+            ("ask", json!({"agent": slip, "body": 1})),
+            ("list_agents", json!({"agent": slip})),
+        ] {
+            let fault = model.refused(tool, arguments);
+            assert_eq!(
+                (&fault["name"], &fault["did_you_mean"]),
+                (&json!("peer-resembles"), &json!("bob")),
+                "{tool} {slip}: {fault}"
+            );
+        }
+    }
+    assert!(alice.json(&["outbox"]).is_empty());
+}
+
+#[test]
 fn what_is_told_arrives_and_what_is_declined_says_why() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();
@@ -269,6 +294,123 @@ fn progress_is_told_in_words_of_ours() {
     // Its words are where those of peers belong.
     let status = alices.tool("message_status", json!({}));
     assert!(!status.to_string().contains("ignore"), "{status}");
+}
+
+#[test]
+fn an_agent_that_asks_back_is_heard_at_once_and_not_when_the_time_is_over() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let mut alices = Client::of(&alice);
+    let ask = |conversation: &str| json!({"agent": "agent-bob", "body": "book", "conversation": conversation, "wait_seconds": 300});
+    let question = |alices: &mut Client, conversation: &str, reply: &dyn Fn(&Value)| {
+        let began = std::time::Instant::now();
+        let id = alices.begin(
+            "tools/call",
+            json!({"name": "ask", "arguments": ask(conversation)}),
+        );
+        let request = eventually("it waits", || {
+            bob.inbox()
+                .into_iter()
+                .find(|one| one["conversation-id"] == conversation)
+        });
+        reply(&request);
+        let shown = alices.shown("ask", id);
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(60),
+            "{shown}"
+        );
+        shown
+    };
+    let shown = question(&mut alices, "by-progress", &|request| {
+        let name = json!({"from": "agent-alice", "message-id": request["message-id"]});
+        let said = json!({"message": name, "state": "input-required", "note": "which week?"});
+        bob.call("progress", &said).unwrap();
+    });
+    assert_eq!(
+        shown["question"]["untrusted"]["note"], "which week?",
+        "{shown}"
+    );
+    assert!(
+        shown["next"].as_str().unwrap().contains("needs more"),
+        "{shown}"
+    );
+    let shown = question(&mut alices, "by-request", &|_| {
+        let back = json!({"peer": "agent-alice", "kind": "request", "body": "which week?", "conversation-id": "by-request"});
+        bob.call("send", &back).unwrap();
+    });
+    assert_eq!(
+        shown["question"]["request"]["untrusted"]["body"], "which week?",
+        "{shown}"
+    );
+    let shown = question(&mut alices, "for-a-person", &|request| {
+        let name = json!({"from": "agent-alice", "message-id": request["message-id"]});
+        for _ in 0..5 {
+            let mut failed = name.clone();
+            failed["reason"] = json!("exit status 1");
+            bob.call("inbox.start", &name).unwrap();
+            bob.call("inbox.fail", &failed).unwrap();
+        }
+    });
+    assert!(
+        shown["next"]
+            .as_str()
+            .unwrap()
+            .contains("a person of the other side"),
+        "{shown}"
+    );
+    assert!(!shown.to_string().contains("exit status"), "{shown}");
+}
+
+#[test]
+fn a_model_asks_the_people_of_an_agent_that_offers_capabilities_and_hears_of_no_option() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure("# allow = []", "allow = [\"lamp.*\"]");
+    alice.start();
+    bob.start();
+    alice.ping(&bob);
+    let mut program = bob.client().unwrap();
+    for name in ["lamp.switch", "lamp.dim"] {
+        program.raw("offer", &json!({"capability": name})).unwrap();
+    }
+    eventually("Alice knows of both", || {
+        let offered = alice.standing("agent-bob", "capabilities");
+        (offered.as_array().map_or(0, Vec::len) == 2).then_some(())
+    });
+    let mut model = Client::of(&alice);
+    let asked = json!({"agent": "agent-bob", "body": "who is at home?", "wait_seconds": 0});
+    let fault = model.refused("ask", asked.clone());
+    assert_eq!(fault["name"], "capability-needed", "{fault}");
+    let said = fault.to_string();
+    for words in ["lamp.dim", "lamp.switch", "`capability`", "`for_people`"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("--"), "a model has no command line: {said}");
+    let mut theirs = asked;
+    theirs["for_people"] = json!(true);
+    let sent = model.tool("ask", theirs);
+    let request = eventually("it is for Bob's people", || {
+        let mut inbox = bob.inbox().into_iter();
+        inbox.find(|one| one["message-id"] == sent["message_id"])
+    });
+    assert!(request.get("capability").is_none(), "{request}");
+}
+
+#[test]
+fn what_was_not_declared_is_an_empty_list() {
+    let house = House::new();
+    let (alice, _bob) = house.alice_and_bob();
+    let mut client = Client::of(&alice);
+    let prompts = client.request("prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"], json!([]), "{prompts}");
+    let about = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
+    let completed = client.request("completion/complete", about);
+    assert_eq!(
+        completed["result"]["completion"]["values"],
+        json!([]),
+        "{completed}"
+    );
 }
 
 #[test]

@@ -182,3 +182,22 @@ fn without_the_gateway_beside_it_the_program_says_so() {
         "{said}"
     );
 }
+
+#[test]
+fn a_command_line_that_cannot_be_read_is_an_error_of_two_lines() {
+    for args in [
+        &["srve"][..],
+        &["mcp"],
+        &["mcp", "--socket", "x", "--tier", "9"],
+    ] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
+        let output = command.args(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 2, "{args:?}: {said}");
+        assert!(
+            said.starts_with("error: ") && said.contains("\n  next: signet-gateway --help"),
+            "{args:?}: {said}"
+        );
+    }
+}

@@ -17,7 +17,19 @@ fn the_program_that_speaks_is_not_the_one_that_has_keys() {
     let of = |name: &str| format!("/proc/{}/{name}", client.pid());
     let program = std::fs::read_link(of("exe")).unwrap();
     assert_eq!(program.file_name().unwrap(), "signet-gateway");
-    assert_eq!(std::fs::read(of("environ")).unwrap(), b"");
+    // Nothing but the words for its hints comes from where it was started.
+    let environ = std::fs::read_to_string(of("environ")).unwrap();
+    let mut names: Vec<&str> = environ
+        .split_terminator('\0')
+        .filter_map(|variable| Some(variable.split_once('=')?.0))
+        .collect();
+    names.sort_unstable();
+    let hints = [
+        "SIGNET_HINT_AFTER",
+        "SIGNET_HINT_BEFORE",
+        "SIGNET_HINT_START",
+    ];
+    assert_eq!(names, hints);
     for open in std::fs::read_dir(of("fd")).unwrap() {
         let file = std::fs::read_link(open.unwrap().path()).unwrap();
         assert!(!file.starts_with(&alice.dir), "{}", file.display());

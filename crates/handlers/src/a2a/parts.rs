@@ -5,6 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
+use std::borrow::Cow;
+
+use signet_api::A2A_EXTENSION;
+
 use super::Version;
 use super::result::read_text;
 use crate::Fault;
@@ -26,6 +30,97 @@ pub(super) struct Piece {
     pub(super) part: Value,
 }
 
+/// One result of a task.
+pub(super) struct TaskOutput {
+    /// What tells it from the others: `id`, and where there are such `name` and `description`.
+    named: Map<String, Value>,
+    pieces: Vec<Piece>,
+}
+
+impl TaskOutput {
+    /// An artifact as any version writes it; none where it says nothing.
+    pub(super) fn read(artifact: &Map<String, Value>) -> Result<Option<Self>, Fault> {
+        let mut pieces = pieces(artifact)?;
+        pieces.retain(Piece::says_something);
+        let mut named = Map::new();
+        for (member, name) in [
+            ("artifactId", "id"),
+            ("name", "name"),
+            ("description", "description"),
+        ] {
+            let text = artifact.get(member).and_then(Value::as_str);
+            let text = text.map(|text| text.chars().take(LONGEST_NAME).collect::<String>());
+            named.extend(text.map(|text| (name.to_owned(), json!(text))));
+        }
+        Ok((!pieces.is_empty()).then_some(Self { named, pieces }))
+    }
+}
+
+/// The body of an answer of so many artifacts. Parts of several say each of which it is; those of a single one say nothing of
+/// it, for whoever wants no artifacts.
+pub(super) fn of_artifacts(mut artifacts: Vec<TaskOutput>, form: Form) -> Option<Value> {
+    if artifacts.len() < 2 {
+        return artifacts.pop().and_then(|only| form.body(only.pieces));
+    }
+    let mut parts = Vec::new();
+    for (number, TaskOutput { mut named, pieces }) in artifacts.into_iter().enumerate() {
+        named
+            .entry("id")
+            .or_insert_with(|| json!(number.to_string()));
+        let mark = json!({ "artifact": named });
+        for mut piece in pieces {
+            put_mark(&mut piece.part, &mark);
+            parts.push(piece.part);
+        }
+    }
+    Some(json!({ "parts": parts }))
+}
+
+fn put_mark(part: &mut Value, mark: &Value) {
+    if let Some(members) = part.as_object_mut() {
+        let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.insert(A2A_EXTENSION.to_owned(), mark.clone());
+        }
+    }
+}
+
+/// The body without what was said beside its parts, and that: `metadata`, `extensions` and `referenceTaskIds` of the message of
+/// A2A that it was. It stands in the metadata of the first part, where older releases leave it.
+pub(super) fn beside(body: &Value) -> (Cow<'_, Value>, Map<String, Value>) {
+    let mut bare = body.clone();
+    let metadata = bare.pointer_mut("/parts/0/metadata");
+    let Some(metadata) = metadata.and_then(Value::as_object_mut) else {
+        return (Cow::Borrowed(body), Map::new());
+    };
+    let Some(Value::Object(mut mark)) = metadata.remove(A2A_EXTENSION) else {
+        return (Cow::Borrowed(body), Map::new());
+    };
+    let Some(Value::Object(mut said)) = mark.remove("message") else {
+        return (Cow::Borrowed(body), Map::new());
+    };
+    said.retain(|name, value| match name.as_str() {
+        "metadata" => value.is_object(),
+        "extensions" | "referenceTaskIds" => value.is_array(),
+        _ => false,
+    });
+    if !mark.is_empty() {
+        metadata.insert(A2A_EXTENSION.to_owned(), Value::Object(mark));
+    }
+    let is_empty = metadata.is_empty();
+    let first = bare.pointer_mut("/parts/0").and_then(Value::as_object_mut);
+    if let (true, Some(first)) = (is_empty, first) {
+        first.remove("metadata");
+    }
+    (Cow::Owned(bare), said)
+}
+
+impl Piece {
+    fn says_something(&self) -> bool {
+        !self.content.is_null() && self.content.as_str() != Some("")
+    }
+}
+
 impl Form {
     /// The parts of a message.
     pub(super) fn parts(self, body: &Value, version: Version) -> Vec<Value> {
@@ -44,7 +139,7 @@ impl Form {
 
     /// The body of an answer; none of empty texts alone.
     pub(super) fn body(self, mut pieces: Vec<Piece>) -> Option<Value> {
-        pieces.retain(|piece| !piece.content.is_null() && piece.content.as_str() != Some(""));
+        pieces.retain(Piece::says_something);
         let has_file = pieces.iter().any(|piece| is_file(&piece.part));
         if self == Self::Text && !has_file {
             let contents = pieces.into_iter().map(|piece| piece.content);
@@ -188,6 +283,8 @@ fn said_as_parts(body: &Value) -> Option<Vec<&Map<String, Value>>> {
     all.then(|| items.iter().filter_map(Value::as_object).collect())
 }
 
+/// Characters of what names an artifact: those of a part of progress (docs/protocol.md, section 9).
+pub(super) const LONGEST_NAME: usize = 200;
 /// What a part of 1.0 holds one of.
 const CONTENTS: [&str; 4] = ["text", "raw", "url", "data"];
 /// In the metadata of a part of 0.3 whose data is no object.
@@ -247,6 +344,32 @@ mod tests {
         let owner = json!({"parts": [{"data": {"parts": [{"text": "x"}]}}]});
         let back = Form::Parts.body(pieces(owner.as_object().unwrap()).unwrap());
         assert_eq!(back, Some(owner));
+    }
+
+    #[test]
+    fn what_was_said_beside_the_parts_is_beside_them_again() {
+        let said =
+            json!({"metadata": {"trace": "7"}, "extensions": ["urn:x"], "referenceTaskIds": ["t"]});
+        let mark = |more: Value| json!({"text": "hi", "metadata": more});
+        let body =
+            json!({"parts": [mark(json!({A2A_EXTENSION: {"message": said}})), {"text": "b"}]});
+        let (bare, found) = beside(&body);
+        assert_eq!(*bare, json!({"parts": [{"text": "hi"}, {"text": "b"}]}));
+        assert_eq!(Value::Object(found), said);
+        let body = json!({"parts": [mark(json!({"own": 1, A2A_EXTENSION: {"message": {"taskId": "x", "metadata": 7}}}))]});
+        let (bare, found) = beside(&body);
+        assert_eq!(*bare, json!({"parts": [mark(json!({"own": 1}))]}));
+        assert!(
+            found.is_empty(),
+            "nobody puts another member there: {found:?}"
+        );
+        for plain in [
+            json!("hi"),
+            json!({"parts": [{"text": "hi"}]}),
+            json!({"parts": [mark(json!({"own": 1}))]}),
+        ] {
+            assert_eq!((*beside(&plain).0).clone(), plain);
+        }
     }
 
     #[test]

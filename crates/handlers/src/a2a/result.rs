@@ -1,8 +1,8 @@
 //! What an agent of A2A answers: a task or a message, in the form of 0.3, of 1.0, or of the migration guide.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::parts::{Form, pieces};
+use super::parts::{Form, TaskOutput, of_artifacts, pieces};
 use crate::jsonrpc::tamed;
 use crate::{Done, Fault};
 
@@ -31,6 +31,33 @@ pub(crate) fn read(result: Value, form: Form) -> Result<Progress, Fault> {
         (None, None) if members.contains_key("parts") => said(&members, form),
         _ => Err(Fault::Shape("its result is neither a task nor a message")),
     }
+}
+
+/// Proves that a result is of the task that was asked for: whoever mixes them up would give one peer another's answer. One
+/// that names no task proves nothing.
+///
+/// # Errors
+/// `WrongTask`.
+pub(super) fn prove_task(result: &Value, asked: &Value) -> Result<(), Fault> {
+    let told = match (result.get("task"), result.get("message")) {
+        (Some(task), _) => task.get("id"),
+        (None, Some(message)) => message.get("taskId"),
+        (None, None) if result.get("status").is_some() => result.get("id"),
+        (None, None) => result.get("taskId"),
+    };
+    match told {
+        Some(told) if told == asked => Ok(()),
+        _ => Err(Fault::WrongTask),
+    }
+}
+
+/// The id of the task, where it waits for more than it was told.
+pub(super) fn resting(result: &Value) -> Option<String> {
+    let task = result.get("task").unwrap_or(result).as_object()?;
+    let (_, state) = state_of(task).ok()?;
+    let id = task.get("id")?.as_str()?;
+    let waits = matches!(state, State::Ended(word) if RESTS.contains(&word));
+    waits.then(|| id.to_owned())
 }
 
 /// Whether the task is over, or waits for what it will not get.
@@ -62,15 +89,19 @@ fn read_task(task: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
             )),
         },
         State::Ended(word) => {
-            let words = status.get("message").and_then(Value::as_object);
-            let words = words
-                .and_then(|message| text_of(message).ok())
-                .unwrap_or_default();
-            let text = match tamed(&words) {
+            let said = status.get("message").and_then(Value::as_object);
+            let said = said.and_then(|message| pieces(message).ok());
+            let parts: Vec<Value> = said.into_iter().flatten().map(|piece| piece.part).collect();
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            let text = match tamed(&texts.collect::<Vec<_>>().join(" ")) {
                 text if text.is_empty() => word.to_owned(),
                 text => format!("{word}: {text}"),
             };
-            Ok(Progress::Done(Done::Declined(text)))
+            let mut body = json!({ "state": word });
+            if let (false, Some(members)) = (parts.is_empty(), body.as_object_mut()) {
+                members.insert("parts".to_owned(), Value::Array(parts));
+            }
+            Ok(Progress::Done(Done::Unfinished { text, body }))
         }
     }
 }
@@ -139,7 +170,7 @@ fn output(
         let artifact = artifact
             .as_object()
             .ok_or(Fault::Shape("an artifact is no object"))?;
-        found.extend(pieces(artifact)?);
+        found.extend(TaskOutput::read(artifact)?);
     }
     // Read also where it is not needed: what does not fit is refused, not guessed at.
     let mut last = None;
@@ -157,7 +188,10 @@ fn output(
     let now = status.get("message").and_then(Value::as_object);
     let now = now.map(pieces).transpose()?;
     let now = now.and_then(|parts| form.body(parts));
-    form.body(found).or(now).or(last).ok_or(Fault::NoOutput)
+    of_artifacts(found, form)
+        .or(now)
+        .or(last)
+        .ok_or(Fault::NoOutput)
 }
 
 fn list<'a>(
@@ -182,15 +216,6 @@ pub(crate) fn read_text(text: &str) -> Value {
         .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-fn text_of(message: &Map<String, Value>) -> Result<String, Fault> {
-    let texts = pieces(message)?;
-    let texts: Vec<&str> = texts
-        .iter()
-        .filter_map(|piece| piece.part.get("text")?.as_str())
-        .collect();
-    Ok(texts.join(" "))
-}
-
 /// One content is itself, several are a list; none, or nothing but empty texts, is no output.
 pub(crate) fn one_or_list(mut contents: Vec<Value>) -> Option<Value> {
     contents.retain(|content| !content.is_null() && content.as_str() != Some(""));
@@ -200,6 +225,8 @@ pub(crate) fn one_or_list(mut contents: Vec<Value>) -> Option<Value> {
     }
 }
 
+/// The states of a task that goes on when it is told more.
+const RESTS: [&str; 2] = ["input-required", "auth-required"];
 /// The states of 1.0, by their number there.
 const NUMBERED: [&str; 9] = [
     "unspecified",
@@ -215,7 +242,7 @@ const NUMBERED: [&str; 9] = [
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use signet_api::A2A_EXTENSION;
 
     use super::*;
 
@@ -229,7 +256,10 @@ mod tests {
 
     fn declined(result: Value) -> String {
         match read(result, Form::Text) {
-            Ok(Progress::Done(Done::Declined(text))) => text,
+            Ok(Progress::Done(Done::Unfinished { text, body })) => {
+                assert!(text.starts_with(body["state"].as_str().unwrap()));
+                text
+            }
             _ => panic!("not declined"),
         }
     }
@@ -306,6 +336,38 @@ mod tests {
             json!({"role": "agent", "parts": [{"kind": "text", "text": "no\u{1b}[2J\nroom"}]});
         let text = declined(json!({"status": {"state": "failed", "message": words}}));
         assert_eq!(text, "failed: no\\u001b[2J room");
+    }
+
+    #[test]
+    fn the_words_of_a_task_that_rests_stay_whole_for_programs() {
+        let parts = json!([{"text": "which week? ".repeat(40)}, {"data": {"weeks": [7, 8]}}]);
+        let task = json!({"id": "t", "status": {"state": 6, "message": {"parts": parts}}});
+        let Ok(Progress::Done(Done::Unfinished { body, .. })) = read(task.clone(), Form::Text)
+        else {
+            panic!("not unfinished");
+        };
+        assert_eq!(body, json!({"state": "input-required", "parts": parts}));
+        assert_eq!(resting(&task).as_deref(), Some("t"));
+        assert_eq!(
+            resting(&json!({"id": "t", "status": {"state": "failed"}})),
+            None
+        );
+    }
+
+    #[test]
+    fn several_artifacts_stay_apart_and_one_alone_is_what_it_says() {
+        let artifact = |id: &str, text: &str| json!({"artifactId": id, "name": id.to_uppercase(), "parts": [{"text": text}]});
+        let done =
+            |artifacts: Value| json!({"status": {"state": "completed"}, "artifacts": artifacts});
+        assert_eq!(answer(done(json!([artifact("a", "one")]))), "one");
+        let empty = json!({"artifactId": "e", "parts": [{"text": ""}]});
+        assert_eq!(answer(done(json!([artifact("a", "one"), empty]))), "one");
+        let mark =
+            |id: &str| json!({A2A_EXTENSION: {"artifact": {"id": id, "name": id.to_uppercase()}}});
+        let both = answer(done(json!([artifact("a", "one"), artifact("b", "{}")])));
+        let parts =
+            json!([{"text": "one", "metadata": mark("a")}, {"text": "{}", "metadata": mark("b")}]);
+        assert_eq!(both, json!({ "parts": parts }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::parts::pieces;
+use super::parts::{LONGEST_NAME, pieces};
 use super::result;
 use crate::{Fault, Task};
 
@@ -23,10 +23,14 @@ impl Told {
         let (kind, members) = event(result)?;
         match kind {
             Kind::Message => {
+                self.prove(members.get("taskId"))?;
                 self.said = Some(Value::Object(members));
                 return Ok(true);
             }
-            Kind::Task => self.task = members,
+            Kind::Task => {
+                self.prove(members.get("id"))?;
+                self.task = members;
+            }
             Kind::Status => self.status(members)?,
             Kind::Artifact => self.artifact(members, task)?,
         }
@@ -47,20 +51,22 @@ impl Told {
     fn status(&mut self, mut update: Map<String, Value>) -> Result<(), Fault> {
         let status = update.remove("status").filter(Value::is_object);
         let status = status.ok_or(Fault::Shape("an event of a status has none"))?;
-        self.named(&update);
+        self.named(&update)?;
         self.task.insert("status".to_owned(), status);
         Ok(())
     }
 
     /// A piece of an artifact follows those before, or takes their place.
     fn artifact(&mut self, mut update: Map<String, Value>, task: &Task<'_>) -> Result<(), Fault> {
-        self.named(&update);
+        self.named(&update)?;
         let append = update.get("append") == Some(&Value::Bool(true));
         let Some(Value::Object(artifact)) = update.remove("artifact") else {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
-        for piece in pieces(&artifact)? {
-            task.show(piece.part);
+        let shown = pieces(&artifact)?;
+        let name = self.name_of(&artifact);
+        for piece in shown {
+            task.show(piece.part, name.clone());
         }
         let all = self.task.entry("artifacts").or_insert_with(|| json!([]));
         let all = all
@@ -81,14 +87,32 @@ impl Told {
         Ok(())
     }
 
+    /// How pieces of an artifact are called that are passed on: those of the first have no name, for it may be the only one.
+    fn name_of(&self, artifact: &Map<String, Value>) -> Option<String> {
+        let first = self.task.get("artifacts").and_then(|all| all.get(0));
+        let (first, id) = (first?.get("artifactId"), artifact.get("artifactId"));
+        let name = id.filter(|id| first != Some(id)).and_then(Value::as_str);
+        name.map(|name| name.chars().take(LONGEST_NAME).collect())
+    }
+
+    /// Every event has to be of the task that the first one named.
+    fn prove(&self, named: Option<&Value>) -> Result<(), Fault> {
+        match (self.task.get("id"), named) {
+            (Some(known), Some(named)) if known != named => Err(Fault::WrongTask),
+            _ => Ok(()),
+        }
+    }
+
     /// An agent may begin with something else than its task: the name of that stands in every event.
-    fn named(&mut self, update: &Map<String, Value>) {
+    fn named(&mut self, update: &Map<String, Value>) -> Result<(), Fault> {
+        self.prove(update.get("taskId"))?;
         if let Some(id) = update.get("taskId") {
             self.task.entry("id").or_insert_with(|| id.clone());
         }
         self.task
             .entry("status")
             .or_insert_with(|| json!({ "state": "working" }));
+        Ok(())
     }
 }
 

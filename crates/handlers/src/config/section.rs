@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde::Deserialize;
+use serde_json::Value;
 use signet_api::OfferCapability;
 
 use super::written::Written;
-use crate::a2a::{A2a, Form, Receiver, Version};
+use crate::a2a::{A2a, Form, Receiver, Resting, Version};
 use crate::endpoint::Endpoint;
-use crate::exec::Command;
+use crate::exec::{Command, Environment};
 use crate::json::{self, Limits};
 use crate::jsonrpc::JsonRpc;
 use crate::mcp::{Mcp, Server, Stdio, Streamable};
@@ -28,7 +29,10 @@ pub struct Section {
     kind: Kind,
     target: Target,
     timeout: Duration,
+    /// 0 until it is known what the others leave, where the file does not say it.
     parallel: u8,
+    /// The variables of our environment that its command finds beside the usual ones.
+    env: Vec<String>,
     /// The highest data tier that it is given.
     tier: u8,
     offer: Option<OfferCapability>,
@@ -68,6 +72,7 @@ pub(super) struct Speaking {
     pub(super) form: Form,
     pub(super) streams: bool,
     pub(super) receiver: Option<Arc<Receiver>>,
+    pub(super) resting: Arc<Resting>,
 }
 
 impl Section {
@@ -84,6 +89,13 @@ impl Section {
     /// How many messages it handles at once.
     pub const fn parallel(&self) -> u8 {
         self.parallel
+    }
+
+    /// As many at once as the others leave, up to the usual, where the file does not say it.
+    pub(super) fn take_share(&mut self, left: u8) {
+        if self.parallel == 0 {
+            self.parallel = left.clamp(1, USUAL_PARALLEL);
+        }
     }
 
     /// How long one try may take.
@@ -117,6 +129,7 @@ impl Section {
                 command: command.iter().map(OsString::from).collect(),
                 home: None,
                 timeout: self.timeout,
+                environment: Environment::Only(self.env.clone()),
             }),
             Target::A2a(endpoint, speaking) => Box::new(A2a {
                 endpoint: endpoint.clone(),
@@ -124,6 +137,7 @@ impl Section {
                 form: speaking.form,
                 streams: speaking.streams,
                 receiver: speaking.receiver.clone(),
+                resting: Arc::clone(&speaking.resting),
                 trace,
             }),
             Target::SimpleA2a(endpoint) => Box::new(SimpleA2a {
@@ -136,7 +150,10 @@ impl Section {
                 trace,
             }),
             Target::McpCommand(command, tool) => Box::new(Mcp {
-                server: Server::Stdio(Stdio::new(command.clone())),
+                server: Server::Stdio(Stdio::new(
+                    command.clone(),
+                    Environment::Only(self.env.clone()),
+                )),
                 tool: tool.clone(),
                 trace,
             }),
@@ -162,8 +179,8 @@ impl Section {
         let timeout = timeout.filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST);
         let timeout =
             timeout.ok_or("`timeout` is not a number of seconds up to a day; 60 is usual")?;
-        let parallel = written.parallel.unwrap_or(4);
-        if !(1..=32).contains(&parallel) {
+        let parallel = written.parallel.unwrap_or(0);
+        if written.parallel.is_some() && !(1..=32).contains(&parallel) {
             return Err("`parallel` is not between 1 and 32; 4 is usual".to_owned());
         }
         let target = written.target(beside)?;
@@ -179,6 +196,7 @@ impl Section {
             target,
             timeout,
             parallel,
+            env: written.env.unwrap_or_default(),
             tier,
             offer,
         })
@@ -222,15 +240,30 @@ impl Handler for Within {
             None => async { sendable(self.inner.handle(task).await?) }.boxed_local(),
         }
     }
+
+    fn look(&self) -> Result<(), Fault> {
+        self.inner.look()
+    }
 }
 
 /// What the daemon would refuse to send has failed here, by the same name with a daemon and without one.
 fn sendable(done: Done) -> Result<Done, Fault> {
-    if let Done::Answer(body) = &done {
-        json::parse(body.to_string().as_bytes(), Limits::BODY)?;
-    }
-    Ok(done)
+    let fits = |body: &Value| json::parse(body.to_string().as_bytes(), Limits::BODY).map(drop);
+    Ok(match done {
+        Done::Answer(body) => {
+            fits(&body).map_err(Fault::of_answer)?;
+            Done::Answer(body)
+        }
+        // Its words are cut short for its sender; what no message holds of them is left out.
+        Done::Unfinished { text, mut body } if fits(&body).is_err() => {
+            body.as_object_mut().map(|members| members.remove("parts"));
+            Done::Unfinished { text, body }
+        }
+        other => other,
+    })
 }
 
+/// Messages at once of a handler that does not say it.
+const USUAL_PARALLEL: u8 = 4;
 /// As long as a lease can be.
 const LONGEST: Duration = Duration::from_secs(24 * 3600 - 60);

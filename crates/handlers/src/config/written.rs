@@ -26,6 +26,7 @@ pub(super) struct Written {
     schema: Option<String>,
     description: Option<String>,
     command: Option<Vec<String>>,
+    pub(super) env: Option<Vec<String>>,
     url: Option<String>,
     version: Option<String>,
     #[serde(default)]
@@ -46,11 +47,11 @@ pub(super) struct Written {
 impl Written {
     pub(super) fn target(&self, beside: &Path) -> Result<Target, String> {
         let allowed: &[&str] = match (self.kind, &self.command) {
-            (Kind::Exec, _) => &["command"],
+            (Kind::Exec, _) => &["command", "env"],
             (Kind::A2a, _) => &["url", "version", "parts", "stream", "push", "push-url"],
             (Kind::SimpleA2a, _) => &["url"],
             (Kind::Http, _) => &["url", "method"],
-            (Kind::Mcp, Some(_)) => &["command", "tool"],
+            (Kind::Mcp, Some(_)) => &["command", "env", "tool"],
             (Kind::Mcp, None) => &["url", "tool"],
         };
         self.has_only(allowed)?;
@@ -77,6 +78,7 @@ impl Written {
                     form,
                     streams: self.stream,
                     receiver: self.receiver()?.map(Arc::new),
+                    resting: Arc::default(),
                 };
                 Ok(Target::A2a(self.endpoint(beside)?, speaking))
             }
@@ -96,6 +98,7 @@ impl Written {
                 self.command.is_some(),
                 allowed.contains(&"command"),
             ),
+            ("env", self.env.is_some(), allowed.contains(&"env")),
             ("url", self.url.is_some(), is_url),
             (
                 "version",

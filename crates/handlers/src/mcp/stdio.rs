@@ -1,5 +1,6 @@
 //! MCP over the standard input and output of a process: one message a line.
 
+use std::ffi::OsStr;
 use std::process::Stdio as Pipe;
 
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -8,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::{Called, greeted, greeting, pass_on};
-use crate::exec::Group;
+use crate::exec::{Environment, Group, look_up};
 use crate::json::{self, Limits};
 use crate::trace::Trace;
 use crate::worker::say;
@@ -17,6 +18,7 @@ use crate::{Fault, Task, jsonrpc};
 /// A server that is a command.
 pub(crate) struct Stdio {
     command: Vec<String>,
+    environment: Environment,
     session: Option<Session>,
 }
 
@@ -34,11 +36,17 @@ struct Session {
 }
 
 impl Stdio {
-    pub(crate) fn new(command: Vec<String>) -> Self {
+    pub(crate) const fn new(command: Vec<String>, environment: Environment) -> Self {
         Self {
             command,
+            environment,
             session: None,
         }
+    }
+
+    /// Looks whether the server could be started.
+    pub(super) fn look(&self) -> Result<(), Fault> {
+        look_up(self.command.first().map_or(OsStr::new(""), OsStr::new))
     }
 
     /// Calls the tool. A session whose call failed, or was given up, is ended: what it says later would be taken for
@@ -52,7 +60,10 @@ impl Stdio {
         let kept = self.session.take().and_then(Session::if_alive);
         let mut session = match kept {
             Some(session) => session,
-            None => Session::start(&self.command, task, trace).await?,
+            None => {
+                let how = (&self.command[..], &self.environment);
+                Session::start(how, task, trace).await?
+            }
         };
         let called = session.ask(task, trace, "tools/call", params).await?;
         self.session = Some(session);
@@ -61,9 +72,15 @@ impl Stdio {
 }
 
 impl Session {
-    async fn start(command: &[String], task: &Task<'_>, trace: &Trace) -> Result<Self, Fault> {
+    async fn start(
+        (command, environment): (&[String], &Environment),
+        task: &Task<'_>,
+        trace: &Trace,
+    ) -> Result<Self, Fault> {
         let (program, arguments) = command.split_first().ok_or(NO_COMMAND)?;
-        let spawned = Command::new(program)
+        let mut command = Command::new(program);
+        environment.pass_to(&mut command);
+        let spawned = command
             .args(arguments)
             .process_group(0)
             .stdin(Pipe::piped())

@@ -98,6 +98,7 @@ pub fn answer(status: &str, kind: &str, body: &[u8]) -> Vec<u8> {
 /// A task of A2A 0.3 that is done.
 pub fn completed(text: &str) -> Value {
     json!({
+        "id": "t",
         "status": {"state": "completed"},
         "artifacts": [{"parts": [{"kind": "text", "text": text}]}],
         "history": [

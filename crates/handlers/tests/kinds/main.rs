@@ -15,6 +15,7 @@ mod faults;
 mod guide;
 mod mapping;
 mod mcp_stdio;
+mod tasks;
 mod tls;
 mod trace;
 mod trial;

@@ -26,6 +26,8 @@ fn a2a_sends_the_input_as_one_text_part_under_the_messages_own_id() {
                 "message": {
                     "kind": "message", "role": "user", "messageId": format!("msg-{KEY}"),
                     "parts": [{"kind": "text", "text": "{\"query\":\"What is the weather?\"}"}],
+                    // SHA-256 of ["agent-alice-001","dinner"], 16 bytes of it.
+                    "contextId": "61c42cbc5b0fc49c0820a95659696ae5",
                 },
                 "metadata": {"signet": {
                     "from": "agent-alice-001", "principal": "alice", "dataTier": 1, "try": 1,
@@ -44,7 +46,7 @@ fn a2a_sends_the_input_as_one_text_part_under_the_messages_own_id() {
 fn a2a_1_0_is_spoken_as_the_specification_has_it() {
     let agent = Agent::json(|request| {
         let task = json!({
-            "id": "t-1", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+            "id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
             "artifacts": [{"artifactId": "a", "parts": [{"data": {"evenings": ["Tue"]}}]}],
         });
         json!({"jsonrpc": "2.0", "id": request["id"], "result": {"task": task}})
@@ -73,9 +75,9 @@ fn a_task_that_is_not_done_at_once_is_asked_for_until_it_is() {
     let agent = Agent::json(|request| {
         let result = match request["method"].as_str().unwrap() {
             "message/send" => {
-                json!({"kind": "task", "id": "t-1", "status": {"state": "submitted"}})
+                json!({"kind": "task", "id": "t", "status": {"state": "submitted"}})
             }
-            "tasks/get" if request["params"] == json!({"id": "t-1"}) => completed("late"),
+            "tasks/get" if request["params"] == json!({"id": "t"}) => completed("late"),
             other => panic!("{other}"),
         };
         json!({"jsonrpc": "2.0", "id": request["id"], "result": result})

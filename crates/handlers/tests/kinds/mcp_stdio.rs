@@ -23,7 +23,8 @@ for line in sys.stdin:
         version = "1999-01-01" if fault == "version" and first else request["params"]["protocolVersion"]
         say(good({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}))
     elif method == "tools/call":
-        text = json.dumps({"arguments": request["params"]["arguments"], "name": request["params"]["name"], "pid": os.getpid()})
+        text = json.dumps({"arguments": request["params"]["arguments"], "name": request["params"]["name"], "pid": os.getpid(),
+            "environment": dict(os.environ)})
         answer = good({"content": [{"type": "text", "text": text}]})
         if not first or fault == "none": say(answer)
         elif fault == "slow": time.sleep(60)
@@ -62,10 +63,14 @@ impl Server {
     }
 
     fn trial(&self, fault: &str) -> Trial {
+        self.with(fault, "")
+    }
+
+    fn with(&self, fault: &str, more: &str) -> Trial {
         let place = |name: &str| self.dir.path().join(name).display().to_string();
         let command = json!(["python3", "-B", place("server.py"), fault, place("mark")]);
         Trial::new(&format!(
-            "kind = \"mcp\"\ntool = \"look\"\ntimeout = 5.0\ncommand = {command}"
+            "kind = \"mcp\"\ntool = \"look\"\ntimeout = 5.0\ncommand = {command}\n{more}"
         ))
     }
 
@@ -73,6 +78,20 @@ impl Server {
         let mark = std::fs::read_to_string(self.dir.path().join("mark"));
         mark.map_or(0, |mark| mark.lines().count())
     }
+}
+
+#[test]
+fn a_server_finds_what_it_is_given_of_the_environment_and_no_token_of_another() {
+    // Cargo gives every test this variable, as a unit gives handlers their tokens.
+    let token = "CARGO_MANIFEST_DIR";
+    let ours = std::env::var(token).unwrap();
+    let server = Server::new();
+    let found = server.trial("none").ask(json!({})).answer();
+    assert!(found["environment"]["PATH"].is_string(), "{found}");
+    assert!(found["environment"].get(token).is_none(), "{found}");
+    let mut found = server.with("none", "env = [\"CARGO_MANIFEST_DIR\"]");
+    let found = found.ask(json!({})).answer();
+    assert_eq!(found["environment"][token], ours.as_str());
 }
 
 #[test]

@@ -11,9 +11,12 @@ use signet_handlers::{Done, Fault, Handler, Handlers, Task, Trace};
 pub enum Came {
     Answer(Value),
     Declined(String),
+    Unfinished(String, Value),
     Nothing,
     /// The fault, as the log has it.
     Fault(String),
+    /// The same, of an answer that no message holds.
+    Unsendable(String),
 }
 
 impl Came {
@@ -28,7 +31,7 @@ impl Came {
     #[track_caller]
     pub fn declined(self) -> String {
         match self {
-            Self::Declined(text) => text,
+            Self::Declined(text) | Self::Unfinished(text, _) => text,
             other => panic!("not declined: {other:?}"),
         }
     }
@@ -36,7 +39,7 @@ impl Came {
     #[track_caller]
     pub fn fault(self) -> String {
         match self {
-            Self::Fault(fault) => fault,
+            Self::Fault(fault) | Self::Unsendable(fault) => fault,
             other => panic!("no fault: {other:?}"),
         }
     }
@@ -73,6 +76,15 @@ impl Trial {
         }
     }
 
+    /// The fault of an answer that was heard, and that no message holds.
+    #[track_caller]
+    pub fn unsendable(&mut self, body: Value) -> String {
+        match self.ask(body) {
+            Came::Unsendable(fault) => fault,
+            other => panic!("not of the answer: {other:?}"),
+        }
+    }
+
     pub fn ask(&mut self, body: Value) -> Came {
         self.hand(&message(body))
     }
@@ -93,7 +105,9 @@ impl Trial {
         match tried {
             Ok(Done::Answer(body)) => Came::Answer(body),
             Ok(Done::Declined(text)) => Came::Declined(text),
+            Ok(Done::Unfinished { text, body }) => Came::Unfinished(text, body),
             Ok(Done::Nothing) => Came::Nothing,
+            Err(fault @ Fault::Unsendable(_)) => Came::Unsendable(fault.to_string()),
             Err(fault) => Came::Fault(fault.to_string()),
         }
     }

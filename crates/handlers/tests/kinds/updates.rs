@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -206,6 +206,8 @@ fn pushes(
     token: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> (Agent, Arc<Mutex<Vec<String>>>) {
     let (asked, heard) = (AtomicUsize::new(0), Arc::<Mutex<Vec<String>>>::default());
+    // Set before the push: who is rung may ask before the agent has read the receiver's answer.
+    let pushed = AtomicBool::new(false);
     let answers = Arc::clone(&heard);
     let agent = Agent::raw(move |request, to| {
         let request = request.json();
@@ -216,8 +218,7 @@ fn pushes(
             _ => &configuration["pushNotificationConfig"],
         };
         if config.is_null() {
-            let done =
-                asked.fetch_add(1, Ordering::SeqCst) > 0 || !answers.lock().unwrap().is_empty();
+            let done = asked.fetch_add(1, Ordering::SeqCst) > 0 || pushed.load(Ordering::SeqCst);
             let result = if done { completed("pushed") } else { working };
             return answer(to, &request, "result", result);
         }
@@ -228,6 +229,7 @@ fn pushes(
         );
         let given = token(given);
         std::thread::sleep(Duration::from_millis(300));
+        pushed.store(true, Ordering::SeqCst);
         let said = post(url, &format!("X-A2A-Notification-Token: {given}\r\n"));
         answers.lock().unwrap().push(said);
     });

@@ -98,8 +98,9 @@ impl Alarm {
                  said since is forgotten; compare the logs with those of its peers: `signet audit reconcile`"
             ),
             Self::LogChanged => format!(
-                "a finished month of {peer}'s own log is not what it wrote: `signet audit verify` says \
-                 what; put the month back from a copy, and find out who writes in its directory"
+                "a finished month of {peer}'s own log is not what it wrote, or the log's anchor was taken away: \
+                 `signet audit verify` says whether the log holds; put a month back from a copy, and find out who \
+                 writes in its directory"
             ),
         }
     }

@@ -111,6 +111,11 @@ impl Verdict {
     pub fn conversation(&self) -> Option<ConversationId> {
         Derived::of(self).conversation
     }
+
+    /// Which message it answers or belongs to, likewise.
+    pub fn in_reply_to(&self) -> Option<MessageId> {
+        Derived::of(self).in_reply_to
+    }
 }
 
 impl DraftLine {
@@ -119,6 +124,13 @@ impl DraftLine {
         let headers = self.envelope()?.get("headers")?;
         let conversation = headers.get("conversation-id")?.as_str();
         conversation.and_then(|name| name.parse().ok())
+    }
+
+    /// The data tier of the message that waits.
+    pub fn tier(&self) -> Option<u8> {
+        let tier = self.envelope()?.get("headers")?.get("data-tier");
+        // Tier 1 is not written.
+        tier.map_or(Some(1), |tier| tier.as_u64()?.try_into().ok())
     }
 
     /// What the message carries in clear.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{Authority, LONGEST_CHAIN, Mandate, TaskId};
 use crate::certificate::Certificate;
-use crate::ids::{AgentId, KeyId};
+use crate::headers::Headers;
+use crate::ids::AgentId;
 use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::time::Timestamp;
@@ -84,25 +85,26 @@ impl Chain {
         self.links().map(link).collect()
     }
 
-    /// Judges a chain that `giver` sent, under the key `key`, to the agent of `view` (check V12):
-    /// that agent is its holder now, every issuer stands, every signature holds, nothing has ended,
-    /// and each step is within the one before.
+    /// Judges a chain that a message with these headers brought to the agent of `view` (check V12): that agent is
+    /// its holder now, every issuer stands, nothing has ended, the message ends with the mandate, every signature
+    /// holds, and each step is within the one before.
     ///
     /// # Errors
     /// `mandate-invalid` or `authority-widened`.
     pub fn verify(
         &self,
         view: &TrustView,
-        giver: &AgentId,
-        key: KeyId,
+        headers: &Headers,
         now: Timestamp,
     ) -> Result<(), Reason> {
         let last = &self.last;
         let given_to_us = last.mandate.to == *view.me()
-            && last.mandate.from == *giver
-            && last.certificate.signing_key.id() == key;
+            && last.mandate.from == headers.agent_id
+            && last.certificate.signing_key.id() == headers.key_id;
         let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
-        if !(given_to_us && self.links().all(stands)) {
+        // Nobody may take the task after its end.
+        let ends_with_it = headers.expires_at <= last.mandate.authority.not_after;
+        if !(given_to_us && self.links().all(stands) && ends_with_it) {
             return Err(Reason::MandateInvalid);
         }
         self.prove()
@@ -159,8 +161,10 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
+    // An older certificate that is known gives back no trust that was withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
+        let peer = peer.filter(|peer| !peer.is_withdrawn());
         peer.and_then(|peer| peer.certificate(certificate.signing_key.id())) == Some(certificate)
     };
     certificate.covers(link.mandate.issued_at)

@@ -62,10 +62,14 @@ impl Node {
             message: Arc::clone(message),
             opened: opened.map(Arc::new),
         };
+        let headers = &message.headers;
+        let is_kept = || self.inbox.find(&headers.agent_id, headers.message_id);
         outcome.effects.push(match message.form {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
-            Form::Success | Form::Failure { .. } => Effect::Answer(accepted),
+            Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
+            // Every other answer is in the inbox by now.
+            Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
         });
     }
 
@@ -131,6 +135,7 @@ impl Node {
             |(_, except): &(u64, Exception)| except.reason == Reason::TimestampInFuture.name();
         if receipt.except.iter().any(clock) {
             self.note_clock(at, message, outcome);
+            self.sign_anew(at, &peer, outcome);
         }
         let link = self.link_mut(&peer);
         let lately = at.elapsed < link.pace.answer_at();

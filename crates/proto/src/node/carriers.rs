@@ -133,8 +133,8 @@ impl Node {
         self.handle_timeout(at)
     }
 
-    /// A carrier says that it holds a message of ours for the peer (on NATS, a PubAck of its mailbox). Until
-    /// the peer was heard of, no copy goes out by that carrier.
+    /// A carrier says that it holds a message of ours for the peer (on NATS, a PubAck of its mailbox). That delays
+    /// a copy by that carrier, and stops none.
     pub fn handle_stored(
         &mut self,
         at: At,
@@ -142,17 +142,19 @@ impl Node {
         peer: &AgentId,
         message_id: MessageId,
     ) {
+        self.note_receipt_taken(peer, message_id);
         self.note_handed(carrier, peer, message_id, Handed::Stored(at.now));
     }
 
     /// A message of ours went out by a carrier, and nothing says where to: it goes out again until a receipt
-    /// comes.
+    /// comes, and a receipt of ours until a carrier has it.
     pub fn handle_unconfirmed(
         &mut self,
         carrier: &CarrierId,
         peer: &AgentId,
         message_id: MessageId,
     ) {
+        self.note_receipt_refused(carrier, peer, message_id);
         self.note_handed(carrier, peer, message_id, Handed::Unconfirmed);
     }
 

@@ -56,6 +56,10 @@ impl Node {
             }
         }
         self.hasten(at);
+        let peers: Vec<_> = self.links.keys().cloned().collect();
+        for peer in peers {
+            self.sign_anew(at, &peer, outcome);
+        }
     }
 
     /// A line says that our clock was put back, and by how much it is behind the line's own time. What
@@ -70,7 +74,7 @@ impl Node {
             link.heard_announce = link.heard_announce.filter(|heard| *heard <= latest);
             link.handshake = Default::default();
             for session in &mut link.sessions {
-                session.ledger.put_back(clock, latest);
+                session.ledger.put_back(latest);
                 session.asked = session.asked.map(|asked| asked.min(clock));
             }
         }

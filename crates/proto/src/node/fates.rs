@@ -34,6 +34,13 @@ impl Fates {
         true
     }
 
+    /// It was no end.
+    pub(super) fn forget(&mut self, name: MessageId) {
+        if let Some((since, _)) = self.ends.remove(&name) {
+            self.order.remove(&(since, name));
+        }
+    }
+
     /// Notes an end as it was noted before.
     pub(super) fn put(&mut self, since: Timestamp, name: MessageId, state: State) {
         self.order.insert((since, name));

@@ -59,11 +59,7 @@ impl Node {
         if conversation != Some(task.to_string().as_str()) {
             return Err(Reason::MandateInvalid);
         }
-        chain.verify(self.trust(), &headers.agent_id, headers.key_id, now)?;
-        // Nobody may take the task after its end.
-        if headers.expires_at > chain.authority().not_after {
-            return Err(Reason::MandateInvalid);
-        }
+        chain.verify(self.trust(), headers, now)?;
         let (peer, name) = (&headers.agent_id, headers.message_id);
         if !self.tasks.admit(peer, name, &chain, now)? {
             return Ok(None);

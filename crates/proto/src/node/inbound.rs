@@ -206,16 +206,18 @@ impl Node {
             return Err(Reason::MessageIdReuse);
         }
         link.handshake.admit(flight, self.identity.agent())?;
-        let lowest = self
-            .trust()
-            .peer(&flight.headers.agent_id)
-            .and_then(|peer| peer.lowest_version());
-        if lowest.is_some_and(|lowest| flight.headers.version < lowest) {
-            return Err(Reason::VersionDowngrade);
+        if flight.form.method() == Some(Method::Announce) {
+            self.rule_announce(link, flight)?;
         }
-        if flight.form.method() != Some(Method::Announce) {
-            return Ok(());
+        let peer = self.trust().peer(&flight.headers.agent_id);
+        let lowest = peer.and_then(|peer| peer.lowest_version());
+        match lowest.is_some_and(|lowest| flight.headers.version < lowest) {
+            true => Err(Reason::VersionDowngrade),
+            false => Ok(()),
         }
+    }
+
+    fn rule_announce(&self, link: &Link, flight: &Message) -> Result<(), Reason> {
         if link
             .heard_announce
             .is_some_and(|heard| flight.headers.timestamp <= heard)

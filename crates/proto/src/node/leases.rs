@@ -270,6 +270,24 @@ impl Node {
         Ok(failed)
     }
 
+    /// The holder of a lease could not begin with the message: that is no try, and the next one gets it after a pause.
+    ///
+    /// # Errors
+    /// When the lease has ended.
+    pub fn handle_lease_unbegun(
+        &mut self,
+        at: At,
+        lease: LeaseId,
+        reason: &str,
+    ) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = self.leased(at, lease)?;
+        self.leases.end(lease);
+        let outcome = self.handle_unbegun(at, &peer, message_id, reason)?;
+        let later = at.elapsed.saturating_add(FIRST_PAUSE);
+        self.leases.later.insert((peer, message_id), later);
+        Ok(outcome)
+    }
+
     /// The holder of a lease has handled the message: it leaves the inbox.
     ///
     /// # Errors
@@ -339,6 +357,13 @@ impl Node {
             Some(_) => Ok((peer.clone(), *message_id)),
             None => Err(LocalError::LeaseEnded),
         }
+    }
+
+    /// The message that is handed out under a lease.
+    pub fn handed_out(&self, lease: LeaseId) -> Option<&Arc<Message>> {
+        let held = self.leases.held.get(&lease)?;
+        let (peer, message_id) = &held.name;
+        self.inbox.find(peer, *message_id)
     }
 
     /// What of leases is due: who asked hears that somebody has it, and what ran out goes to the next.

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 
 use super::Standing;
 use super::fates::Fates;
+use super::last_receipt::LastReceipt;
 use super::names::Names;
 use super::offers::{OfferPace, ToldOffers};
 use super::outbound::after;
@@ -70,6 +71,8 @@ pub(super) struct Link {
     pub(super) flown_by: Option<CarrierId>,
     /// Whether a copy of the peer's shows that our last receipt did not arrive.
     pub(super) unheard: bool,
+    /// Our last receipt, until a carrier has it.
+    pub(super) last_receipt: Option<LastReceipt>,
     /// The timestamps of the last polls: ours, and the peer's with when it came by the clock that nobody sets.
     pub(super) asked: Option<Timestamp>,
     pub(super) polled: Option<(Timestamp, Duration)>,
@@ -86,6 +89,20 @@ pub(super) struct Waiting {
     pub(super) value: Arc<Value>,
     /// When its person must approve it.
     pub(super) approval: Option<Approving>,
+    /// Whether it is for the only capability that the peer will turn out to offer. A start forgets it.
+    pub(super) finds: Finds,
+}
+
+/// Whether a request that waits for a session finds its capability in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Finds {
+    /// It names one, or is for the peer's people.
+    #[default]
+    Nothing,
+    /// It does, when there is a session.
+    Offer,
+    /// There has been a session since then, by the clock that nobody sets, and nothing was offered in it yet.
+    OfferSince(Duration),
 }
 
 /// A draft that its person must approve.
@@ -112,11 +129,24 @@ impl Link {
         self.sessions.iter_mut().find(|session| session.id == id)
     }
 
-    /// The peer signed something at `signed_at`.
-    pub(super) fn hear(&mut self, signed_at: Timestamp) {
+    /// The peer said something.
+    pub(super) fn hear(&mut self) {
         for session in &mut self.sessions {
-            session.ledger.hear(signed_at);
+            session.ledger.hear();
         }
+    }
+
+    /// A message of that name goes out. Says whether it did before, and was refused because our clock was ahead:
+    /// that is no longer its end.
+    pub(super) fn takes_anew(&mut self, name: MessageId) -> bool {
+        let mut anew = false;
+        for session in &mut self.sessions {
+            anew |= session.ledger.takes_anew(name);
+        }
+        if anew {
+            self.fates.forget(name);
+        }
+        anew
     }
 
     /// A draft was sent, or came to an end.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use crate::envelope::{Form, Message, Method};
-use crate::handshake::{Established, Retry, Role};
-use crate::headers::Headers;
+use crate::handshake::{Established, Handshake, Retry, Role};
+use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::PING;
 use crate::reject::{PeerReason, Reason};
@@ -42,6 +42,11 @@ impl Node {
     /// Tells the node again what it once said: one line of its log, in order.
     pub fn recall(&mut self, ts: Timestamp, entry: &Entry) {
         self.apply(ts, entry);
+    }
+
+    /// A line that says nothing to the node was written at that time: no later line bears an earlier one.
+    pub fn pass_time(&mut self, ts: Timestamp) {
+        self.written = self.written.max(ts);
     }
 
     /// A line's time is never before that of the line above it, whatever the clock was set to: what is
@@ -81,10 +86,30 @@ impl Node {
             | Entry::Clock { .. }
             | Entry::Flood(_)
             | Entry::Gap { .. }
-            | Entry::Rebuilt { .. }
-            | Entry::Loss { .. } => {}
+            | Entry::Rebuilt { .. } => {}
+            Entry::Loss { .. } => return self.forget_sessions(now),
         }
         Changed::default()
+    }
+
+    /// The end of our log is lost, and with it what came in each session: a copy of a message that was taken would
+    /// be taken again. So no session from before is heard or spoken in any more, and whoever had one is met anew.
+    fn forget_sessions(&mut self, now: Timestamp) -> Changed {
+        let known: Vec<_> = self.links.keys().cloned().collect();
+        let mut lost = Vec::new();
+        for peer in known {
+            let is_trusted = self.trust().trusted(&peer).is_some();
+            let link = self.link_mut(&peer);
+            let mut sessions = std::mem::take(&mut link.sessions);
+            link.handshake = Handshake::default();
+            link.greets |= is_trusted && !sessions.is_empty();
+            link.next_announce = None;
+            let abandoned = sessions
+                .iter_mut()
+                .flat_map(|session| session.ledger.abandon());
+            lost.extend(unknown(&peer, abandoned.collect(), Lost::SessionLost));
+        }
+        self.note_fates(now, lost)
     }
 
     fn apply_message(
@@ -127,7 +152,7 @@ impl Node {
         let link = self.link_mut(&peer);
         link.names
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
-        link.hear(headers.timestamp);
+        link.hear();
         match message.form.method() {
             Some(method) if method.is_handshake() => {
                 if method == Method::Announce {
@@ -136,7 +161,7 @@ impl Node {
                 let established = link.handshake.take(message, clock, now);
                 return self.establish(&peer, established, (now, clock));
             }
-            Some(Method::Receipt) => return self.apply_receipt(now, &peer, message),
+            Some(Method::Receipt) => return self.apply_receipt((now, clock), &peer, message),
             Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
             _ => {}
         }
@@ -167,15 +192,18 @@ impl Node {
         let Some(request) = message.headers.in_reply_to else {
             return;
         };
-        let mut fates = Vec::new();
+        let (mut fates, mut is_pong) = (Vec::new(), false);
         if let Some(open) = self.open.remove(&request) {
+            is_pong = open.ping;
             let link = self.link_mut(&open.peer);
             for session in &mut link.sessions {
                 session.ledger.answered(request);
             }
             fates.push((open.peer, request, answered(&message.form)));
         }
-        self.inbox.insert(message);
+        if !is_pong {
+            self.inbox.insert(message);
+        }
         // Whoever waits hears of it by the answer itself.
         self.note_fates(now, fates);
     }
@@ -204,8 +232,16 @@ impl Node {
         if method.is_some_and(Method::is_handshake) {
             return;
         }
+        self.note_refused_answer(headers, reason);
         let link = self.link_mut(&headers.agent_id);
-        if link.names.hash_of(headers.message_id).is_none() {
+        let place = headers.session.zip(headers.sequence);
+        let place = place.and_then(|(id, sequence)| Some((link.session(id)?, sequence)));
+        let admitted = place.map(|(session, sequence)| session.window.admit(sequence, hash));
+        // Its number is used up, so that this form is never taken: another may bear its name.
+        let may_come_anew = admitted == Some(Ok(()))
+            && reason == Reason::TimestampInFuture
+            && !headers.message_type.is_answered();
+        if !may_come_anew && link.names.hash_of(headers.message_id).is_none() {
             link.names
                 .insert(headers.message_id, hash, headers.expires_at, now);
         }
@@ -225,6 +261,16 @@ impl Node {
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
             Err(Reason::Expired) => session.window.note_late(sequence),
             Err(_) => {}
+        }
+    }
+
+    /// Whoever asked can see that there was an answer.
+    fn note_refused_answer(&mut self, headers: &Headers, reason: Reason) {
+        let request = headers.in_reply_to;
+        let request = request.filter(|_| headers.message_type == MessageType::Response);
+        let open = request.and_then(|request| self.open.get_mut(&request));
+        if let Some(open) = open.filter(|open| open.peer == headers.agent_id) {
+            open.refused_answer = Some(reason);
         }
     }
 

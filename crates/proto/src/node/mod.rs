@@ -23,6 +23,7 @@ mod inbound;
 mod inbox;
 mod judged;
 mod keyed;
+mod last_receipt;
 mod leases;
 mod link;
 mod memory;
@@ -87,7 +88,7 @@ use leases::Leases;
 pub use leases::{HandedOut, LeaseId, Supply, Wanted};
 use link::Link;
 use offers::Offers;
-pub use offers::{OfferFault, Program};
+pub use offers::{OfferFault, OfferedTo, Program};
 pub use outbox::Outgoing;
 pub use permission::Way;
 pub use polls::Polled;
@@ -150,6 +151,8 @@ pub enum Effect {
     Deliver(Accepted),
     /// A request of ours is answered.
     Answer(Accepted),
+    /// A ping of ours is answered: that is for whoever waits for it, and in no inbox.
+    Pong(Accepted),
     /// A peer tells how a request of ours is doing.
     Progress(Accepted),
     /// A message of ours came to an end that is not an answer, or was taken.
@@ -304,6 +307,12 @@ struct OpenRequest {
     tells: bool,
     #[serde(default)]
     progress: Option<Progressed>,
+    /// Whether it is a ping: its answer is no message for our agent, and nobody looks for a late one.
+    #[serde(default)]
+    ping: bool,
+    /// Why the last answer was refused that its peer gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused_answer: Option<Reason>,
 }
 
 impl Node {

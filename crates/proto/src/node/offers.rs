@@ -28,7 +28,9 @@ use crate::time::Timestamp;
 use super::request::LocalError;
 use super::{At, Node, Outcome};
 
+pub use held::OfferedTo;
 pub(super) use held::Offers;
+use held::Served;
 
 /// A peer is told of changes so often at most.
 const EACH: Duration = Duration::from_secs(1);
@@ -69,16 +71,16 @@ pub(super) struct ToldOffers {
 }
 
 impl Node {
-    /// A program offers a capability for as long as it is connected, and for the policy's linger after that.
-    /// Offering it again changes it.
+    /// A program offers a capability for as long as it is connected, and for the policy's linger after that, to those
+    /// of the peers with whom it has to do: no other is told of it, and none is served. Offering it again changes it.
     ///
     /// # Errors
-    /// When our person allows no such offer, has settled the name in the configuration, another program
-    /// offers it, its tier is above 2, or there are too many.
+    /// When our person allows no such offer, has settled the name in the configuration, approves what leaves in words,
+    /// another program offers it, its tier is above 2, or there are too many.
     pub fn handle_offer(
         &mut self,
         at: At,
-        program: Program,
+        (program, peers): (Program, OfferedTo),
         capability: Capability,
     ) -> Result<Outcome, LocalError> {
         let refused = |why| LocalError::OfferRefused(capability.name.clone(), why);
@@ -91,13 +93,19 @@ impl Node {
         if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
             return Err(refused(OfferFault::Tier));
         }
+        if !self.policy.may_leave_unapproved(&capability) {
+            return Err(refused(OfferFault::Words));
+        }
         if self.offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
-        if !self.offers.make_room(&self.policy, &capability) {
+        if !self
+            .offers
+            .make_room(&self.policy, program.connection, &capability)
+        {
             return Err(refused(OfferFault::TooMuch));
         }
-        self.offers.serve(program, capability);
+        self.offers.serve(program, peers, capability);
         let mut outcome = Outcome::default();
         self.tell_changed_offers(at, &mut outcome);
         Ok(outcome)
@@ -105,8 +113,10 @@ impl Node {
 
     /// A program has gone: what it alone offered stands for the policy's linger.
     pub fn handle_offer_end(&mut self, at: At, connection: u64) -> Outcome {
-        self.offers.leave(connection, at.elapsed);
         let mut outcome = Outcome::default();
+        if self.offers.leave(connection, at.elapsed) {
+            self.tell_changed_offers(at, &mut outcome);
+        }
         self.end_lapsed_offers(at, &mut outcome);
         outcome
     }
@@ -129,21 +139,22 @@ impl Node {
         if self.policy.offer_linger.is_zero() {
             return;
         }
-        for capability in self.told_offers() {
-            self.offers.recall(capability, at.elapsed);
+        for name in self.told_offers() {
+            let told = self.told_of(&name);
+            self.offers.recall(name, told, at.elapsed);
         }
         self.end_unfit_offers();
     }
 
     /// What was offered by the newest word on each name. A peer that may ask for it, and was not told of it any more,
     /// was told that it has ended: an older word to somebody who is away since then brings it back no more.
-    fn told_offers(&self) -> Vec<Capability> {
+    fn told_offers(&self) -> Vec<CapabilityName> {
         let trusted = |peer: &AgentId| self.trust().trusted(peer).is_some();
         let links = self.links.iter().filter(|(peer, _)| trusted(peer));
         let told = links.filter_map(|(peer, link)| Some((peer, link, link.told_offers.as_ref()?)));
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
-        let mut standing: Vec<Capability> = Vec::new();
+        let mut standing: Vec<CapabilityName> = Vec::new();
         for (place, (_, link, words)) in told.iter().enumerate() {
             // Each session begins with none: of one that was followed by another nothing stands.
             let newest = link.sessions.iter().rev().find(|session| session.is_open());
@@ -151,17 +162,39 @@ impl Node {
                 continue;
             }
             for offer in &words.offers {
-                let is_known = standing.iter().any(|known| known.name == offer.name);
+                let is_known = standing.contains(&offer.name);
                 let has_ended = told.iter().take(place).any(|(peer, link, newer)| {
                     let session = link.sessions.iter().find(|one| one.id == newer.session);
                     self.is_for(peer, session, &offer.name)
                 });
                 if !is_known && !has_ended {
-                    standing.extend(capability_of(offer));
+                    standing.extend(capability_of(offer).map(|capability| capability.name));
                 }
             }
         }
         standing
+    }
+
+    /// What each peer was last told of that name: programs may have said different things to different peers.
+    fn told_of(&self, name: &CapabilityName) -> Vec<Served> {
+        let mut words: Vec<Served> = Vec::new();
+        for (peer, link) in &self.links {
+            let told = link.told_offers.as_ref();
+            let mut offers = told.into_iter().flat_map(|told| &told.offers);
+            let offer = offers.find(|offer| offer.name == *name);
+            let Some(capability) = offer.and_then(capability_of) else {
+                continue;
+            };
+            let same = words.iter_mut().find(|word| word.capability == capability);
+            match same.and_then(|word| word.to.as_mut()) {
+                Some(peers) => _ = peers.insert(peer.clone()),
+                None => words.push(Served {
+                    capability,
+                    to: Some([peer.clone()].into()),
+                }),
+            }
+        }
+        words
     }
 
     /// What programs offer now.
@@ -169,17 +202,26 @@ impl Node {
         self.offers.capabilities()
     }
 
-    /// A capability of ours, configured or offered by a program: the configured one goes first.
-    pub(super) fn own_capability(&self, name: &CapabilityName) -> Option<&Capability> {
+    /// A capability of ours, configured or offered to that peer by a program: the configured one goes first.
+    pub(super) fn own_capability(
+        &self,
+        peer: &AgentId,
+        name: &CapabilityName,
+    ) -> Option<&Capability> {
         let configured = self.policy.capability(name);
-        configured.or_else(|| self.offers.capability(name))
+        configured.or_else(|| self.offers.capability(name, peer))
     }
 
     /// Whether a program offers it, and the peer was or will be told so in a session of that version.
-    pub(super) fn is_offered_live(&self, name: &CapabilityName, version: Version) -> bool {
+    pub(super) fn is_offered_live(
+        &self,
+        peer: &AgentId,
+        name: &CapabilityName,
+        version: Version,
+    ) -> bool {
         version >= Version::PROGRESS
             && self.policy.capability(name).is_none()
-            && self.offers.capability(name).is_some()
+            && self.offers.capability(name, peer).is_some()
     }
 
     /// What the policy settles, allows no more or leaves no room for is offered no more.
@@ -239,7 +281,7 @@ impl Node {
 
     /// What programs offer that the peer may ask for.
     fn offer_for(&self, peer: &AgentId, session: Option<&Session>) -> Value {
-        let offered = self.offers.capabilities();
+        let offered = self.offers.for_peer(peer);
         let offered = offered.filter(|capability| self.is_for(peer, session, &capability.name));
         let mut body = Map::new();
         body.insert(
@@ -249,7 +291,7 @@ impl Node {
         Value::Object(body)
     }
 
-    /// Whether the peer is told of an offer of that name. A name that the session's flight settled is none: the peer
+    /// Whether the peer may be told of an offer of that name, of a program that serves it. A name that the session's flight settled is none: the peer
     /// refuses it there, and hears of it in the session that follows a change of the configuration.
     fn is_for(&self, peer: &AgentId, session: Option<&Session>, name: &CapabilityName) -> bool {
         let flight = session.and_then(|session| session.last_flight.body.as_ref());
@@ -326,6 +368,11 @@ pub enum OfferFault {
     /// Its tier is not 1 or 2.
     #[error("what a program offers takes tier 1 or 2; a higher tier needs a [[capability]]")]
     Tier,
+    /// Its words would leave without the approval of our person.
+    #[error(
+        "`[approve] tiers` has tier 1, in which its description and schema would leave; offer the name alone, or add a [[capability]]"
+    )]
+    Words,
     /// A program of another user id offers it.
     #[error("a program of another user id offers it already; end that one first")]
     Held,

@@ -7,7 +7,9 @@ use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
+use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId, SessionId};
+use crate::json::Value;
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
@@ -70,6 +72,12 @@ impl Node {
                 },
             ),
         };
+        let mut content = content;
+        if method == Method::Request && content.finds_capability && content.capability.is_none() {
+            content.capability = self.only_capability(at.now, peer, content.data_tier)?;
+        }
+        let has_session = self.slot(at, peer).is_some();
+        let finds = !has_session && content.finds_capability && content.capability.is_none();
         let traced = self.trace(at, peer, &content)?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
@@ -82,7 +90,37 @@ impl Node {
         self.keep_within_task(at.now, &mut draft)?;
         let mut outcome = Outcome::default();
         self.dispatch_keyed(at, draft, key, &mut outcome)?;
+        if finds && method == Method::Request {
+            self.find_with_session(peer, message_id);
+        }
         Ok((message_id, outcome))
+    }
+
+    /// The only capability that the peer offers and grants for what is said in that tier; none where it offers none, or nobody
+    /// has heard of any yet: then it is for the peer's person, or for what a draft finds once there is a session.
+    pub(super) fn only_capability(
+        &self,
+        now: Timestamp,
+        peer: &AgentId,
+        tier: Option<u8>,
+    ) -> Result<Option<CapabilityName>, LocalError> {
+        let Some(session) = self.session(peer, now) else {
+            return Ok(None);
+        };
+        let granted = &session.received.capabilities;
+        let offered = session
+            .offered
+            .iter()
+            .filter(|offer| granted.contains(&offer.name) && tier.unwrap_or(1) <= offer.tier);
+        let names: Vec<&CapabilityName> = offered.map(|offer| &offer.name).collect();
+        match names.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(Some((*only).clone())),
+            several => {
+                let named: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+                Err(LocalError::CapabilityNeeded(peer.clone(), named.join(", ")))
+            }
+        }
     }
 
     /// A share for each peer, so that a silent one does not keep us from asking the others.
@@ -109,17 +147,36 @@ impl Node {
         answer: Result<Content, String>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
+        let content = match answer {
+            Ok(content) => content,
+            Err(text) => return self.handle_decline_request(at, from, request, (text, None)),
+        };
         let message = self.waiting_request(from, request)?;
         let id = self.fresh_id(at.now);
-        let draft = match answer {
-            Ok(content) => {
-                let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
-                draft.summary = content.summary;
-                draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
-                draft
-            }
-            Err(text) => decline(&message, id, text),
-        };
+        let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
+        draft.summary = content.summary;
+        draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
+        let mut outcome = Outcome::default();
+        self.say_own(at, draft, &mut outcome)?;
+        Ok((id, outcome))
+    }
+
+    /// Declines a request that waits in the inbox, with more for programs beside the text (docs/protocol.md, section 9).
+    ///
+    /// # Errors
+    /// When no such request waits, or the answer itself is at fault.
+    pub fn handle_decline_request(
+        &mut self,
+        at: At,
+        from: Option<&AgentId>,
+        request: MessageId,
+        (text, body): (String, Option<Value>),
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        self.may_speak()?;
+        let message = self.waiting_request(from, request)?;
+        let id = self.fresh_id(at.now);
+        let mut draft = decline(&message, id, text);
+        draft.body = body;
         let mut outcome = Outcome::default();
         self.say_own(at, draft, &mut outcome)?;
         Ok((id, outcome))
@@ -318,6 +375,7 @@ impl Node {
         let key = self.identity.signer(signer);
         match key.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
             Some(signed) => {
+                self.link_mut(peer).note_receipt(signed.clone());
                 self.write_sent(at, signed, outcome);
                 self.link_mut(peer).pace.note(at.elapsed, exceptions);
             }

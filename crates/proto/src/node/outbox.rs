@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::draft::Signed;
+use crate::draft::{Signed, Stamp};
 use crate::entry::{Did, Entry, OutcomeLine};
+use crate::envelope::Message;
 use crate::headers::MessageType;
 use crate::ids::{AgentId, MessageId, SessionId};
+use crate::reject::Reason;
 use crate::session::{Handed, Session, Waiting};
 use crate::time::Timestamp;
 
 use super::link::Link;
-use super::{At, Node, Outcome, State, WaitsFor};
+use super::{At, Effect, Node, Outcome, State, WaitsFor};
 
 /// A message of ours and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Outgoing {
     pub stored: bool,
     /// Its data tier, while it is not settled, or is a request whose answer may still come.
     pub tier: Option<u8>,
+    /// Why an answer to it was refused here, while another may come.
+    pub answer_refused: Option<Reason>,
 }
 
 impl Node {
@@ -53,7 +57,11 @@ impl Node {
                     ..settled
                 })
             };
-            unsettled.next().or_else(settled)
+            let open = self.open.get(&message_id);
+            Some(Outgoing {
+                answer_refused: open.and_then(|open| open.refused_answer),
+                ..unsettled.next().or_else(settled)?
+            })
         })
     }
 
@@ -84,6 +92,7 @@ impl Node {
             waits_for: Some(waiter.waits_for),
             stored: false,
             tier: Some(waiter.draft.data_tier),
+            answer_refused: None,
         }))
     }
 
@@ -132,6 +141,46 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Signs anew, once each, what the peer refused because our clock was ahead, when it was put back. The peer
+    /// has said that it used up the number of the former form: that one it takes never more.
+    pub(super) fn sign_anew(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+        let sessions = self.link(peer).map(|link| link.sessions.iter());
+        let sessions = sessions.into_iter().flatten();
+        let refused = sessions.flat_map(|session| session.ledger.to_sign_anew(at.now));
+        let refused: Vec<_> = refused.map(Arc::clone).collect();
+        for message in refused {
+            let Some(stamp) = self.slot_anew(at, peer, &message) else {
+                continue;
+            };
+            if let Ok(signed) = Signed::anew(&message, &self.identity, stamp) {
+                // Nobody has to hear of an end that is none.
+                let name = message.headers.message_id;
+                outcome.effects.retain(|effect| {
+                    !matches!(effect, Effect::Settle { message_id, .. } if *message_id == name)
+                });
+                self.write_sent(at, signed, outcome);
+            }
+        }
+    }
+
+    /// Where a message goes that is signed anew: into its session, for which its box was made, and what is not
+    /// sealed into the newest as well.
+    fn slot_anew(&self, at: At, peer: &AgentId, message: &Message) -> Option<Stamp> {
+        let (mut stamp, _) = self.slot(at, peer)?;
+        let link = self.link(peer)?;
+        let own = message.headers.session.and_then(|id| link.session(id));
+        let own = own.filter(|session| session.is_open_for_sending(at.now));
+        if let Some(session) = own {
+            let sequence = session.ledger.next()?;
+            (stamp.session, stamp.sequence) = (Some(session.id), Some(sequence));
+            stamp.version = session.version;
+            return Some(stamp);
+        }
+        message.sealed.is_none().then_some(stamp)
+    }
+}
+
 impl Link {
     /// What waits for its time goes out now.
     pub(super) fn hasten(&mut self, now: Timestamp) {
@@ -159,6 +208,7 @@ impl Link {
             waits_for: None,
             stored: false,
             tier: None,
+            answer_refused: None,
         })
     }
 }
@@ -180,5 +230,6 @@ fn sent(peer: &AgentId, place: (SessionId, u64), waiting: &Waiting) -> Outgoing 
         waits_for: None,
         stored: matches!(waiting.handed(), Handed::Stored(_)),
         tier: Some(headers.data_tier),
+        answer_refused: None,
     }
 }

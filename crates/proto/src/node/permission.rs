@@ -150,7 +150,8 @@ impl Node {
             return Ok(());
         }
         let named = message.headers.capability.as_ref();
-        let capability = named.and_then(|name| self.own_capability(name));
+        let peer = &message.headers.agent_id;
+        let capability = named.and_then(|name| self.own_capability(peer, name));
         let schema = capability.and_then(|capability| capability.schema.as_ref());
         let misfit = schema.and_then(|schema| schema.misfit(body.unwrap_or(&Value::Null)));
         misfit.map_or(Ok(()), |misfit| {
@@ -317,14 +318,14 @@ impl Node {
         (given, version): (Option<&'a crate::handshake::Grant>, Version),
         capability: Option<&CapabilityName>,
     ) -> Terms<'a> {
-        let offered = capability.and_then(|name| self.own_capability(name));
+        let offered = capability.and_then(|name| self.own_capability(peer, name));
         Terms {
             table: &self.policy.table,
             layers,
             session: given,
             allowance: Some(self.policy.allowance(peer)),
             takes: offered.map(|capability| capability.tier),
-            live: capability.is_some_and(|name| self.is_offered_live(name, version)),
+            live: capability.is_some_and(|name| self.is_offered_live(peer, name, version)),
         }
     }
 

@@ -47,17 +47,43 @@ impl Node {
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
         let request = self.waiting_request(from, request)?;
-        let body = progress.to_value();
-        Progress::parse(&body).map_err(LocalError::Message)?;
-        let id = self.fresh_id(at.now);
-        let draft = Draft::answer(Form::Call(Method::Progress), &request, id, Some(body));
+        let draft = self.progress_draft(at, &request, progress)?;
         let mut outcome = Outcome::default();
-        let tried = Tried::of(&draft);
+        let (id, tried) = (draft.message_id, Tried::of(&draft));
         let peer = draft.recipient.clone();
         let told = self.tell_progress(at, draft, &mut outcome);
         self.note_attempt(at, (&peer, tried), told)?;
         self.note_told(&peer, request.headers.message_id);
         Ok((id, outcome))
+    }
+
+    fn progress_draft(
+        &mut self,
+        at: At,
+        request: &Message,
+        progress: &Progress,
+    ) -> Result<Draft, LocalError> {
+        let body = progress.to_value();
+        Progress::parse(&body).map_err(LocalError::Message)?;
+        let (id, form) = (self.fresh_id(at.now), Form::Call(Method::Progress));
+        Ok(Draft::answer(form, request, id, Some(body)))
+    }
+
+    /// Tells whoever asked that a person has to look at their request, where there is a session for it.
+    pub(super) fn tell_that_a_person_decides(
+        &mut self,
+        at: At,
+        request: &Message,
+        outcome: &mut Outcome,
+    ) {
+        if request.form != Form::Call(Method::Request) || self.may_speak().is_err() {
+            return;
+        }
+        let progress = Progress::waiting_for_a_person();
+        if let Ok(draft) = self.progress_draft(at, request, &progress) {
+            // The answer will come all the same, or the refusal of a person who gives the request up.
+            let _ = self.tell_progress(at, draft, outcome);
+        }
     }
 
     /// Signs and sends. What cannot leave now is of no use later, and does not wait.

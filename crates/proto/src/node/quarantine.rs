@@ -135,7 +135,11 @@ impl Node {
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
             let ended = (Did::SetAside, tries.begun, why);
+            let message = self.inbox.find(peer, message_id).cloned();
             self.write_try(at, peer, message_id, ended, &mut outcome);
+            if let Some(message) = message {
+                self.tell_that_a_person_decides(at, &message, &mut outcome);
+            }
             return Ok((None, outcome));
         }
         let number = tries.begun + 1;
@@ -158,10 +162,35 @@ impl Node {
     ) -> Result<(bool, Outcome), LocalError> {
         let number = self.tries_of(peer, message_id)?.ending();
         let reason = reason.chars().take(LONGEST_REASON).collect();
+        let message = self.inbox.find(peer, message_id).cloned();
         let mut outcome = Outcome::default();
         let failed = (Did::Failed, number, Some(reason));
         self.write_try(at, peer, message_id, failed, &mut outcome);
-        Ok((number >= TRIES, outcome))
+        let is_spent = number >= TRIES;
+        if let Some(message) = message.filter(|_| is_spent) {
+            self.tell_that_a_person_decides(at, &message, &mut outcome);
+        }
+        Ok((is_spent, outcome))
+    }
+
+    /// Handling of a message of the inbox never began, though it was announced: its tries are as many as before. `reason` as
+    /// in [`Node::handle_fail`].
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn handle_unbegun(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        message_id: MessageId,
+        reason: &str,
+    ) -> Result<Outcome, LocalError> {
+        let before = self.tries_of(peer, message_id)?.ending().saturating_sub(1);
+        let reason = reason.chars().take(LONGEST_REASON).collect();
+        let mut outcome = Outcome::default();
+        let failed = (Did::Failed, before, Some(reason));
+        self.write_try(at, peer, message_id, failed, &mut outcome);
+        Ok(outcome)
     }
 
     /// Our agent has handled a message of the inbox, and keeps it there to answer it later.

@@ -1,15 +1,17 @@
 //! How drafts leave, or end: when there is a session, room, and every consent.
 
+use std::time::Duration;
+
 use crate::draft::{Draft, Stamp};
 use crate::entry::{ClientKey, Did, DraftLine, Entry, OutcomeLine};
 use crate::envelope::{Form, Method};
 use crate::handoff::Offering;
 use crate::headers::MAX_SEQUENCE;
-use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
-use super::link::{DRAFTS, Waiting};
+use super::link::{DRAFTS, Finds, Waiting};
 use super::request::LocalError;
 use super::{At, Effect, Node, Notice, Outcome, State};
 
@@ -19,10 +21,22 @@ impl Node {
         if let Some(link) = self.links.get_mut(peer) {
             link.budgets.drafts_wait = None;
         }
-        while let Some(waiting) = self.releasable(peer).cloned() {
+        while let Some(mut waiting) = self.releasable(peer).cloned() {
             let Some((stamp, to)) = self.slot(at, peer) else {
                 return;
             };
+            match self.find_capability(at, peer, &mut waiting, stamp.version) {
+                Ok(None) => {}
+                Ok(Some(later)) => {
+                    self.link_mut(peer).budgets.drafts_wait = Some(later);
+                    return;
+                }
+                Err(error) => {
+                    let state = State::RefusedHere(error.name().to_owned());
+                    self.end_draft(at, peer, waiting.draft.message_id, state, outcome);
+                    continue;
+                }
+            }
             let mut draft = waiting.draft.clone();
             // A clock that was set back gives it no longer life than it was written with.
             draft.life = draft.life.min(waiting.until.since(at.now));
@@ -49,6 +63,49 @@ impl Node {
                 }
             }
         }
+    }
+
+    /// A request that waits for a session, and names no capability, is for the only one that the peer offers in it. What its
+    /// person approved leaves as it was approved.
+    pub(super) fn find_with_session(&mut self, peer: &AgentId, message_id: MessageId) {
+        let drafts = &mut self.link_mut(peer).drafts;
+        let waiting = drafts
+            .iter_mut()
+            .find(|waiting| waiting.draft.message_id == message_id);
+        if let Some(waiting) = waiting.filter(|waiting| waiting.approval.is_none()) {
+            waiting.finds = Finds::Offer;
+        }
+    }
+
+    /// Gives a draft that finds its capability the one that the peer offers. Says until when it waits for the word of the
+    /// peer's programs, which comes behind the session's handshake.
+    fn find_capability(
+        &mut self,
+        at: At,
+        peer: &AgentId,
+        waiting: &mut Waiting,
+        version: Version,
+    ) -> Result<Option<Timestamp>, LocalError> {
+        let since = match waiting.finds {
+            Finds::Nothing => return Ok(None),
+            Finds::Offer => at.elapsed,
+            Finds::OfferSince(since) => since,
+        };
+        let found = self.only_capability(at.now, peer, Some(waiting.draft.data_tier))?;
+        if found.is_some() {
+            waiting.draft.capability = found;
+            return Ok(None);
+        }
+        let left = since.saturating_add(OFFERS_COME).saturating_sub(at.elapsed);
+        if left.is_zero() || version < Version::PROGRESS {
+            return Ok(None);
+        }
+        let name = waiting.draft.message_id;
+        let mut drafts = self.link_mut(peer).drafts.iter_mut();
+        if let Some(draft) = drafts.find(|waiting| waiting.draft.message_id == name) {
+            draft.finds = Finds::OfferSince(since);
+        }
+        Ok(Some(at.now.saturating_add(left)))
     }
 
     /// How a draft ends whose turn it is and that may not leave.
@@ -152,6 +209,9 @@ impl Node {
         }
     }
 }
+
+/// How long the first request to a peer that names no capability waits in a new session for what programs offer there.
+const OFFERS_COME: Duration = Duration::from_secs(1);
 
 /// When the task ends that a draft hands over: its message lives no longer.
 fn end_of_task(draft: &Draft) -> Option<Timestamp> {

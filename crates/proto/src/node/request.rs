@@ -22,6 +22,8 @@ pub struct Content {
     pub body: Value,
     /// What is asked for.
     pub capability: Option<CapabilityName>,
+    /// Whether a request that names no capability is for the only one that the peer offers.
+    pub finds_capability: bool,
     /// What it belongs to.
     pub conversation_id: Option<ConversationId>,
     /// 1 to 4; 1 when absent. From 3 on, summary and body leave sealed for the recipient alone.
@@ -156,6 +158,9 @@ pub enum LocalError {
         /// What is missing.
         what: String,
     },
+    /// The recipient offers several capabilities, and the request names none.
+    #[error("{0} offers {1}, and the request names none of them; name the one that is meant")]
+    CapabilityNeeded(AgentId, String),
     /// More than the recipient granted.
     #[error(
         "{peer} takes {per_minute} messages a minute, and they are used up; wait, and see whether your agent talks in a loop"
@@ -297,6 +302,7 @@ impl LocalError {
             Self::VersionInsufficient(_) => Reason::VersionInsufficient.name(),
             Self::ApprovalNeeded(_) => "approval-needed",
             Self::ReservedForReports => "capability-reserved",
+            Self::CapabilityNeeded(..) => "capability-needed",
         }
     }
 }

@@ -38,8 +38,10 @@ impl Node {
         for peer in peers {
             self.resend_flights(at, &peer, &mut outcome);
             self.resend_messages(at, &peer, &mut outcome);
+            self.sign_anew(at, &peer, &mut outcome);
             self.end_drafts(at, &peer, &mut outcome);
             self.send_receipts(at, &peer, &mut outcome);
+            self.resend_receipt(at, &peer, &mut outcome);
             self.tell_offers(at, &peer, &mut outcome);
             self.seek_session(at, &peer, &mut outcome);
         }
@@ -216,6 +218,7 @@ impl Link {
             self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(at, own),
+            self.receipt_again_at(at),
             self.seeks_session_at(own.until()),
         ];
         sessions

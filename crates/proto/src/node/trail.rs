@@ -170,47 +170,54 @@ impl Node {
 struct Talk<'a> {
     node: &'a Node,
     came: Vec<(&'a AgentId, &'a Step)>,
-    went: Vec<&'a Step>,
+    went: Vec<(&'a AgentId, &'a Step)>,
 }
 
 impl<'a> Talk<'a> {
     fn of(node: &'a Node, conversation: &ConversationId) -> Self {
         let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
-        let links = node.links.iter();
-        let came = links.flat_map(|(peer, link)| {
-            let steps = link.trail.came.iter().filter(here);
-            steps.map(move |step| (peer, step))
-        });
-        let links = node.links.values();
+        let of = |steps: fn(&Trail) -> &VecDeque<Step>| {
+            let links = node.links.iter();
+            let steps = links.flat_map(|(peer, link)| {
+                let steps = steps(&link.trail).iter().filter(here);
+                steps.map(move |step| (peer, step))
+            });
+            steps.collect()
+        };
         Self {
             node,
-            came: came.collect(),
-            went: links
-                .flat_map(|link| link.trail.went.iter().filter(here))
-                .collect(),
+            came: of(|trail| &trail.came),
+            went: of(|trail| &trail.went),
         }
     }
 
     /// The chain that a call to `peer` goes on with although nothing was said, and its hops.
     ///
     /// What anybody may say in a conversation counts for nothing there: only a call from `peer`, whom
-    /// its answer goes to; from whoever began to talk here; or of a chain that we began ourselves,
-    /// which only those can name whom it went through. Of other calls the chain is passed on, so that
-    /// whoever began it sees it come round.
+    /// its answer goes to; from whoever began to talk here; or of a chain that we began ourselves and
+    /// that `peer` is on. Of other calls the chain is passed on, so that whoever began it sees it come
+    /// round; but nobody learns of us the name of a chain of ours who is not on it, and could raise
+    /// its hops by it.
     fn goes_on(&self, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
         let lately = self.came.iter();
         let lately = lately.filter(|(_, step)| self.node.age_of(step, elapsed) < LOOP);
         let beginner = self.beginner();
-        let ours = self.went.iter().filter(|step| step.chain.is_none());
+        let ours = self.went.iter().map(|(_, step)| step);
+        let ours = ours.filter(|step| step.chain.is_none());
         let ours: BTreeSet<_> = ours.map(|step| step.name).collect();
-        let weighed = lately.map(|(from, step)| {
+        let on = self.chains_of(peer);
+        let weighed = lately.filter_map(|(from, step)| {
             let chain = step.chain();
-            let round = ours.contains(&chain);
+            let own = ours.contains(&chain);
+            let round = own && on.contains(&chain);
             let counts = round || *from == peer || beginner == Some(*from);
+            if own && !counts {
+                return None;
+            }
             // Others on the way may have begun to count anew.
             let own = if round { self.furthest(chain) } else { 0 };
             let hops = if counts { step.hops.max(own) } else { 0 };
-            (hops, counts, step.at, chain)
+            Some((hops, counts, step.at, chain))
         });
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
@@ -219,13 +226,21 @@ impl<'a> Talk<'a> {
     /// Whose call was the first here; `None` when it was ours.
     fn beginner(&self) -> Option<&'a AgentId> {
         let (from, first) = self.came.iter().min_by_key(|(_, step)| step.at)?;
-        let ours = self.went.iter().any(|step| step.at < first.at);
+        let ours = self.went.iter().any(|(_, step)| step.at < first.at);
         (!ours).then_some(*from)
+    }
+
+    /// The chains of which a call went to `peer`, or came from it.
+    fn chains_of(&self, peer: &AgentId) -> BTreeSet<MessageId> {
+        let steps = self.came.iter().chain(&self.went);
+        let steps = steps.filter(|(with, _)| *with == peer);
+        steps.map(|(_, step)| step.chain()).collect()
     }
 
     /// The most hops of our own calls of a chain.
     fn furthest(&self, chain: MessageId) -> u8 {
-        let ours = self.went.iter().filter(|step| step.chain() == chain);
+        let ours = self.went.iter().map(|(_, step)| step);
+        let ours = ours.filter(|step| step.chain() == chain);
         ours.map(|step| step.hops).max().unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
 //! The ledger: what a sender remembers of one session until the peer's receipt.
 
+mod anew;
 mod timing;
 mod ways;
 
@@ -14,11 +15,13 @@ use crate::draft::FLIGHT_LIFE;
 use crate::envelope::Message;
 use crate::ids::{Digest, MessageId};
 use crate::receipt::{MISSING, Receipt};
+use crate::reject::Reason;
 use crate::time::Timestamp;
 
+use anew::Anew;
 pub use ways::Ways;
 
-use timing::{FIRST_RESEND, FIRST_SILENCE, first_silence, is_heard};
+use timing::{FIRST_RESEND, Question};
 
 /// How far a sender may run ahead of its floor.
 pub const OUTSTANDING: u64 = 4_096;
@@ -36,23 +39,18 @@ pub struct Ledger {
     names: HashMap<MessageId, u64>,
     /// What expired without a receipt: a receipt that was signed before may come yet.
     given_up: BTreeMap<u64, GivenUp>,
+    /// What the peer refused because our clock was ahead.
+    #[serde(default)]
+    anew: Anew,
     #[serde(skip)]
     bytes: usize,
     peer_through: u64,
     last_receipt: Option<Timestamp>,
     #[serde(skip)]
     due: Option<Timestamp>,
-    /// The latest time at which the peer is known to have signed anything.
-    heard: Timestamp,
-    /// The oldest publication that the broker holds and the peer has perhaps not seen.
+    /// When the peer is asked again about what its mailboxes are said to hold.
     #[serde(skip)]
-    oldest_stored: Option<Timestamp>,
-    /// When a silent peer is asked again about what the broker holds for it.
-    #[serde(skip)]
-    question: Option<Timestamp>,
-    /// How long it is asked nothing then.
-    #[serde(skip, default = "first_silence")]
-    silence: Duration,
+    question: Question,
 }
 
 /// A message that waits for a receipt.
@@ -65,6 +63,8 @@ pub struct Waiting {
     last: Option<CarrierId>,
     /// What each carrier said of it.
     handed: Vec<(CarrierId, Handed)>,
+    /// When it goes out again although all carriers say that they hold it: what lives shortly cannot wait for its turn.
+    presses: Option<Timestamp>,
 }
 
 /// Who has a message besides us, as far as a carrier told us since the start.
@@ -118,14 +118,12 @@ impl Default for Ledger {
             waiting: BTreeMap::new(),
             names: HashMap::new(),
             given_up: BTreeMap::new(),
+            anew: Anew::default(),
             bytes: 0,
             peer_through: 0,
             last_receipt: None,
             due: None,
-            heard: Timestamp::from_millis(0),
-            oldest_stored: None,
-            question: None,
-            silence: FIRST_SILENCE,
+            question: Question::default(),
         }
     }
 }
@@ -169,6 +167,7 @@ impl Ledger {
             delay: FIRST_RESEND,
             last: None,
             handed: Vec::new(),
+            presses: None,
         };
         self.waiting.insert(sequence, waiting);
     }
@@ -189,23 +188,12 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            self.oldest_stored = Some(self.oldest_stored.map_or(at, |oldest| oldest.min(at)));
+            waiting.presses = waiting.presses.or(timing::presses_at(waiting, at));
+            let asks = self.question.waits_from(at);
+            let asks = asks.min(waiting.presses.unwrap_or(asks));
+            self.due = Some(self.due.map_or(asks, |due| due.min(asks)));
         }
         true
-    }
-
-    /// The peer signed something at `signed_at`. What its mailbox held by then, and no receipt covers
-    /// in time, goes out again.
-    pub fn hear(&mut self, signed_at: Timestamp) {
-        self.heard = self.heard.max(signed_at);
-        self.silence = FIRST_SILENCE;
-        if self
-            .oldest_stored
-            .is_some_and(|at| is_heard(self.heard, at))
-        {
-            self.oldest_stored = None;
-            self.due = Some(Timestamp::from_millis(0));
-        }
     }
 
     /// Whose log was put back to an older copy, if a receipt does not fit what we sent.
@@ -252,7 +240,10 @@ impl Ledger {
         let covered = std::mem::replace(&mut self.waiting, kept);
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
-        for waiting in covered.values() {
+        for (number, waiting) in &covered {
+            if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
+                self.anew.keep(*number, &waiting.message);
+            }
             self.forget(waiting);
         }
         // What never came of it the peer names as missing: its end stands.
@@ -266,19 +257,11 @@ impl Ledger {
             .collect()
     }
 
-    /// Our clock was put back to `clock`: what the peer signed after `latest` was signed by a clock as
-    /// wrong as ours, and orders nothing any more.
-    pub(crate) fn put_back(&mut self, clock: Timestamp, latest: Timestamp) {
+    /// Our clock was put back: what the peer signed after `latest` was signed by a clock as wrong as ours,
+    /// and orders nothing any more.
+    pub(crate) fn put_back(&mut self, latest: Timestamp) {
         self.last_receipt = self.last_receipt.filter(|last| *last <= latest);
-        self.heard = self.heard.min(latest);
-        for waiting in self.waiting.values_mut() {
-            for (_, handed) in &mut waiting.handed {
-                if let Handed::Stored(at) = handed {
-                    *at = (*at).min(clock);
-                }
-            }
-        }
-        self.oldest_stored = self.oldest_stored.map(|at| at.min(clock));
+        self.anew.ripen();
     }
 
     /// Whether a receipt signed at that time says more than those before it.
@@ -340,9 +323,9 @@ impl Ledger {
         Self {
             next: self.next,
             given_up: self.given_up.clone(),
+            anew: self.anew.clone(),
             peer_through: self.peer_through,
             last_receipt: self.last_receipt,
-            heard: self.heard,
             ..Self::default()
         }
     }
@@ -363,7 +346,9 @@ impl Ledger {
     fn forget(&mut self, waiting: &Waiting) {
         let length = waiting.message.canonical().len();
         self.bytes = self.bytes.saturating_sub(length);
-        self.names.remove(&waiting.message.headers.message_id);
+        let name = waiting.message.headers.message_id;
+        self.names.remove(&name);
+        self.anew.forget(name);
     }
 }
 
@@ -391,13 +376,17 @@ fn is_missing(receipt: &Receipt, number: u64) -> bool {
 }
 
 fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Settled {
+    Settled {
+        message_id,
+        refused: refusal(receipt, number).map(str::to_owned),
+    }
+}
+
+fn refusal(receipt: &Receipt, number: u64) -> Option<&str> {
     // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
     let mut except = receipt.except.iter();
     let refused = except.find(|(known, exception)| *known == number && exception.hash.is_none());
-    Settled {
-        message_id,
-        refused: refused.map(|(_, exception)| exception.reason.clone()),
-    }
+    refused.map(|(_, exception)| exception.reason.as_str())
 }
 
 /// How many numbers that were given up are remembered.

@@ -355,6 +355,22 @@ fn accepted_mail_of_a_bound_peer() {
     assert!(written <= most && written >= most / 10 * 9, "{written}");
 }
 
+/// What a peer can fill in a day, as the threat model says: a log escapes what drives a terminal, and so a body of such
+/// characters takes six times its length, which no limit in calls a minute counts.
+#[test]
+fn accepted_mail_of_hidden_characters_fills_what_the_threat_model_says() {
+    let page = include_str!("../../../../docs/threat-model.md");
+    for (a_minute, said) in [
+        (120, "with the 120 of a new home 254 GB"),
+        (10, "with 10 21 GB"),
+    ] {
+        let most = a_minute * 1_440 * 6 * signet_proto::envelope::MAX_MESSAGE;
+        let gigabytes = most / 1_000_000_000;
+        assert!(said.ends_with(&format!(" {gigabytes} GB")), "{gigabytes}");
+        assert!(page.contains(said), "{said}");
+    }
+}
+
 fn talking_with(per_minute: u32) -> Net {
     use signet_proto::policy::Policy;
     let alice = Agent::with(move || {

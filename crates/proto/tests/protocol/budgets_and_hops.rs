@@ -480,3 +480,45 @@ fn the_chain_of_a_loop_is_known_after_a_restart_too() {
     assert_eq!((sent, error.unwrap().name()), (2, "hops-exceeded"));
     household::people::remembered(&net);
 }
+
+/// Carol is written to in the same conversation, and names whatever she heard there.
+#[test]
+fn a_member_of_a_conversation_cannot_end_what_others_say_in_it() {
+    let mut net = three();
+    let first = try_send(&mut net, 0, 1, in_conversation("dinner")).unwrap();
+    try_send(&mut net, 0, CAROL, in_conversation("dinner")).unwrap();
+    try_send(&mut net, CAROL, 0, in_conversation("dinner")).unwrap();
+    net.run_for(3_000);
+    for minute in 0..20 {
+        // Bob has his say, and what Alice tells Carol then goes on with nothing of his.
+        let said = Content {
+            continues: (minute == 0).then_some(Continues {
+                from: None,
+                message: first,
+            }),
+            ..in_conversation("dinner")
+        };
+        try_send(&mut net, 1, 0, said).unwrap();
+        net.run_for(10_000);
+        try_send(&mut net, 0, CAROL, in_conversation("dinner")).ok();
+        net.run_for(1_000);
+        let carol = net.agents[CAROL].id();
+        let heard = net
+            .sent
+            .iter()
+            .map(|(_, _, bytes)| message_of(bytes).headers);
+        let heard = heard.filter(|headers| headers.recipient_id == carol);
+        let known = heard.flat_map(|headers| [Some(headers.message_id), headers.in_reply_to]);
+        let known: std::collections::BTreeSet<_> = known.flatten().collect();
+        for chain in known.into_iter().rev().take(12).map(Some).chain([None]) {
+            poisons(&mut net, "dinner", chain);
+            net.run_for(7);
+        }
+        net.run_for(20_000);
+        let said = try_send(&mut net, 0, 1, in_conversation("dinner"));
+        let hops = hops_of(&net, said.unwrap());
+        assert!(hops <= 4, "in minute {minute}: {hops}");
+        net.run_for(75_000);
+    }
+    assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
+}

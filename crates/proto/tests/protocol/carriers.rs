@@ -357,3 +357,62 @@ fn a_store_that_one_carrier_lost_says_nothing_of_the_others() {
     pair.agents[ALICE].keep(at, outcome);
     assert!(!pair.agents[ALICE].node.status(name).unwrap().stored);
 }
+
+/// A gateway that is only starting takes nothing: without another try the receipt would come with the peer's next
+/// copy, minutes later.
+#[test]
+fn a_receipt_that_a_carrier_could_not_hand_on_goes_out_again_until_it_can() {
+    let mut pair = Pair::new(&[post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    let from = pair.sent.len();
+    pair.tell(DAY);
+    pair.run_for(500);
+    let receipts = |pair: &Pair| {
+        let sent = pair.sent.iter().skip(from).filter(|(by, _)| *by == BOB);
+        let sent = sent.map(|(_, (_, _, bytes))| Arc::clone(bytes));
+        let of_receipts =
+            |bytes: &Arc<[u8]>| message_of(bytes).form.method() == Some(Method::Receipt);
+        sent.filter(of_receipts).collect::<Vec<_>>()
+    };
+    let first = receipts(&pair).pop().unwrap();
+    let name = message_of(&first).headers.message_id;
+    let lines = pair.agents[BOB].log.len();
+    let alice = pair.agents[ALICE].id();
+    for seconds in [1, 2, 4, 8, 16, 30, 30] {
+        let before = receipts(&pair).len();
+        pair.agents[BOB]
+            .node
+            .handle_unconfirmed(&post(), &alice, name);
+        pair.run_for(seconds * 1_000 - 300);
+        assert_eq!(receipts(&pair).len(), before, "{seconds}");
+        pair.run_for(600);
+        assert_eq!(receipts(&pair).len(), before + 1, "{seconds}");
+        assert_eq!(receipts(&pair).last(), Some(&first), "byte for byte");
+    }
+    assert_eq!(pair.agents[BOB].log.len(), lines, "and without a line");
+    let at = pair.at();
+    pair.agents[BOB]
+        .node
+        .handle_stored(at, &post(), &alice, name);
+    let before = receipts(&pair).len();
+    pair.run_for(MINUTE);
+    assert_eq!(receipts(&pair).len(), before);
+}
+
+#[test]
+fn a_receipt_that_nats_does_not_confirm_went_out_all_the_same() {
+    let mut pair = Pair::new(&[NATS]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    let receipt = pair.sent.iter().rev().find(|(by, (_, _, bytes))| {
+        *by == BOB && message_of(bytes).form.method() == Some(Method::Receipt)
+    });
+    let name = message_of(&receipt.unwrap().1.2).headers.message_id;
+    let (from, alice) = (pair.sent.len(), pair.agents[ALICE].id());
+    pair.agents[BOB]
+        .node
+        .handle_unconfirmed(&NATS, &alice, name);
+    pair.run_for(MINUTE);
+    assert_eq!(pair.receipts(BOB, from), []);
+}

@@ -95,10 +95,11 @@ fn a_ping_is_answered_by_the_daemon_itself() {
     assert!(
         effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Answer(_))),
+            .any(|effect| matches!(effect, Effect::Pong(_))),
         "{:?}",
         bob.refusals()
     );
+    assert!(alice.node.inbox().is_empty(), "it is for whoever waits");
 }
 
 #[test]

@@ -117,11 +117,21 @@ pub fn recipient(name: &str) -> AgentId {
 /// A box under an ephemeral key of the maker's choice, of which it knows no secret; where the key is of
 /// low order it needs none, and the recipient's arithmetic would give the same.
 pub fn box_under(ephemeral: [u8; 32], to: &SealSecret, plaintext: &[u8]) -> Vec<u8> {
+    box_shown(ephemeral, ephemeral, to, plaintext)
+}
+
+/// A box that shows one ephemeral key, and is computed with another.
+pub fn box_shown(
+    ephemeral: [u8; 32],
+    with: [u8; 32],
+    to: &SealSecret,
+    plaintext: &[u8],
+) -> Vec<u8> {
     let mut hash = Blake2b::<U24>::new();
     hash.update(ephemeral);
     hash.update(to.public().as_bytes());
     let (theirs, ours) = (
-        crypto_box::PublicKey::from_bytes(ephemeral),
+        crypto_box::PublicKey::from_bytes(with),
         crypto_box::SecretKey::from_bytes(*to.expose()),
     );
     let sealed = SalsaBox::new(&theirs, &ours).encrypt(&hash.finalize(), plaintext);

@@ -11,6 +11,7 @@
 )]
 
 mod accidents;
+mod anew;
 mod asyncapi;
 mod attacks;
 mod attacks_alarms;
@@ -40,6 +41,7 @@ mod clocks;
 mod conversation;
 mod docs;
 mod ed25519;
+mod finds_capability;
 mod first_contact;
 mod forge;
 mod handoff;
@@ -52,6 +54,7 @@ mod key_change;
 mod leases_and_keys;
 mod lingering_offers;
 mod lying_peer;
+mod mailboxes;
 mod mutants_trust;
 mod overtaken;
 mod policy;

@@ -48,7 +48,9 @@ fn offer(net: &mut Net, name: &str) {
         user: 1000,
     };
     let offered = Capability::new(name.parse().unwrap(), 1);
-    let outcome = net.agents[BOB].node.handle_offer(at, program, offered);
+    let outcome = net.agents[BOB]
+        .node
+        .handle_offer(at, (program, None), offered);
     let effects = net.agents[BOB].keep(at, outcome.unwrap());
     net.perform(BOB, effects);
 }

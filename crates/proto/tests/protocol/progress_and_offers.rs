@@ -8,9 +8,11 @@ use signet_proto::draft::{Draft, Stamp};
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{MessageId, Version};
-use signet_proto::node::{Content, Effect, LocalError, OfferFault, Program, Sending, State, Way};
+use signet_proto::node::{
+    Content, Effect, LocalError, OfferFault, OfferedTo, Program, Sending, State, Way,
+};
 use signet_proto::policy::{BodySchema, Capability, PeerRule, Policy};
-use signet_proto::progress::{Part, Progress, ProgressState};
+use signet_proto::progress::{Part, Progress, ProgressState, WAITS_FOR_A_PERSON};
 
 pub(crate) const ALICE: usize = 0;
 pub(crate) const BOB: usize = 1;
@@ -20,7 +22,7 @@ pub(crate) const PROGRAM: Program = Program {
     user: 1000,
 };
 
-fn speaking(
+pub(crate) fn speaking(
     name: &'static str,
     principal: &'static str,
     versions: &[Version],
@@ -114,6 +116,16 @@ pub(crate) fn offer(
     net: &mut Net,
     who: usize,
     program: Program,
+    capability: Capability,
+) -> Result<(), LocalError> {
+    offer_to(net, who, (program, None), capability)
+}
+
+/// The same of a program that has to do with these peers alone.
+pub(crate) fn offer_to(
+    net: &mut Net,
+    who: usize,
+    program: (Program, OfferedTo),
     capability: Capability,
 ) -> Result<(), LocalError> {
     let at = net.at(who);
@@ -323,6 +335,115 @@ fn progress_on_a_sealed_request_travels_sealed_and_stands_nowhere_in_clear() {
     );
     for (_, _, bytes) in &net.sent {
         assert!(!String::from_utf8_lossy(bytes).contains(crate::household::sealing::MARKER));
+    }
+}
+
+#[test]
+fn whoever_asked_hears_that_a_person_has_to_look_and_nothing_of_why() {
+    let mut net = talking();
+    let request = net.ask(ALICE, BOB);
+    net.run_for(1_000);
+    let alice = net.agents[ALICE].id();
+    for _ in 0..5 {
+        let at = net.at(BOB);
+        let node = &mut net.agents[BOB].node;
+        let (_, failed) = node
+            .handle_fail(at, &alice, request, "exit status 7")
+            .unwrap();
+        let effects = net.agents[BOB].keep(at, failed);
+        net.perform(BOB, effects);
+    }
+    net.run_for(1_000);
+    let told = json!({"state": "working", "note": WAITS_FOR_A_PERSON});
+    assert_eq!(heard(&net, ALICE), [told]);
+    let kept = net.agents[ALICE].node.progress_of(request).unwrap();
+    assert_eq!(kept.note.as_deref(), Some(WAITS_FOR_A_PERSON));
+    assert_eq!(
+        net.agents[BOB]
+            .node
+            .inbox()
+            .quarantine()
+            .named(request)
+            .count(),
+        1
+    );
+    // The person's decision ends it as ever.
+    let at = net.at(BOB);
+    let dropped = net.agents[BOB].node.handle_drop(at, None, request).unwrap();
+    let effects = net.agents[BOB].keep(at, dropped);
+    net.perform(BOB, effects);
+    net.run_for(1_000);
+    assert!(
+        net.agents[ALICE].node.progress_of(request).is_none(),
+        "it is answered"
+    );
+}
+
+#[test]
+fn what_never_began_is_no_try() {
+    let mut net = talking();
+    let request = net.ask(ALICE, BOB);
+    net.run_for(1_000);
+    let alice = net.agents[ALICE].id();
+    for _ in 0..7 {
+        let at = net.at(BOB);
+        let node = &mut net.agents[BOB].node;
+        let (tries, mut outcome) = node.handle_start(at, &alice, request).unwrap();
+        assert_eq!(tries, Some(1));
+        let given_back = node
+            .handle_unbegun(at, &alice, request, "cannot be run")
+            .unwrap();
+        outcome.entries.extend(given_back.entries);
+        net.agents[BOB].keep(at, outcome);
+    }
+    assert_eq!(net.agents[BOB].node.inbox().quarantine().iter().count(), 0);
+    let at = net.at(BOB);
+    let (tries, _) = net.agents[BOB]
+        .node
+        .handle_start(at, &alice, request)
+        .unwrap();
+    assert_eq!(tries, Some(1));
+}
+
+#[test]
+fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
+    for tier in [1, 3] {
+        let mut net = talking();
+        let content = Content {
+            data_tier: Some(tier),
+            ..Content::default()
+        };
+        let request = net.send(ALICE, BOB, Sending::Request(content));
+        net.run_for(1_000);
+        let (at, alice) = (net.at(BOB), net.agents[ALICE].id());
+        let more = json!({"state": "input-required", "parts": [{"text": "which week?"}]});
+        let body = signet_proto::json::parse(
+            more.to_string().as_bytes(),
+            signet_proto::json::Limits::MESSAGE,
+        )
+        .unwrap();
+        let node = &mut net.agents[BOB].node;
+        let declined = ("which week?".to_owned(), Some(body));
+        let (_, outcome) = node
+            .handle_decline_request(at, Some(&alice), request, declined)
+            .unwrap();
+        let effects = net.agents[BOB].keep(at, outcome);
+        net.perform(BOB, effects);
+        net.run_for(1_000);
+        let answer = net
+            .effects
+            .iter()
+            .rev()
+            .find_map(|(who, effect)| match effect {
+                Effect::Answer(accepted) if *who == ALICE => Some(accepted),
+                _ => None,
+            });
+        let answer = answer.unwrap();
+        let opened = answer.opened().and_then(|opened| opened.body.clone());
+        let body = opened.or_else(|| answer.message().body.clone()).unwrap();
+        assert_eq!(json!(body), more, "tier {tier}");
+        let clear = String::from_utf8_lossy(answer.message().canonical()).contains("which week?");
+        assert_eq!(clear, tier == 1);
     }
 }
 
@@ -728,4 +849,103 @@ fn every_node_is_what_its_log_says() {
         });
         assert!(!refused, "{}", agent.id());
     }
+}
+
+#[test]
+fn an_offer_is_for_the_peers_of_its_program_alone_and_ends_for_those_who_lose_it() {
+    let mut net = with_lamps();
+    let carol = net.agents[CAROL].id();
+    let other = Program {
+        connection: 2,
+        ..PROGRAM
+    };
+    let only = |peer: &signet_proto::ids::AgentId| Some([peer.clone()].into());
+    offer_to(&mut net, BOB, (PROGRAM, only(&carol)), lamp(1)).unwrap();
+    net.run_for(2_000);
+    assert!(!offered_to_alice(&net).contains(&"lamp.switch".to_owned()));
+    let refused = ask_for(&mut net, "lamp.switch", json!(1));
+    assert!(refused.is_err(), "{refused:?}");
+    let alice = net.agents[ALICE].id();
+    offer_to(&mut net, BOB, (other, only(&alice)), lamp(1)).unwrap();
+    net.run_for(2_000);
+    assert!(offered_to_alice(&net).contains(&"lamp.switch".to_owned()));
+    ask_for(&mut net, "lamp.switch", json!(1)).unwrap();
+    net.run_for(1_000);
+    // The first serves on, and Alice is none of its peers.
+    offer_end(&mut net, BOB, 2);
+    net.run_for(2_000);
+    assert!(!offered_to_alice(&net).contains(&"lamp.switch".to_owned()));
+    assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+}
+
+#[test]
+fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_that_name() {
+    let mut net = with_lamps();
+    let (alice, carol) = (net.agents[ALICE].id(), net.agents[CAROL].id());
+    let other = Program {
+        connection: 2,
+        ..PROGRAM
+    };
+    let mut told = lamp(2);
+    told.description = Some("only Carol may read this".into());
+    told.schema = Some(BodySchema::compile(br#"{"required": ["secret"]}"#).unwrap());
+    for first in [PROGRAM, other] {
+        // Whichever of the two comes first.
+        let mut programs = [
+            ((PROGRAM, Some([alice.clone()].into())), lamp(1)),
+            ((other, Some([carol.clone()].into())), told.clone()),
+        ];
+        programs.sort_by_key(|((program, _), _)| *program != first);
+        for (program, capability) in programs {
+            offer_to(&mut net, BOB, program, capability).unwrap();
+        }
+        net.run_for(2_000);
+        let bob = net.agents[BOB].id();
+        let heard = |net: &Net, who: usize| {
+            let session = net.agents[who].node.session(&bob, net.at(who).now).unwrap();
+            let mut offered = session.offered.iter();
+            let lamp = offered.find(|offer| offer.name.as_str() == "lamp.switch");
+            lamp.map(|lamp| (lamp.tier, lamp.description.clone(), lamp.schema.clone()))
+        };
+        assert_eq!(heard(&net, ALICE), Some((1, None, None)));
+        let (tier, description, schema) = heard(&net, CAROL).unwrap();
+        assert_eq!((tier, description), (2, told.description.clone()));
+        assert!(schema.is_some());
+        // Alice's request is not held against what Carol was told.
+        let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
+        net.run_for(1_000);
+        let status = net.agents[ALICE].node.status(request).unwrap();
+        assert_eq!(status.state, State::Received);
+        for program in [PROGRAM, other] {
+            offer_end(&mut net, BOB, program.connection);
+        }
+        net.run_for(2_000);
+    }
+    assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
+}
+
+#[test]
+fn a_program_that_joins_an_offer_changes_nothing_for_the_peers_of_the_first() {
+    let mut net = with_lamps();
+    let alice = net.agents[ALICE].id();
+    let other = Program {
+        connection: 2,
+        ..PROGRAM
+    };
+    offer(&mut net, BOB, PROGRAM, lamp(1)).unwrap();
+    let mut narrow = lamp(1);
+    narrow.schema = Some(BodySchema::compile(br#"{"required": ["secret"]}"#).unwrap());
+    offer_to(&mut net, BOB, (other, Some([alice].into())), narrow).unwrap();
+    net.run_for(2_000);
+    let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
+    net.run_for(1_000);
+    let status = net.agents[ALICE].node.status(request).unwrap();
+    assert_eq!(status.state, State::Received);
+    // Once the first has gone, the second's word is what counts.
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    net.run_for(2_000);
+    let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
+    net.run_for(1_000);
+    let status = net.agents[ALICE].node.status(request).unwrap();
+    assert_eq!(status.state, State::Refused("body-unfit".into()));
 }

@@ -14,6 +14,8 @@ use crate::disk::Line;
 #[derive(Default)]
 pub struct Index {
     pub accepted: BTreeSet<Digest>,
+    /// The same by sender and name: of a message that was signed anew one form may be.
+    taken: BTreeSet<(AgentId, MessageId)>,
     pub refused: BTreeMap<Digest, Reason>,
     pub sent: BTreeMap<Digest, Arc<Message>>,
     /// Under which number which message of ours went.
@@ -45,6 +47,12 @@ impl Index {
                 (Direction::In, Ruling::Accepted) => {
                     if !self.accepted.insert(verdict.hash) {
                         self.break_rule("a message was accepted twice", verdict.hash);
+                    }
+                    let headers = verdict.message().map(|message| &message.headers);
+                    let name =
+                        headers.map(|headers| (headers.agent_id.clone(), headers.message_id));
+                    if name.is_some_and(|name| !self.taken.insert(name)) {
+                        self.break_rule("two forms of a message were accepted", verdict.hash);
                     }
                     let taken = verdict
                         .message()

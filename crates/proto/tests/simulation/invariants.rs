@@ -220,12 +220,18 @@ impl World {
         }
         let restored = self.is_restored(who, peer.who);
         let accepted = self.ever_accepted(peer.who, &hash);
-        let refused = peer.index.refused.get(&hash);
+        // What was refused and signed anew has two forms; what was told of the first is so of the first.
+        let forms = self.agents[who].index.sent.iter();
+        let forms = forms.filter(|(_, form)| form.headers.message_id == name);
+        let refusals: Vec<_> = forms
+            .filter_map(|(form, _)| peer.index.refused.get(form))
+            .map(|reason| reason.name())
+            .collect();
         let what = tale::short(&name.to_string());
         match state {
             State::Received => assert!(accepted, "{what} is called received"),
             State::Refused(reason) => assert!(
-                restored || refused.is_some_and(|known| known.name() == reason) && !accepted,
+                restored || refusals.contains(&reason.as_str()) && !accepted,
                 "{what} is called refused for {reason}"
             ),
             State::Unknown(_) if !restored => panic!("{what} is unknown, and nobody lost anything"),

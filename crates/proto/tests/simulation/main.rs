@@ -55,6 +55,7 @@ mod copies;
 mod disk;
 mod elements;
 mod faults;
+mod golden;
 #[path = "../household/mod.rs"]
 mod household;
 mod index;
@@ -66,6 +67,7 @@ mod papers;
 mod pauses;
 mod polls;
 mod restored;
+mod rings;
 mod runs;
 mod sabotage;
 #[path = "../../../testkit/src/shard.rs"]

@@ -85,6 +85,9 @@ pub struct World {
     pub sabotage: Option<Sabotage>,
     /// What went out at least once.
     pub published: BTreeSet<(usize, MessageId)>,
+    /// All of it, and who sent it, where somebody wants to see it.
+    pub wire: Vec<(usize, Arc<[u8]>)>,
+    pub keeps_wire: bool,
     /// Per agent and life: what was handed over.
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
     /// How many lies were told.
@@ -117,6 +120,8 @@ impl World {
             calm: false,
             sabotage: None,
             published: BTreeSet::new(),
+            wire: Vec::new(),
+            keeps_wire: false,
             handed: BTreeMap::new(),
             lies: 0,
             polls: Polls::default(),
@@ -279,6 +284,9 @@ impl World {
                         .iter()
                         .position(|agent| agent.id() == signed.recipient());
                     let bytes = self.bytes_of(who, &signed);
+                    if self.keeps_wire {
+                        self.wire.push((who, Arc::clone(&bytes)));
+                    }
                     match to {
                         Some(to) if *signed.carrier() == carriers::beside() => {
                             self.publish_beside(who, to, name, bytes);

@@ -9,6 +9,7 @@ use tracing::{debug, error, warn};
 
 use super::{NotifyHook, SystemJournal};
 use crate::control::Notifier;
+use crate::hint::typed;
 
 /// Who is told.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ pub(crate) fn note(notice: &Notice) {
             agent = %claimed.agent,
             principal = %claimed.principal,
             fingerprint = fingerprint(&claimed.root),
-            "a stranger waits for an introduction; next: signet trust pending"
+            "a stranger waits for an introduction; next: {}", typed("signet trust pending")
         ),
         Notice::RootChanged(claimed) => error!(
             agent = %claimed.agent,
@@ -128,12 +129,12 @@ pub(crate) fn note(notice: &Notice) {
         Notice::Quarantined { peer, message_id } => warn!(
             %peer,
             %message_id,
-            "the handling of a message failed five times; next: signet quarantine list"
+            "the handling of a message failed five times; next: {}", typed("signet quarantine list")
         ),
         Notice::ApprovalNeeded { peer, message_id } => warn!(
             %peer,
             %message_id,
-            "a message waits for its person's approval; next: signet drafts"
+            "a message waits for its person's approval; next: {}", typed("signet drafts")
         ),
         other => debug!(?other, "a notice that has no sentence"),
     }

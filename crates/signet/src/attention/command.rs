@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use super::{Next, Pace};
 use crate::clock;
 use crate::config::NotifyCommand;
+use crate::hint::typed;
 use crate::home::Home;
 
 /// Tells by the command. Clones tell by the same one; when the last is dropped, the command that runs is killed.
@@ -151,7 +152,8 @@ impl Shared {
                     warn!(
                         program,
                         why,
-                        "the command of [notify] failed: nobody was told; it is tried again; next: signet doctor"
+                        "the command of [notify] failed: nobody was told; it is tried again; next: {}",
+                        typed("signet doctor")
                     );
                 }
                 let times = failed.map_or(0, |failed| failed.times).saturating_add(1);

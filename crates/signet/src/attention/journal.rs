@@ -1,6 +1,7 @@
 //! The system's journal: a record becomes an entry of priority notice with an id, for which
 //! `systemd/signet.catalog` explains what it means (systemd's native protocol, "Journal Native Protocol").
 
+use crate::hint::typed;
 use std::fmt::Write as _;
 use std::os::linux::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
@@ -61,7 +62,7 @@ impl SystemJournal {
 fn entry(attention: &Attention) -> String {
     let id = MESSAGE_IDS.iter().find(|(kind, _)| *kind == attention.kind);
     let count = attention.count.to_string();
-    let message = format!("{}; next: {}", attention.text, attention.next);
+    let message = format!("{}; next: {}", attention.text, typed(&attention.next));
     let fields = [
         ("MESSAGE", Some(message.as_str())),
         ("MESSAGE_ID", id.map(|(_, id)| *id)),

@@ -1,6 +1,7 @@
 //! One record for each kind of thing that the person should see: checked ids, and sentences of our own.
 
 use signet_api::{Attention, AttentionKind};
+use signet_audit::counted;
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::Alarm;
 use signet_proto::ids::{AgentId, Digest, KeyId, MessageId};
@@ -21,8 +22,9 @@ pub(crate) fn certificate(node: &Node, now: Timestamp) -> Option<Attention> {
             "the certificate of this agent ended {ends}: nothing is signed, and all that is sent waits"
         ),
         (false, days) => format!(
-            "the certificate of this agent ends {ends}, in {days} days; from then on nothing is signed, and all that \
-             is sent waits"
+            "the certificate of this agent ends {ends}, in {}; from then on nothing is signed, and all that \
+             is sent waits",
+            counted(days, "day")
         ),
     };
     let serial = certificate.serial.to_string();

@@ -45,8 +45,7 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
                 "{}: {lost}; nobody can say here whether it was done",
                 Reason::OutcomeUnknown
             ),
-            "look before you repeat it: signet outbox shows what is on its way, signet audit show \
-             what was sent",
+            "signet outbox  # look before you repeat it: what is on its way; what was sent: signet audit show",
         )
         .named(Reason::OutcomeUnknown.as_str()),
     })

@@ -4,6 +4,7 @@
 pub(super) mod broker;
 mod daemon;
 mod disk;
+mod doors;
 mod finding;
 mod keys;
 mod log;
@@ -62,6 +63,7 @@ fn look(home: &Home) -> Vec<Finding> {
     findings.extend(log::all(&scene));
     findings.extend(daemon::all(&scene));
     findings.push(sockets::all(&scene));
+    findings.extend(doors::all(&scene));
     findings.extend(people::all(&mut scene));
     findings.push(notify::command(&scene));
     findings.extend(broker::all(&mut scene));

@@ -202,5 +202,5 @@ that machine; a sealed draft shows the words that the daemon listed with it.
 EXAMPLE:
   signet approve 0192f0c1
   signet approve 0192f0c1 --refuse
-  signet approve 0192f0c1 --drafts drafts.json --key control.pem --out approval.json   (another machine)
+  signet approve 0192f0c1 --drafts drafts.json --key control.pem --out approval.json  # on another machine
   signet approve --statement approval.json";

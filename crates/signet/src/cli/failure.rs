@@ -12,6 +12,7 @@ use super::exit::Exit;
 use crate::config::ConfigError;
 use crate::control::{ApiError, ClientError, ServerError};
 use crate::daemon::DaemonError;
+use crate::hint;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
@@ -93,6 +94,7 @@ impl Failure {
             Self::Ended(exit) => return exit.into(),
             Self::Unread => return Exit::Done.into(),
         };
+        let next = hint::typed(&next);
         let text = match json {
             true => as_json(exit, reason.as_deref(), &what, &next),
             false => for_people(&what, &next),
@@ -165,6 +167,7 @@ pub(super) fn of_log(error: &LogError) -> Exit {
         | LogError::OpenKey(_)
         | LogError::NotPlain { .. }
         | LogError::OpenFolder { .. }
+        | LogError::OpenFolderAbove { .. }
         | LogError::NotShared { .. }
         | LogError::Newer { .. } => Exit::Usage,
         error if error.is_of_the_disk() => Exit::Disk,
@@ -196,7 +199,9 @@ fn of_lock(error: &LockError) -> Exit {
     match error {
         LockError::ReadOnly(_) => Exit::Disk,
         LockError::Io { source, .. } => of_file(source.kind()),
-        LockError::OpenFolder { .. } | LockError::NotPlain(_) => Exit::Usage,
+        LockError::Foreign { .. } | LockError::OpenFolder { .. } | LockError::NotPlain(_) => {
+            Exit::Usage
+        }
         LockError::Held { .. } => Exit::Refused,
     }
 }
@@ -206,7 +211,8 @@ fn of_memory(error: &MemoryError) -> Exit {
         MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
         MemoryError::Log(error) => of_log(error),
         MemoryError::Keys(error) => of_keys(error),
-        MemoryError::NoGroup(_) | MemoryError::State(StateError::Newer { .. }) => Exit::Usage,
+        MemoryError::NoGroup(_)
+        | MemoryError::State(StateError::Newer { .. } | StateError::NotPlain(_)) => Exit::Usage,
         MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
         _ => Exit::Refused,
     }
@@ -285,20 +291,25 @@ impl From<ClientError> for Failure {
                 Self::new(Exit::NotReachable, &refusal.message, next)
                     .named(Reason::PlaceNeeded.as_str())
             }
+            ClientError::Refused(refusal) if refusal.is(&Reason::CapabilityNeeded) => {
+                let text = refusal.message.as_str();
+                let (what, _) = text.rsplit_once("; ").unwrap_or((text, ""));
+                let name = Reason::CapabilityNeeded.as_str().to_owned();
+                let next = "name one with --capability, or ask the people there with --for-people";
+                Self::new(Exit::Refused, format!("{name}: {what}"), next).named(&name)
+            }
             ClientError::Refused(refusal) if refusal.is(&Reason::DiskFull) => {
                 refused_by(Exit::Disk, refusal)
             }
             ClientError::Refused(refusal) => refused_by(Exit::Refused, refusal),
             ClientError::Stopped(stopped) => refused_by(Exit::NotReachable, stopped),
-            ClientError::NotReachable { .. } => Self::new(
-                Exit::NotReachable,
-                &error,
-                "is the daemon running? signet run, with the same --home",
-            ),
+            ClientError::NotReachable { .. } => {
+                Self::new(Exit::NotReachable, &error, hint::start())
+            }
             _ => Self::new(
                 Exit::NotReachable,
                 &error,
-                "look at the daemon: signet status, with the same --home",
+                "signet status  # how the daemon does",
             ),
         }
     }
@@ -318,7 +329,7 @@ fn refused_by(exit: Exit, error: &ApiError) -> Failure {
     let (what, next) = match (next, text.rsplit_once("; ")) {
         (Some(next), _) => (text, next),
         (None, Some((what, next))) => (what, next),
-        (None, None) => (text, "signet status shows peers and sessions"),
+        (None, None) => (text, "signet status  # shows peers and sessions"),
     };
     match error.reason() {
         Some(reason) => {

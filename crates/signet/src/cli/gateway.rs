@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Exit, Failure};
+use crate::hint;
 
 /// Where it is.
 pub(super) fn program() -> Result<PathBuf, Failure> {
@@ -31,7 +32,7 @@ pub(super) fn this_program() -> Result<PathBuf, Failure> {
 
 /// Takes the place of this program: gives back why it could not.
 pub(super) fn take_over(mut command: Command) -> Failure {
-    let error = command.exec();
+    let error = command.envs(hint::handed_over()).exec();
     let program = PathBuf::from(command.get_program());
     let what = format!("{} cannot be started: {error}", program.display());
     Failure::new(Exit::Usage, what, INSTALL_IT)

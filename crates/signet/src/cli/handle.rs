@@ -2,13 +2,13 @@
 //! alone. It can open neither keys nor the person's socket where it runs under another user id. What a file says
 //! in the place of a command, `signet-gateway` does, which speaks the protocols of foreign agents.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
 
 use clap::Args;
-use signet_handlers::{Command, Stopped, Worker, work_all};
+use signet_handlers::{Command, Environment, Stopped, Worker, look_up, work_all};
 
 use super::handler::FILE;
 use super::{Exit, Failure, gateway};
@@ -107,12 +107,23 @@ fn by_command(
     home: Option<&PathBuf>,
     timeout: Duration,
 ) -> Result<(), Failure> {
+    let command = args
+        .command
+        .first()
+        .map_or(OsStr::new(""), OsString::as_os_str);
+    let unusable = |fault: &dyn std::fmt::Display| {
+        let what = format!("{} {fault}", command.display());
+        let next = "name a program that is there and may be executed, behind --";
+        Failure::new(Exit::Usage, what, next)
+    };
+    look_up(command).map_err(|fault| unusable(&fault))?;
     let workers = (0..args.parallel).map(|_| Worker {
         socket: socket.to_owned(),
         handler: Box::new(Command {
             command: args.command.clone(),
             home: home.cloned(),
             timeout,
+            environment: Environment::Whole,
         }),
         timeout,
         capabilities: (!args.capabilities.is_empty()).then(|| args.capabilities.clone()),
@@ -123,12 +134,7 @@ fn by_command(
     match work_all(workers.collect()).map_err(no_room)? {
         Ok(()) => Ok(()),
         Err(Stopped::Daemon(error)) => Err(error.into()),
-        Err(stopped) => {
-            let command = args.command.first().cloned().unwrap_or_default();
-            let what = format!("{} {stopped}", command.display());
-            let next = "name a program that is there and may be executed, behind --";
-            Err(Failure::new(Exit::Usage, what, next))
-        }
+        Err(stopped) => Err(unusable(&stopped)),
     }
 }
 
@@ -156,7 +162,8 @@ HANDLERS:
   Exit status 0 means handled: what wants no answer leaves the inbox, and for a request the JSON that the command
   printed (240 KiB at most) is the answer; without output the request stays for signet reply. Any other end is a
   failed try: the next comes after a pause that doubles, and after five the message is in the quarantine
-  (signet quarantine) and holds up nothing. Nobody else gets a message while a try lasts; a try that is cut short counts,
+  (signet quarantine) and holds up nothing. An answer that no message holds, because it is too large or not JSON, refuses
+  the request at once. A COMMAND that is not there takes no message. Nobody else gets a message while a try lasts; a try that is cut short counts,
   so a command may see a message again, and tells it by `key`. What the command says on standard error goes to
   standard error; only how it ended stands in the log.
 

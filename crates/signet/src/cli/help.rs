@@ -45,13 +45,16 @@ fn collect(command: &Command, found: &mut Vec<(String, String, String)>) {
 
 fn join(text: &str) -> String {
     let mut joined = String::new();
-    let (mut is_verbatim, mut before) = (false, None);
-    for line in text.lines() {
+    let (mut is_verbatim, mut before) = (None, None);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let line = whole(line, &mut lines);
+        let line = line.as_str();
         let indentation = line.len() - line.trim_start().len();
         if indentation == 0 {
-            is_verbatim = VERBATIM.contains(&line);
+            is_verbatim = Verbatim::under(line);
         }
-        let goes_on = !line.is_empty() && !is_verbatim && before == Some(indentation);
+        let goes_on = !line.is_empty() && is_verbatim.is_none() && before == Some(indentation);
         if goes_on {
             joined.push(' ');
             joined.push_str(line.trim_start());
@@ -60,8 +63,9 @@ fn join(text: &str) -> String {
                 joined.push('\n');
             }
             match is_verbatim {
-                true => joined.push_str(&continued(line)),
-                false => joined.push_str(line),
+                Some(Verbatim::Commands) => joined.push_str(&continued(line)),
+                Some(Verbatim::Rows) => joined.push_str(&hanging(line)),
+                None => joined.push_str(line),
             }
         }
         before = (!line.is_empty()).then_some(indentation);
@@ -69,15 +73,59 @@ fn join(text: &str) -> String {
     joined
 }
 
+/// A command that goes on in the next line of the source is one command: it is broken anew below.
+fn whole<'a>(line: &str, after: &mut impl Iterator<Item = &'a str>) -> String {
+    let mut whole = line.to_owned();
+    while let Some(begun) = whole.strip_suffix('\\') {
+        let next = after.next().unwrap_or_default();
+        whole = format!("{} {}", begun.trim_end(), next.trim_start());
+    }
+    whole
+}
+
+/// A row of a table that is too long for a line of 80 columns goes on below its own text.
+fn hanging(line: &str) -> String {
+    let text = line
+        .trim_start()
+        .trim_start_matches(|c| c != ' ')
+        .trim_start();
+    let indentation = line.len() - text.len();
+    let (mut whole, mut width) = (String::new(), 0);
+    whole.push_str(line.get(..indentation).unwrap_or_default());
+    width += indentation;
+    for (at, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        match at {
+            0 => {}
+            _ if width + 1 + length > COLUMNS => {
+                whole.push('\n');
+                whole.push_str(&" ".repeat(indentation));
+                width = indentation;
+            }
+            _ => {
+                whole.push(' ');
+                width += 1;
+            }
+        }
+        whole.push_str(word);
+        width += length;
+    }
+    whole
+}
+
 /// A command that is too long for a line of 80 columns goes on in the next, as a shell reads it: the parser
 /// would break it within its quotes.
 fn continued(line: &str) -> String {
-    let (mut whole, mut width, mut is_quoted) = (String::new(), 0, false);
-    let mut word = String::new();
+    let (mut whole, mut width) = (String::new(), 0);
+    let (mut word, mut quote) = (String::new(), None);
     for c in line.chars().chain([' ']) {
-        is_quoted ^= c == '\'';
+        quote = match quote {
+            None if c == '\'' || c == '"' => Some(c),
+            Some(begun) if begun == c => None,
+            same => same,
+        };
         word.push(c);
-        if c != ' ' || is_quoted {
+        if c != ' ' || quote.is_some() {
             continue;
         }
         let length = word.chars().count();
@@ -94,9 +142,26 @@ fn continued(line: &str) -> String {
     whole.trim_end().to_owned()
 }
 
+/// What stands in lines that are not prose.
+#[derive(Clone, Copy)]
+enum Verbatim {
+    /// Each line is a command, for a shell.
+    Commands,
+    /// Each line is a row of a table.
+    Rows,
+}
+
+impl Verbatim {
+    fn under(heading: &str) -> Option<Self> {
+        match heading {
+            "EXAMPLE:" => Some(Self::Commands),
+            "EXIT CODES:" => Some(Self::Rows),
+            _ => None,
+        }
+    }
+}
+
 const COLUMNS: usize = 80;
-/// Under these stand commands and tables: each line is one.
-const VERBATIM: [&str; 2] = ["EXAMPLE:", "EXIT CODES:"];
 
 #[cfg(test)]
 mod tests {
@@ -105,7 +170,7 @@ mod tests {
     #[test]
     fn a_paragraph_is_one_line_and_an_example_stays_as_it_is() {
         let text = "Prose of\ntwo lines.\n\nHANDLERS:\n  More\n  of it.\n\nEXAMPLE:\n  signet a\n  signet b \\\n    --c";
-        let joined = "Prose of two lines.\n\nHANDLERS:\n  More of it.\n\nEXAMPLE:\n  signet a\n  signet b \\\n    --c";
+        let joined = "Prose of two lines.\n\nHANDLERS:\n  More of it.\n\nEXAMPLE:\n  signet a\n  signet b --c";
         assert_eq!(join(text), joined);
     }
 
@@ -116,5 +181,49 @@ mod tests {
         let long = "  signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary 'Asks for free evenings'";
         let broken = "  signet send agent-bob-001 --request '{\"week\": \"2026-W07\"}' --summary \\\n      'Asks for free evenings'";
         assert_eq!(continued(long), broken);
+    }
+
+    /// Every help, as the parser is given it.
+    fn helps(command: &Command, found: &mut Vec<String>) {
+        found.extend(command.get_after_help().map(ToString::to_string));
+        for below in command.get_subcommands() {
+            helps(below, found);
+        }
+    }
+
+    #[test]
+    fn no_help_breaks_a_row_with_a_shells_backslash_or_a_command_within_its_quotes() {
+        let mut found = Vec::new();
+        helps(&unbroken(crate::cli::Cli::command()), &mut found);
+        assert!(found.len() > 40, "{}", found.len());
+        for text in &found {
+            let (rows, commands) = text.split_once("EXAMPLE:").unwrap_or((text, ""));
+            if let Some((_, rows)) = rows.split_once("EXIT CODES:\n") {
+                let rows = rows.split("\n\n").next().unwrap();
+                assert!(!rows.contains('\\'), "{rows}");
+            }
+            // Prose may stand behind them.
+            let commands = commands.split("\n\n").next().unwrap();
+            let whole = commands.replace("\\\n", "");
+            for line in whole.lines().filter(|line| line.starts_with("  ")) {
+                let quotes = |c: char| line.matches(c).count() % 2 == 0;
+                assert!(quotes('\'') && quotes('"'), "{line}");
+            }
+            for line in commands.lines() {
+                assert!(line.chars().count() <= COLUMNS, "{line}");
+                let quotes = |c: char| line.matches(c).count() % 2 == 0;
+                assert!(quotes('\'') && quotes('"'), "broken within quotes: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_too_long_goes_on_below_its_text() {
+        let row = "  1    a port is taken, the login refused, the certificate ended, or the home another agent's";
+        assert_eq!(
+            hanging(row),
+            "  1    a port is taken, the login refused, the certificate ended, or the home\n       another agent's"
+        );
+        assert_eq!(hanging("  0    done"), "  0    done");
     }
 }

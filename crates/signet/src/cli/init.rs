@@ -14,6 +14,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::{self, NewAgent, Root};
+use crate::lock::refuse_foreign;
 use crate::{leftovers, private, room};
 
 /// See `signet init --help`.
@@ -148,6 +149,7 @@ pub(super) struct DraftHome {
 
 impl DraftHome {
     pub(super) fn new(home: &Home) -> Result<Self, Failure> {
+        refuse_foreign(home)?;
         let name = home
             .path()
             .file_name()
@@ -225,7 +227,7 @@ fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {
            keys/certificate.json valid until {}\n\
          {root}\n\
          The twelve words of the root key, to read out to the people you meet:\n  {}\n\n\
-         next: signet --home {path} peer export\n",
+         next: signet peer export\n",
         certificate.agent,
         certificate.principal,
         certificate.not_after,

@@ -20,6 +20,7 @@ use home::NatsKey;
 use machine::Machine;
 use names::Name;
 use server::Broker;
+pub(super) use server::{LISTEN, keeps_server};
 
 /// See `signet install --help`.
 #[derive(Debug, Args)]
@@ -105,7 +106,10 @@ fn install(
             new.as_ref(),
         )?;
     }
-    home::settle(machine, name)?;
+    let unit = name.unit();
+    // A daemon reads its login and its files when it starts.
+    let is_stale = home::settle(machine, name)?
+        || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == Broker::Ours {
         let is_changed = server::configure(machine)?;
         server::start(machine, is_changed)?;
@@ -113,17 +117,20 @@ fn install(
             server::mailbox(machine, &args.agent)?;
         }
     }
-    let start = ["enable", "--now", &name.unit()];
-    let enabled = match machine.has_manager() {
-        true => machine.tool("systemctl", &start)?,
-        false => machine.tool("systemctl", &["enable", &name.unit()])?,
+    let enabled = match (machine.has_manager(), is_stale) {
+        (true, true) => {
+            machine.tool("systemctl", &["enable", &unit])?
+                && machine.tool("systemctl", &["restart", &unit])?
+        }
+        (true, false) => machine.tool("systemctl", &["enable", "--now", &unit])?,
+        (false, _) => machine.tool("systemctl", &["enable", &unit])?,
     };
     print(&next(machine, name, &broker, &installed, !is_home))?;
     if enabled {
         return Ok(());
     }
     let next = format!(
-        "journalctl -u {}; then: systemctl enable --now {0}",
+        "journalctl -n 20 -u {}  # says why; then: systemctl enable --now {0}",
         name.unit()
     );
     Err(Failure::new(

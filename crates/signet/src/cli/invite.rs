@@ -3,7 +3,10 @@
 mod accept;
 mod addresses;
 mod carriers;
+mod pasted;
+mod qr;
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use signet_proto::statement::{Invitation, InvitationError, Reached};
 
 pub(super) use accept::{AcceptArgs, accept, said_yes};
 use addresses::{addresses_of, is_loopback};
+pub(super) use pasted::read_pasted;
 
 use super::ask::{decide_signed, print_json};
 use super::person::ControlKey;
@@ -27,6 +31,7 @@ use super::up::server::{Admitted, OwnServer};
 use super::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{CONTROL, Keys};
 
@@ -40,12 +45,18 @@ pub(super) struct InviteArgs {
     /// The address under which others reach the NATS server [default: the one that this agent uses]
     #[arg(long, value_name = "URL")]
     address: Vec<String>,
-    /// Print it as a QR code, too
+    /// Print it as a QR code, too; a terminal that is too narrow for it is told so
     #[arg(long)]
     qr: bool,
+    /// Write it as a QR code into this new file, an SVG picture
+    #[arg(long, value_name = "FILE")]
+    qr_file: Option<PathBuf>,
     /// Print a login for that agent as well, on the NATS server of this home: secret, for its person alone
     #[arg(long, value_name = "ID")]
     login: Option<AgentId>,
+    /// With --login: make a new login also where that agent has one, which ends then
+    #[arg(long, requires = "login")]
+    replace: bool,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -76,8 +87,12 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
+    if let Some(file) = &args.qr_file {
+        qr::write(&line, file)?;
+    }
     let login = args.login.as_ref();
-    let login = login.map(|agent| login_for(&home, &config, agent, addresses.clone()));
+    let login =
+        login.map(|agent| login_for((&home, &config), agent, addresses.clone(), args.replace));
     let (login, admitted) = login.transpose()?.unzip();
     let login = login.map(|login| login.to_line());
     let reached = invitation.reached.iter();
@@ -96,7 +111,7 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
     print(&format!("{line}\n"))?;
     if args.qr {
-        print(&qr(&line)?)?;
+        qr::print_on(&line, qr::columns())?;
     }
     if let (Some(login), Some(agent)) = (&login, &args.login) {
         print(&format!("{}\n", login.as_str()))?;
@@ -200,10 +215,10 @@ fn made(
 }
 
 fn login_for(
-    home: &Home,
-    config: &Config,
+    (home, config): (&Home, &Config),
     agent: &AgentId,
     servers: Vec<String>,
+    replace: bool,
 ) -> Result<(Login, Admitted), Failure> {
     if *agent == config.agent.agent {
         let what = format!("{agent} is the agent of this home, and has its login");
@@ -221,24 +236,35 @@ fn login_for(
         return Err(Failure::new(
             Exit::NotReachable,
             what,
-            "signet up starts it",
+            format!("{}  # starts it, too", hint::start()),
         ));
+    }
+    if own.login_of(agent)?.is_some() && !replace {
+        confirm_replacing(agent)?;
     }
     Login::make(&own, agent, servers)
 }
 
-fn qr(line: &str) -> Result<String, Failure> {
-    let code = qrcode::QrCode::with_error_correction_level(line, qrcode::EcLevel::L);
-    let code = code.map_err(|_| {
-        let what = "the line is too long for a QR code";
-        Failure::new(
+/// A second login shuts out whoever uses the first: asked at a terminal, and refused elsewhere.
+fn confirm_replacing(agent: &AgentId) -> Result<(), Failure> {
+    let what = format!("{agent} has a login on this server already, which a new one ends");
+    if !io::stdin().is_terminal() {
+        let next = format!(
+            "signet invite --login {agent} --replace  # if that is meant: its daemon is shut out until it has the new line"
+        );
+        return Err(Failure::new(Exit::Refused, what, next));
+    }
+    anstream::eprint!(
+        "{what}: its daemon is shut out until its person has the new line. Make a new one? [y/N] "
+    );
+    match said_yes()? {
+        true => Ok(()),
+        false => Err(Failure::new(
             Exit::Refused,
-            what,
-            "leave --qr out, or name fewer addresses",
-        )
-    })?;
-    let picture = code.render::<qrcode::render::unicode::Dense1x2>().build();
-    Ok(format!("{picture}\n"))
+            format!("no new login was made: {agent} keeps the one that it has"),
+            "signet invite  # makes a line without a login",
+        )),
+    }
 }
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -80,7 +80,8 @@ pub(super) fn refuse_short(name: &str, list: &str) -> Result<(), Failure> {
 
 fn unknown(name: &str, list: &str) -> Failure {
     let what = format!("message-unknown: no message begins with {name}");
-    Failure::new(Exit::Refused, what, format!("{list} shows the messages")).named("message-unknown")
+    Failure::new(Exit::Refused, what, format!("{list}  # shows the messages"))
+        .named("message-unknown")
 }
 
 fn is_beginning(name: &str) -> bool {
@@ -116,7 +117,7 @@ fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
         [candidate] => Ok(candidate.id.clone()),
         [] => {
             let what = format!("task-unknown: no task begins with {name}");
-            let next = "signet handoff list shows the tasks";
+            let next = "signet handoff list  # shows the tasks";
             Err(Failure::new(Exit::Refused, what, next).named("task-unknown"))
         }
         several => {

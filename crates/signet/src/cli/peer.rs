@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use signet_api::{AddPeer, ListPeers, ShowPeer};
 use signet_proto::certificate::Certificate;
-use signet_proto::ids::AgentId;
 use signet_proto::json::{self, Limits, canonical};
 
 use super::ask::{decide_in, decide_signed, or_dash, print_each, print_json};
@@ -51,7 +50,7 @@ enum PeerCommand {
     Show {
         /// The peer's agent-id
         #[arg(value_name = "ID")]
-        id: AgentId,
+        id: String,
         /// Print it as one line of JSON
         #[arg(long)]
         json: bool,
@@ -70,7 +69,7 @@ pub(super) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             json,
         } => add(&home, &file, &control, json),
         PeerCommand::List { json } => list(&home, json),
-        PeerCommand::Show { id, json } => show(&home, &id, json),
+        PeerCommand::Show { id, json } => show(&home, id, json),
         PeerCommand::Export => export(&home),
     }
 }
@@ -113,8 +112,7 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
     )
 }
 
-fn show(home: &Home, id: &AgentId, json: bool) -> Result<(), Failure> {
-    let peer = id.to_string();
+fn show(home: &Home, peer: String, json: bool) -> Result<(), Failure> {
     let shown = decide_in(home, ShowPeer { peer })?;
     if json {
         return print_json(&shown);
@@ -145,7 +143,7 @@ fn export(home: &Home) -> Result<(), Failure> {
 pub(super) fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
     let fault = |exit, what: String| {
         let what = format!("{}: {what}", file.display());
-        let next = "ask the peer's person for `signet peer export` again";
+        let next = "ask the peer's person for what their `peer export` prints";
         Failure::new(exit, what, next)
     };
     let bytes = std::fs::read(file).map_err(|error| {

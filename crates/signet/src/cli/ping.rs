@@ -66,7 +66,7 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             Err(Failure::new(
                 Exit::NotReachable,
                 what,
-                "signet status shows sessions and the connection",
+                "signet status  # shows sessions and the connection",
             ))
         }
     }

@@ -9,7 +9,6 @@ use clap::{Args, Subcommand};
 use signet_api::{Answered, By, CheckPolicy, Finding, Rule, ShowPolicy, Way};
 use signet_audit::visible;
 use signet_proto::headers::CapabilityName;
-use signet_proto::ids::AgentId;
 
 use super::ask::{decide_in, or_dash, print_json};
 use super::{Exit, Failure, exit, print};
@@ -43,7 +42,7 @@ enum PolicyCommand {
 struct CheckArgs {
     /// The peer's agent-id
     #[arg(value_name = "PEER")]
-    peer: AgentId,
+    peer: String,
     /// The data tier: 1 public, 2 household, 3 sensitive, 4 restricted
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: u8,
@@ -84,7 +83,7 @@ fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
         _ => None,
     };
     let asked = CheckPolicy {
-        peer: args.peer.to_string(),
+        peer: args.peer.clone(),
         tier: args.tier,
         capability: capability(args)?.map(|name| name.to_string()),
         way,
@@ -220,7 +219,7 @@ fn next(answer: &Answered, way: Way, finding: &Finding) -> String {
         (Rule::CapabilityTier, Way::Receive, _) => format!(
             "write `tier = {tier}` below the [[capability]] {name} in config.toml, then: signet reload"
         ),
-        _ => "signet reload: the peer then hears what the configuration grants now".to_owned(),
+        _ => "signet reload  # the peer then hears what the configuration grants now".to_owned(),
     }
 }
 

@@ -86,7 +86,7 @@ fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
         (true, _) => Ok(()),
         (false, 0) => print("the quarantine is empty\n"),
         (false, _) => {
-            print("next: signet quarantine retry MESSAGE, or signet quarantine drop MESSAGE\n")
+            print("next: signet quarantine retry MESSAGE  # or signet quarantine drop MESSAGE\n")
         }
     }
 }

@@ -4,9 +4,10 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use tracing::Level;
+use signet_audit::visible;
+use tracing::{Level, warn};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -34,8 +35,8 @@ pub(super) fn run_until(
     asked: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
     // The client library tells of every dropped message; a `gap` line does so once a second.
-    let filter = EnvFilter::try_from_env("SIGNET_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,async_nats=warn"));
+    let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
+    let (filter, unfit) = filter_of(told.as_deref());
     // … and at `trace` it tells every message, word for word: nobody may ask for that.
     let telling = filter_fn(|event| {
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
@@ -50,6 +51,9 @@ pub(super) fn run_until(
         .finish()
         .with(telling)
         .init();
+    if let Some(unfit) = unfit {
+        warn!("{unfit}");
+    }
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let workers = args.workers.map_or_else(|| cores.clamp(1, 8), usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -67,6 +71,35 @@ pub(super) fn run_until(
     ended.map_err(Failure::from)
 }
 
+/// What the daemon tells; and why not what SIGNET_LOG says, where nobody can mean that. A word that is no level would
+/// be read as the name of a module, and all others would be silent.
+fn filter_of(asked: Option<&str>) -> (EnvFilter, Option<String>) {
+    let usual = || EnvFilter::new(USUAL);
+    let Some(asked) = asked.filter(|asked| !asked.trim().is_empty()) else {
+        return (usual(), None);
+    };
+    let is_meant = |part: &str| {
+        let part = part.trim();
+        let is_module = || MODULES.iter().any(|module| part.starts_with(module));
+        part.contains(['=', '[', '{', '}']) || part.parse::<LevelFilter>().is_ok() || is_module()
+    };
+    match EnvFilter::try_new(asked) {
+        Ok(filter) if asked.split(',').all(is_meant) => (filter, None),
+        _ => {
+            let asked = visible(asked);
+            let unfit = format!(
+                "SIGNET_LOG=\"{asked}\" says nothing that can be meant, and so info is told; next: set it to error, \
+                 warn, info or debug, or to a filter such as info,async_nats=debug"
+            );
+            (usual(), Some(unfit))
+        }
+    }
+}
+
+const USUAL: &str = "info,async_nats=warn";
+/// How the modules begin that tell anything.
+const MODULES: [&str; 2] = ["signet", "async_nats"];
+
 /// A file and a service manager want no colours, and neither does whoever says so.
 fn is_coloured() -> bool {
     std::io::stderr().is_terminal()
@@ -79,3 +112,38 @@ SIGNET_LOG sets what it tells on standard error: error, warn, info (default), de
 
 EXAMPLE:
   signet run --home alice";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_silences_nothing() {
+        for unfit in ["loud", "verbose", "warn,loud", "signet=loud", "info;debug"] {
+            let (filter, told) = filter_of(Some(unfit));
+            assert_eq!(filter.to_string(), filter_of(None).0.to_string(), "{unfit}");
+            assert!(told.is_some_and(|told| told.contains(unfit)), "{unfit}");
+        }
+        for fit in [
+            "error",
+            "WARN",
+            "info",
+            "debug",
+            "off",
+            "signet=debug",
+            "warn,signet::daemon=debug",
+            "signet",
+        ] {
+            let (filter, told) = filter_of(Some(fit));
+            assert_eq!(told, None, "{fit}");
+            assert_ne!(filter.to_string(), filter_of(None).0.to_string(), "{fit}");
+        }
+        for nothing in [None, Some(""), Some(" ")] {
+            let (filter, told) = filter_of(nothing);
+            assert!(
+                told.is_none() && filter.to_string().contains("info"),
+                "{nothing:?}"
+            );
+        }
+    }
+}

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use serde_json::Value;
-use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsFor};
+use signet_api::{
+    Client, Kind, Message, Outgoing, Send, Sent, ShowMessage, ShowPeer, State, WaitsFor,
+};
 
 use super::ask::{acknowledge_read, change, connect, print_json, safe_json};
 use super::input::{Input, short};
@@ -35,9 +37,12 @@ pub(super) struct SendArgs {
     /// One line for the people who read the log
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// The capability that is asked for
+    /// The capability that is asked for; the only one that the peer offers when absent
     #[arg(long, value_name = "NAME")]
     capability: Option<String>,
+    /// It is for the people of the other side: no capability is asked for, whatever the peer offers
+    #[arg(long, conflicts_with = "capability")]
+    for_people: bool,
     /// The conversation that it belongs to
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
@@ -62,6 +67,9 @@ pub(super) struct SendArgs {
     json: bool,
 }
 
+/// Why our own side ends a first request that the peer has several capabilities for.
+const CAPABILITY_NEEDED: &str = "capability-needed";
+
 pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let (kind, body) = match (&args.request, &args.notify) {
         (Some(body), _) => (Kind::Request, body),
@@ -80,6 +88,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let message = Send {
         summary: args.summary.clone(),
         capability: args.capability.clone(),
+        for_people: args.for_people,
         conversation_id: args.conversation.clone(),
         continues: args.continues.clone(),
         data_tier: args.tier,
@@ -109,6 +118,9 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         }
         false => None,
     };
+    if sent.reason.as_deref() == Some(CAPABILITY_NEEDED) {
+        return Err(several(&args, &mut client));
+    }
     let told = tell(&args, home, (&sent, now.as_ref()), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
@@ -145,7 +157,8 @@ fn tell(
         }
         (State::Queued, _) if place.waits_for == Some(WaitsFor::Alarm) => {
             let next = place.next().unwrap_or_default();
-            done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))
+            done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))?;
+            Err(Failure::Ended(Exit::Waiting))
         }
         (State::Queued, _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
@@ -168,6 +181,24 @@ fn tell(
             Err(Failure::new(Exit::NotReachable, what, next))
         }
     }
+}
+
+/// The first request to a peer, which named no capability, and the peer turned out to offer several.
+fn several(args: &SendArgs, client: &mut Client) -> Failure {
+    let peer = args.peer.clone();
+    let shown = client.call(&ShowPeer { peer }).ok();
+    let offers = shown
+        .and_then(|shown| shown.capabilities)
+        .unwrap_or_default();
+    let names: Vec<String> = offers.into_iter().map(|offer| offer.name).collect();
+    let what = format!(
+        "{CAPABILITY_NEEDED}: {} offers {}, and the request names none of them; it never left",
+        args.peer,
+        names.join(", ")
+    );
+    let next =
+        "name one with --capability, or say with --for-people that it is for the people there";
+    Failure::new(Exit::Refused, what, next)
 }
 
 fn refused(place: &Whereabouts<'_>) -> Failure {
@@ -194,11 +225,12 @@ fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
         place.sentence()
     );
     let once = match place.stopping {
-        true => "once the daemon runs again, ",
+        true => ", once the daemon runs again",
         false => "",
     };
-    let next =
-        format!("{once}signet status {id} says where it is; a late answer stands in signet inbox");
+    let next = format!(
+        "signet status {id}  # says where it is{once}; a late answer stands in the inbox: signet inbox"
+    );
     Failure::new(Exit::NotReachable, what, next)
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use signet_audit::counted;
 
 use super::{Exit, Failure, print};
 use crate::config::Config;
@@ -39,7 +40,9 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
         StateCommand::Rebuild => {
             let (lines, rows) = Memory::rebuild(&lock, &config)?;
             print(&format!(
-                "made the state again from {lines} lines of the log: {rows} rows\n"
+                "made the state again from {} of the log: {}\n",
+                counted(lines, "line"),
+                counted(rows as u64, "row")
             ))
         }
         StateCommand::AcceptLoss => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use signet_api::{Alarm, Clock, Peer, Private, ShowStatus, Status};
-use signet_audit::{hold_against_anchor, visible};
+use signet_audit::{counted, hold_against_anchor, visible};
 use signet_proto::ids::Version;
 
 use super::ask::{ask, or_dash, print_json};
@@ -59,7 +59,7 @@ fn page(status: &Status, uses_nats: bool) -> String {
     let private = status.private.as_ref();
     let log = private.and_then(|private| private.log.as_ref());
     let mut page = format!(
-        "{} of {}  ({}, process {})\n  words  {}\n  NATS   {}\n  inbox  {} waiting\n  log    {} lines, head {}\n",
+        "{} of {}  ({}, process {})\n  words  {}\n  NATS   {}\n  inbox  {} waiting\n  log    {}, head {}\n",
         status.agent,
         status.principal,
         status.version,
@@ -73,7 +73,7 @@ fn page(status: &Status, uses_nats: bool) -> String {
             (false, _) => "not connected; trying",
         },
         status.inbox,
-        log.map_or(0, |log| log.seq),
+        counted(log.map_or(0, |log| log.seq), "line"),
         or_dash(log.map(|log| log.head.as_str())),
     );
     if let Some(refusing) = &status.refusing {

@@ -49,7 +49,7 @@ enum TrustCommand {
     Withdraw {
         /// The agent
         #[arg(value_name = "ID")]
-        id: AgentId,
+        id: String,
         #[command(flatten)]
         control: ControlKey,
     },
@@ -63,7 +63,7 @@ enum TrustCommand {
             conflicts_with = "statement",
             hide = true
         )]
-        id: Option<AgentId>,
+        id: Option<String>,
         /// A revocation that `signet key revoke` made, from whomever it came
         #[arg(long, value_name = "FILE")]
         statement: Option<PathBuf>,
@@ -138,7 +138,7 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
             ..
         } => {
             let withdraw = Withdraw {
-                peer: id.to_string(),
+                peer: id,
                 decision: None,
             };
             let withdrawn = decide_signed(home, withdraw, &control)?;

@@ -9,7 +9,7 @@ pub(super) mod lock;
 pub(super) mod server;
 pub(super) mod units;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,8 +24,10 @@ use super::invite::bind_both;
 use super::{Exit, Failure, ask, doctor, init, print, run};
 use crate::clock;
 use crate::config::Config;
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{Keys, Root};
+use crate::lock::refuse_foreign;
 use broker::Broker;
 use interrupt::Interrupts;
 use lock::UpLock;
@@ -75,6 +77,8 @@ pub(super) struct DownArgs {
 
 pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
+    refuse_foreign(&home)?;
+    begin::refuse_taken(args, &home)?;
     ensure_home(args, &home)?;
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
@@ -140,14 +144,14 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         let mut client = ask::connect(Some(home.path().to_owned()), Duration::ZERO)?;
         ask::change(&mut client, &Reload {})?;
     }
-    print(&format!("next     {}\n", next(&home)))?;
+    print(NEXT)?;
     let unusable = certificate_fault(&home, &config);
     if units.is_some() || runs || args.background {
-        connected(&config)?;
+        connected(&home, &config)?;
         return unusable.map_or(Ok(()), Err);
     }
     if let Some(Failure::Told { what, next, .. }) = unusable {
-        anstream::eprintln!("warning: {what}\n  next: {next}");
+        anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
     }
     drop(lock);
     // The server that was started ends behind the daemon, with `interrupts`.
@@ -183,11 +187,7 @@ pub(super) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
 fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     let there = home.config_file().try_exists().map_err(|error| {
         let what = format!("{}: {error}", home.path().display());
-        Failure::file(
-            &error,
-            what,
-            "run as its owner, or name another home with --home",
-        )
+        Failure::file(&error, what, hint::unreadable(home.path()))
     })?;
     if there {
         let own = config::load(home)?.agent;
@@ -244,7 +244,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
 }
 
 /// The daemon runs in any case, and goes on trying.
-fn connected(config: &Config) -> Result<(), Failure> {
+fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
     if daemon::is_connected(config) {
         return Ok(());
     }
@@ -257,10 +257,10 @@ fn connected(config: &Config) -> Result<(), Failure> {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
             let next = match &error {
                 Error::LoginRefused { .. } => {
-                    "ask whoever keeps the server for another login: signet invite --login ID there, signet up --login \
-                     LINE here; or have it let this one in, whose name signet nats key prints"
+                    "ask whoever keeps the server for another login, which `invite --login ID` makes there; then here: signet up \
+                     --login LINE; or have it let this one in, whose name signet nats key prints"
                 }
-                error => doctor::broker::next_for(error),
+                error => &doctor::broker::next_for(home, config, error),
             };
             Err(Failure::new(Exit::Refused, what, next))
         }
@@ -282,12 +282,12 @@ fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
     let (how, next) = if now < from {
         (
             format!("begins {from}, and the clock says {now}"),
-            "set the clock: timedatectl set-ntp true; if it is right: signet key rotate signing",
+            "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
         )
     } else if to <= now {
         (
             format!("ended {to}"),
-            "signet key rotate signing; if the clock is ahead: timedatectl set-ntp true",
+            "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
         )
     } else {
         return None;
@@ -320,21 +320,6 @@ fn own_program() -> Result<PathBuf, Failure> {
     })
 }
 
-fn next(home: &Home) -> String {
-    let home = shown(home.path());
-    format!("signet invite --home {home}: the line that lets another person's agent meet this one")
-}
-
-/// A path as it may be typed.
-fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~+,@:".contains(c);
-    match text.chars().all(plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
 fn after_help() -> String {
     let codes = section([
         (Exit::Done, "the agent runs, and is connected"),
@@ -349,6 +334,9 @@ fn after_help() -> String {
     ]);
     format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
 }
+
+const NEXT: &str =
+    "next     signet invite  # the line that lets another person's agent meet this one\n";
 
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.

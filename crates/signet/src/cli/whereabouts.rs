@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use signet_api::{Draft, Outgoing, Sent, State, WaitsFor, Whose};
 use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
 use signet_proto::ids::AgentId;
+use signet_proto::progress::WAITS_FOR_A_PERSON;
 use signet_proto::reject::{DOES_NOT_FIT, DROPPED, Reason};
 
 use super::ask::or_dash;
@@ -35,6 +36,10 @@ pub(super) struct Whereabouts<'a> {
     polled: bool,
     /// Whether the peer's agent has taken it, where anybody can tell.
     taken: Option<bool>,
+    /// Whether the peer's daemon says that a person there has to look at it.
+    rests: bool,
+    /// Why the last answer to it was refused here.
+    answer_refused: Option<&'a str>,
     /// Whether this was said because the daemon stops.
     pub(super) stopping: bool,
 }
@@ -52,6 +57,12 @@ impl<'a> From<&'a Outgoing> for Whereabouts<'a> {
             stored: shown.stored == Some(true),
             polled: false,
             taken: shown.taken,
+            rests: shown
+                .progress
+                .as_ref()
+                .and_then(|told| told.note.as_deref())
+                == Some(WAITS_FOR_A_PERSON),
+            answer_refused: shown.answer_refused.as_deref(),
             stopping: false,
         }
     }
@@ -70,6 +81,8 @@ impl<'a> From<&'a Draft> for Whereabouts<'a> {
             stored: false,
             polled: false,
             taken: None,
+            rests: false,
+            answer_refused: None,
             stopping: false,
         }
     }
@@ -89,6 +102,8 @@ impl<'a> Whereabouts<'a> {
             stored: sent.stored == Some(true),
             polled: false,
             taken: None,
+            rests: false,
+            answer_refused: None,
             stopping: sent.stopping == Some(true),
         }
     }
@@ -133,6 +148,10 @@ impl<'a> Whereabouts<'a> {
         let peer = self.peer;
         match self.state {
             State::Queued => self.obstacle(),
+            State::Published | State::Received if self.answer_refused.is_some() => {
+                let reason = or_dash(self.answer_refused);
+                format!("{peer} has it, and gave an answer that was refused here: {reason}")
+            }
             State::Published if self.stored => {
                 format!("{}; no receipt yet", self.holder())
             }
@@ -140,6 +159,9 @@ impl<'a> Whereabouts<'a> {
                 "unconfirmed: sent, and nobody has said that it arrived; it is sent \
                             again until a receipt comes"
                     .to_owned()
+            }
+            State::Received if self.rests => {
+                format!("{peer} has it, durably, and it waits for a person there")
             }
             State::Received => match self.taken {
                 Some(true) => format!("{peer} has it, durably, and its agent works on it"),
@@ -160,10 +182,13 @@ impl<'a> Whereabouts<'a> {
         let peer = self.peer;
         Some(match self.state {
             State::Queued => return self.way_out(),
-            State::Answered => format!("signet inbox, or signet audit show --peer {peer}"),
+            State::Answered => format!("signet inbox  # or signet audit show --peer {peer}"),
             State::Refused if self.here && [NOT_APPROVED, DROPPED].contains(&self.reason) => {
                 "nothing; it never leaves. Send another one, if you think better of it".to_owned()
             }
+            State::Refused if self.here && self.reason == CAPABILITY_NEEDED => format!(
+                "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
+            ),
             State::Refused => match self.reason.parse::<Reason>() {
                 Ok(reason) => advice(peer, reason),
                 Err(_) => format!("ask {peer}'s person, or send something else"),
@@ -171,7 +196,17 @@ impl<'a> Whereabouts<'a> {
             State::Expired | State::Unknown => {
                 format!("ask {peer}'s person; if it did not arrive, send it again as a new message")
             }
-            State::Published | State::Received => return None,
+            State::Published | State::Received => {
+                return self
+                    .answer_refused
+                    .map(|reason| match reason.parse::<Reason>() {
+                        Ok(Reason::TimestampInFuture) => format!(
+                            "compare the clocks of both machines; when {peer}'s was ahead and is put right, its \
+                             daemon gives the answer again"
+                        ),
+                        _ => format!("ask {peer}'s person; another answer is still taken"),
+                    });
+            }
         })
     }
 
@@ -179,17 +214,17 @@ impl<'a> Whereabouts<'a> {
     fn way_out(&self) -> Option<String> {
         let Self { id, peer, .. } = self;
         Some(match self.waits_for? {
-            WaitsFor::Approval => format!("signet approve {id}, or signet approve {id} --refuse"),
+            WaitsFor::Approval => format!("signet approve {id}  # or signet approve {id} --refuse"),
             WaitsFor::Introduction => format!(
                 "{peer}'s person approves you, then you approve them: signet trust pending, on both \
                  sides; or take it back: signet drafts drop {id}"
             ),
             WaitsFor::Clock => {
-                "signet status, which shows the clock and the certificate's dates".to_owned()
+                "signet status  # shows the clock and the certificate's dates".to_owned()
             }
-            WaitsFor::Resume => "signet resume, when your agents may go on".to_owned(),
+            WaitsFor::Resume => "signet resume  # when your agents may go on".to_owned(),
             WaitsFor::Alarm => {
-                "signet alarms says what to make sure of, then signet alarms clear".to_owned()
+                "signet alarms  # says what to make sure of; then: signet alarms clear".to_owned()
             }
             WaitsFor::Connection => {
                 "start the NATS server, or correct [nats] in config.toml".to_owned()
@@ -245,6 +280,11 @@ impl<'a> Whereabouts<'a> {
             (true, Ok(text), name) => format!("it never left this agent: {text} ({name})"),
             (true, Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
             (true, Err(_), PEER_REVOKED) => format!("{peer} is trusted no more"),
+            (true, Err(_), CAPABILITY_NEEDED) => {
+                format!(
+                    "it never left this agent: {peer} offers several capabilities, and it names none"
+                )
+            }
             (true, Err(_), DROPPED) => "you took it back before it left".to_owned(),
             (true, Err(_), name) => format!("it never left this agent, because of {name}"),
             (false, _, DOES_NOT_FIT) => {
@@ -274,6 +314,7 @@ impl<'a> Whereabouts<'a> {
 
 /// Reasons of our own side that never stand on the wire.
 const NOT_APPROVED: &str = "not-approved";
+const CAPABILITY_NEEDED: &str = "capability-needed";
 const PEER_REVOKED: &str = "peer-revoked";
 /// Here it says that the recipient's root key is another than when approval was asked for.
 const ROOT_CHANGED: &str = "root-changed";
@@ -308,6 +349,8 @@ mod tests {
             json!({"state": "published", "stored": true}),
             json!({"state": "published", "stored": false}),
             json!({"state": "received"}),
+            json!({"state": "received", "taken": true,
+                "progress": {"since": "2026-02-01T00:00:00.000Z", "state": "working", "note": WAITS_FOR_A_PERSON}}),
             json!({"state": "answered"}),
             json!({"state": "refused", "by": "peer", "reason": "tier-not-granted"}),
             json!({"state": "refused", "by": "peer", "reason": DOES_NOT_FIT}),
@@ -370,7 +413,7 @@ mod tests {
     fn what_waits_for_a_person_says_what_the_person_types() {
         let draft = json!({"state": "queued", "waits-for": "approval", "message-id": "0192"});
         let next = said(&draft).1.unwrap();
-        assert!(next.starts_with("signet approve 0192, or "), "{next}");
+        assert!(next.starts_with("signet approve 0192  # or "), "{next}");
         for waits in ["introduction", "resume", "clock", "alarm", "connection"] {
             assert!(
                 said(&json!({"state": "queued", "waits-for": waits}))

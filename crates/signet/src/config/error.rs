@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use signet_audit::Twice;
+
+use crate::hint;
 use crate::private::PrivateError;
 
 /// The configuration cannot be used. No text of it repeats a value.
@@ -17,6 +20,9 @@ pub enum ConfigError {
         /// What the TOML parser says.
         message: String,
     },
+    /// A table or a key that stands twice.
+    #[error("config.toml line {}: {}", .0.line, .0.what())]
+    Twice(Twice),
     /// A key that means nothing here.
     #[error("config.toml line {line}: unknown key {key:?} in {place}")]
     UnknownKey {
@@ -95,6 +101,7 @@ impl ConfigError {
             Self::Syntax { line, .. } | Self::BadValue { line, .. } => {
                 format!("correct line {line}")
             }
+            Self::Twice(twice) => twice.next(),
             Self::UnknownKey {
                 nearest: Some(nearest),
                 ..
@@ -111,7 +118,7 @@ impl ConfigError {
                 "correct it, or remove {} and accept the invitations anew",
                 path.display()
             ),
-            Self::Writable { path, .. } => format!("chmod 600 {}", path.display()),
+            Self::Writable { path, .. } => format!("chmod 600 {}", hint::word(path)),
             Self::Secret(PrivateError::Io { source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
@@ -121,10 +128,10 @@ impl ConfigError {
             Self::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 absent(path).to_owned()
             }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                "run it as the owner of the home, or name a home of yours with --home".to_owned()
+            Self::Io { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
+                hint::unreadable(path)
             }
-            Self::Io { path, .. } => format!("look at it with: ls -ld {}", path.display()),
+            Self::Io { path, .. } => format!("ls -ld {}", hint::word(path)),
         }
     }
 }
@@ -136,7 +143,7 @@ fn absent(path: &Path) -> &'static str {
         (true, true) => {
             "the home is there: put its config.toml back, with `agent` and `principal` in [agent]"
         }
-        (true, false) => "name the right home with --home, or make one: signet init --help",
+        (true, false) => "signet up --help  # makes a home; --home names another one",
         (false, _) => "put the file there, or correct its path in config.toml",
     }
 }

@@ -20,9 +20,16 @@ pub(super) struct Document<'a> {
 
 impl<'a> Document<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, ConfigError> {
-        let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
-            line: line(text, error.span().map_or(0, |span| span.start)),
-            message: error.message().to_owned(),
+        let table = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let twice = Some(DUPLICATE).filter(|told| error.message().contains(told));
+            match twice.and_then(|_| signet_audit::twice(text, at)) {
+                Some(twice) => ConfigError::Twice(twice),
+                None => ConfigError::Syntax {
+                    line: line(text, at),
+                    message: error.message().to_owned(),
+                },
+            }
         })?;
         Ok(Self { text, table })
     }
@@ -37,6 +44,9 @@ impl<'a> Document<'a> {
         )
     }
 }
+
+/// In the parser's words for a table or a key that it has read before.
+const DUPLICATE: &str = "duplicate key";
 
 /// One table, whose keys are all known. A section that is not written is an empty one.
 pub(super) struct Section<'a> {

@@ -268,6 +268,27 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
 }
 
 #[test]
+fn what_stands_twice_is_named_with_the_line_where_it_stands_first() {
+    let cases = [
+        (
+            "[nats]\nservers = [\"nats://x:1\"]\n\n[agent]\nlayers = [0]\n",
+            "config.toml line 7: [agent] stands twice, and first in line 1; write what stands below line 7 behind line 1, and remove line 7",
+        ),
+        (
+            "[nats]\n# servers = []\nservers = [\"nats://x:1\"]\nservers = [\"nats://y:1\"]\n",
+            "config.toml line 7: `servers` in [nats] stands twice, and first in line 6; remove line 6 or line 7",
+        ),
+        (
+            "[[capability]]\nname = \"a\"\n[[capability]]\nname = \"b\"\nname = \"c\"\n",
+            "config.toml line 8: `name` in [[capability]] stands twice, and first in line 7; remove line 7 or line 8",
+        ),
+    ];
+    for (text, said) in cases {
+        assert_eq!(fault(text), said);
+    }
+}
+
+#[test]
 fn a_bad_value_is_named_with_its_key_and_line() {
     let cases = [
         ("layers = [0, 16]\n", "line 4: `layers` in [agent]"),

@@ -1,22 +1,32 @@
 //! Who has a place at the control socket, and who leaves when all are taken.
 //!
-//! Every client that may talk to the daemon gets a place at once: whoever keeps all of them busy, or holds
-//! them without a word, must not keep the person from `signet pause`. When the places are taken, one is
+//! Every client that may talk to the daemon gets a place soon: a program that keeps all of them busy, or
+//! holds them without a word, must not keep the person from `signet pause`. When the places are taken, one is
 //! freed. A client that waits for nothing goes first; among those alike the one whose process holds the most
 //! places; then the one that has been as it is the longest. So a process that fills the table throws out
 //! itself, and a person's one short call is the last to go.
+//!
+//! A client that is only about to ask, or is just being answered, is not thrown out at once: the newcomer
+//! waits for a place that comes free by itself, and many short connections follow one another.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
+
+/// How long a client that waits for nothing keeps its place for sure: it may be about to ask.
+const SETTLED: Duration = Duration::from_secs(1);
+/// How long a newcomer waits for a place at most.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The places of a server.
 #[derive(Debug)]
 pub(super) struct Places {
     taken: Mutex<Vec<Arc<Place>>>,
     most: usize,
+    freed: Notify,
 }
 
 /// One client's place.
@@ -43,36 +53,67 @@ impl Places {
         Self {
             taken: Mutex::new(Vec::new()),
             most,
+            freed: Notify::const_new(),
         }
     }
 
-    /// A place for a client of `process`; whether somebody has to leave for it.
-    pub(super) fn take(&self, process: Option<i32>) -> (Arc<Place>, bool) {
+    /// A place for a client of `process`, as soon as there is one; whether somebody has to leave for it.
+    pub(super) async fn take(&self, process: Option<i32>) -> (Arc<Place>, bool) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let again = match self.try_take(process, end) {
+                Ok(taken) => return taken,
+                Err(again) => again,
+            };
+            tokio::select! {
+                () = self.freed.notified() => {}
+                () = sleep_until(again) => {}
+            }
+        }
+    }
+
+    /// A place, or when to ask again; at `end` there is one for sure.
+    fn try_take(&self, process: Option<i32>, end: Instant) -> Result<(Arc<Place>, bool), Instant> {
+        let now = Instant::now();
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaves = (taken.len() >= self.most)
+            .then(|| first_to_leave(&taken, process))
+            .flatten();
+        if let Some(place) = leaves.and_then(|index| taken.get(index)) {
+            let (is_idle, since) = place.standing();
+            let again = if is_idle {
+                end.min(since + SETTLED)
+            } else {
+                end
+            };
+            if now < again {
+                return Err(again);
+            }
+            place.leave.notify_one();
+        }
+        leaves.map(|index| taken.swap_remove(index));
         let place = Arc::new(Place {
             process,
             state: Mutex::new(State {
                 waits: 0,
                 listens: None,
-                since: Instant::now(),
+                since: now,
             }),
             leave: Notify::new(),
         });
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let leaves = (taken.len() >= self.most)
-            .then(|| first_to_leave(&taken, process))
-            .flatten()
-            .map(|index| taken.swap_remove(index));
-        if let Some(place) = &leaves {
-            place.leave.notify_one();
-        }
         taken.push(Arc::clone(&place));
-        (place, leaves.is_some())
+        Ok((place, leaves.is_some()))
     }
 
     /// The client has gone.
     pub(super) fn free(&self, place: &Arc<Place>) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
+        // The place of a client that had to leave is another's already.
+        if taken.len() < before {
+            self.freed.notify_one();
+        }
     }
 }
 
@@ -134,9 +175,14 @@ impl Place {
 mod tests {
     use super::*;
 
+    /// A place for a client that has no patience left.
+    fn take(places: &Places, process: i32) -> (Arc<Place>, bool) {
+        places.try_take(Some(process), Instant::now()).unwrap()
+    }
+
     /// How a client that has been there for `seconds` stands.
     fn place(places: &Places, process: i32, waits: usize, seconds: u64) -> Arc<Place> {
-        let (place, _) = places.take(Some(process));
+        let (place, _) = take(places, process);
         place.with(|state| {
             state.waits = waits;
             state.since -= std::time::Duration::from_secs(seconds);
@@ -153,10 +199,10 @@ mod tests {
     fn while_there_is_room_nobody_leaves() {
         let places = Places::new(2);
         let first = place(&places, 1, 0, 100);
-        assert!(!places.take(Some(2)).1);
+        assert!(!take(&places, 2).1);
         assert!(!leaves(&first));
         places.free(&first);
-        assert!(!places.take(Some(3)).1, "what was freed is free");
+        assert!(!take(&places, 3).1, "what was freed is free");
     }
 
     #[test]
@@ -167,7 +213,7 @@ mod tests {
             place(&places, 2, 0, 5),
             place(&places, 3, 0, 50),
         ];
-        assert!(places.take(Some(4)).1);
+        assert!(take(&places, 4).1);
         assert_eq!(
             all.each_ref().map(|place| leaves(place)),
             [false, false, true]
@@ -180,7 +226,7 @@ mod tests {
         let person = place(&places, 1, 1, 900);
         let hostile: Vec<_> = (0..3).map(|at| place(&places, 2, 1, at)).collect();
         for _ in 0..3 {
-            places.take(Some(2)).0.waits_for(1);
+            take(&places, 2).0.waits_for(1);
         }
         assert!(!leaves(&person));
         assert!(hostile.iter().all(|place| leaves(place)));
@@ -194,7 +240,37 @@ mod tests {
         listener.tells_by(queue.downgrade());
         let _held_by_the_daemon = queue.clone();
         let idle = place(&places, 2, 0, 1);
-        assert!(places.take(Some(3)).1);
+        assert!(take(&places, 3).1);
         assert!(leaves(&idle) && !leaves(&listener));
+    }
+
+    #[tokio::test]
+    async fn a_newcomer_waits_for_a_place_that_comes_free_and_throws_nobody_out() {
+        let places = Arc::new(Places::new(1));
+        let (first, _) = places.take(Some(1)).await;
+        first.waits_for(1);
+        let newcomer = tokio::spawn({
+            let places = Arc::clone(&places);
+            async move { places.take(Some(2)).await.1 }
+        });
+        tokio::time::sleep(PATIENCE / 2).await;
+        assert!(!newcomer.is_finished());
+        places.free(&first);
+        assert!(!newcomer.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_newcomer_waits_no_longer_than_it_has_patience() {
+        let places = Places::new(1);
+        let (first, _) = places.take(Some(1)).await;
+        for (lines, patience) in [(0, SETTLED), (1, PATIENCE)] {
+            first.waits_for(lines);
+            let began = Instant::now();
+            let (second, leaves) = places.take(Some(2)).await;
+            assert!(leaves && began.elapsed() <= patience + Duration::from_secs(5));
+            assert!(lines == 0 || began.elapsed() >= patience);
+            places.free(&second);
+            places.taken.lock().unwrap().push(Arc::clone(&first));
+        }
     }
 }

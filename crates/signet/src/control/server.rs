@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use signet_api::Role;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -17,6 +17,7 @@ use super::connection::{self, Caller, Limits, RawCall};
 use super::places::{Place, Places};
 use crate::config::Access;
 use crate::group;
+use crate::hint;
 use crate::lock::HomeLock;
 
 /// Where a server listens, and for whom.
@@ -90,15 +91,14 @@ impl ServerError {
             Self::Taken { role, path } => {
                 let section = section_of(*role);
                 format!(
-                    "see who it is with: ss -xlp src {}; stop it, or set `socket` in {section} of config.toml",
-                    path.display()
+                    "ss -xlp src {}  # who it is; stop it, or set `socket` in {section} of config.toml",
+                    hint::word(path)
                 )
             }
             Self::NoGroup { role, name } => {
                 let section = section_of(*role);
-                format!(
-                    "make it with groupadd {name}, or correct `group` in {section} of config.toml"
-                )
+                let made = hint::as_root(&format!("groupadd {name}"));
+                format!("{made}  # or correct `group` in {section} of config.toml")
             }
             Self::Io { role, .. } => {
                 let section = section_of(*role);
@@ -146,19 +146,26 @@ impl Server {
         let (stopping, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
         let places = Arc::new(Places::new(CLIENTS));
+        let line = Arc::new(Semaphore::new(WAITING));
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
                 Some(_) = clients.join_next() => continue,
-                accepted = self.listener.accept() => accepted,
+                accepted = self.accept(&line) => accepted,
             };
             match accepted {
-                Ok((stream, _)) if self.is_allowed(&stream) => {
-                    let seat = Seat::take(&places, &stream);
+                Ok((stream, in_line)) if self.is_allowed(&stream) => {
+                    let places = Arc::clone(&places);
                     let (calls, stopped) = (calls.clone(), stopped.clone());
-                    let client = (stream, self.address.caller.clone());
-                    clients.spawn(serve_client(client, calls, self.limits, stopped, seat));
+                    let (caller, limits) = (self.address.caller.clone(), self.limits);
+                    clients.spawn(async move {
+                        let seat = Seat::take(places, &stream, stopped.clone()).await;
+                        drop(in_line);
+                        if let Some(seat) = seat {
+                            serve_client((stream, caller), calls, limits, stopped, seat).await;
+                        }
+                    });
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -171,6 +178,17 @@ impl Server {
         drop((self, calls));
         stopping.send_replace(true);
         let _ = timeout(GRACE, clients.join_all()).await;
+    }
+
+    /// The next client, and its place in the line of those that wait for a place. When the line is full, the
+    /// system keeps clients waiting.
+    async fn accept(
+        &self,
+        line: &Arc<Semaphore>,
+    ) -> io::Result<(UnixStream, Option<OwnedSemaphorePermit>)> {
+        let in_line = Arc::clone(line).acquire_owned().await.ok();
+        let (stream, _) = self.listener.accept().await?;
+        Ok((stream, in_line))
     }
 
     #[cfg(test)]
@@ -257,16 +275,21 @@ struct Seat {
 }
 
 impl Seat {
-    fn take(places: &Arc<Places>, stream: &UnixStream) -> Self {
+    /// Waits for a place; none when the server stops before there is one.
+    async fn take(
+        places: Arc<Places>,
+        stream: &UnixStream,
+        mut stop: watch::Receiver<bool>,
+    ) -> Option<Self> {
         let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
-        let (place, is_full) = places.take(process);
+        let (place, is_full) = tokio::select! {
+            taken = places.take(process) => taken,
+            _ = stop.changed() => return None,
+        };
         if is_full {
             tracing::debug!(most = CLIENTS, "a place was freed for another client");
         }
-        Self {
-            places: Arc::clone(places),
-            place,
-        }
+        Some(Self { places, place })
     }
 }
 
@@ -344,6 +367,8 @@ fn supplementary_groups(pid: i32) -> Option<Vec<u32>> {
 }
 
 pub(super) const CLIENTS: usize = 64;
+/// How many clients wait for a place; more wait in the system's own line.
+const WAITING: usize = 256;
 pub(super) const LIMITS: Limits = Limits {
     line: 1 << 20,
     in_flight: 16,

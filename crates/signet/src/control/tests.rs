@@ -525,6 +525,28 @@ fn clients_that_keep_every_place_busy_lock_nobody_out() {
 }
 
 #[test]
+fn short_connections_of_two_hundred_clients_are_all_answered() {
+    let daemon = Daemon::new();
+    let answered = std::thread::scope(|scope| {
+        let client = || {
+            let call = b"{\"jsonrpc\":\"2.0\",\"method\":\"sum\",\"params\":[1],\"id\":1}\n";
+            let ask = |_: &usize| {
+                let mut stream = daemon.stream();
+                let mut answer = String::new();
+                let asked = stream.write_all(call);
+                let read = BufReader::new(&stream).read_line(&mut answer);
+                asked.is_ok() && read.is_ok() && answer.contains("\"result\":1")
+            };
+            (0..10).filter(ask).count()
+        };
+        let clients: Vec<_> = (0..200).map(|_| scope.spawn(client)).collect();
+        let answered = clients.into_iter().map(|client| client.join().unwrap());
+        answered.sum::<usize>()
+    });
+    assert_eq!(answered, 2_000);
+}
+
+#[test]
 fn a_connection_that_lost_its_place_is_made_anew_for_the_next_call() {
     let daemon = Daemon::new();
     let mut idle = daemon.client();

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::control::Notifier;
 
 use super::heart::Heart;
+pub(super) use history::answer_in_log;
 pub(super) use narrow::narrowed;
 use receive::WaitingConsumer;
 

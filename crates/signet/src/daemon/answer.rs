@@ -83,7 +83,9 @@ impl Answer for Receive {
 
 impl Answer for OfferCapability {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
-        heart.offer(self, asker.reply, &asker.notifier).await;
+        heart
+            .offer(self, asker.caller, asker.reply, &asker.notifier)
+            .await;
     }
 }
 

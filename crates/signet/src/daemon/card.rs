@@ -18,24 +18,31 @@ use crate::render;
 
 use super::answer::{Answer, Asker};
 use super::heart::Heart;
-use super::serve::{maybe_named, refused};
+use super::nearest::{peer_named, refused_of};
+use super::reach::Reach;
 
 impl Answer for ShowCard {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {
-        let shown = heart.card(&self);
+        let shown = heart.card(&self, &asker.caller.reach);
         heart.show::<Self>(shown, asker.reply).await;
     }
 }
 
 impl Heart {
-    fn card(&self, asked: &ShowCard) -> Result<<ShowCard as Request>::Answer, ApiError> {
+    fn card(
+        &self,
+        asked: &ShowCard,
+        reach: &Reach,
+    ) -> Result<<ShowCard as Request>::Answer, ApiError> {
         let Some(config) = &self.config.card else {
             let text = "the configuration has no [card], and so this agent has no card to sign";
             let next = "write [card] url = \"…\" in config.toml, then signet reload";
             return Err(ApiError::refused(Reason::NoCard, text).with_next(next));
         };
-        let card = match maybe_named::<AgentId>("peer", asked.peer.as_deref())? {
-            Some(peer) => self.card_of_peer(config, &peer)?,
+        let card = match asked.peer.as_deref() {
+            Some(peer) => {
+                self.card_of_peer(config, &peer_named(&self.node, reach, peer)?, reach)?
+            }
             None => self.own_card(config),
         };
         let key = keystore::card_key(&self.lock).map_err(|error| {
@@ -63,9 +70,15 @@ impl Heart {
         card(config, (name, about), "/a2a", vec![passing_on()])
     }
 
-    fn card_of_peer(&self, config: &CardConfig, peer: &AgentId) -> Result<Value, ApiError> {
+    fn card_of_peer(
+        &self,
+        config: &CardConfig,
+        peer: &AgentId,
+        reach: &Reach,
+    ) -> Result<Value, ApiError> {
         let known = self.node.trust().trusted(peer);
-        let known = known.ok_or_else(|| refused(LocalError::PeerUnknown(peer.clone())))?;
+        let unknown = || refused_of(&self.node, reach, LocalError::PeerUnknown(peer.clone()));
+        let known = known.ok_or_else(unknown)?;
         let principal = known.newest().map(|newest| newest.principal.to_string());
         let me = &self.node.identity().certificate.agent;
         let about = match principal {

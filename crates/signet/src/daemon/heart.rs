@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signet_api::ApiError;
-use signet_audit::Head;
+use signet_audit::{Head, counted};
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Alarm, Direction, Entry};
 use signet_proto::node::{At, Effect, Node, Outcome};
@@ -22,6 +22,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::control::{RawCall, Reply};
 use crate::effects::{Deed, Handed};
+use crate::hint::typed;
 use crate::lock::HomeLock;
 use crate::manager::Manager;
 
@@ -334,13 +335,15 @@ impl Heart {
                 warn!(
                     why,
                     "no mailbox: what is sent here while this agent is away is kept by its sender alone; \
-                     next: signet nats setup"
+                     next: {}",
+                    typed("signet doctor  # says who makes it, signet up or signet nats setup")
                 );
                 return;
             }
             News::Gap { at_least } => {
                 let cause = format!(
-                    "slow consumer: at least {at_least} messages were dropped before they were read"
+                    "slow consumer: dropped before they were read: at least {}",
+                    counted(at_least, "message")
                 );
                 self.node.handle_gap(at, cause)
             }

@@ -57,19 +57,23 @@ impl Serve for Reply {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
         let request = named::<MessageId>("message-id", &self.message_id)?;
         let from = maybe_named::<AgentId>("from", self.from.as_deref())?;
-        let answer = match (self.body, self.decline) {
-            (Some(body), None) => Ok(Content {
-                body,
-                summary: self.summary,
-                ..Content::default()
-            }),
-            (None, Some(text)) => Err(text),
-            _ => {
+        let replied = match (self.body, self.decline) {
+            (body, Some(text)) => {
+                node.handle_decline_request(at, from.as_ref(), request, (text, body))
+            }
+            (Some(body), None) => {
+                let content = Content {
+                    body,
+                    summary: self.summary,
+                    ..Content::default()
+                };
+                node.handle_reply(at, from.as_ref(), request, Ok(content))
+            }
+            (None, None) => {
                 let fault = "give body or decline, one of them";
                 return Err(ApiError::invalid_params(fault));
             }
         };
-        let replied = node.handle_reply(at, from.as_ref(), request, answer);
         let (message_id, outcome) = replied.map_err(refused)?;
         let message_id = message_id.to_string();
         Ok((Replied { message_id }, outcome))

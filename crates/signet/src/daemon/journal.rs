@@ -8,6 +8,9 @@
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
 //! Checkpoints are signed here too, after the deeds are on their way.
 //!
+//! A log file that is not at its path any more is a failed disk: every commit looks, and so does a thread
+//! that has nothing to write, every few seconds.
+//!
 //! A full disk is waited out. The node has applied the entries of the group already, so the group is
 //! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
 
@@ -37,6 +40,8 @@ const GROUP: usize = 256;
 const WAITING: usize = 64;
 /// How long a durable line may be without a checkpoint.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(60);
+/// How often it is looked whether the files of the log are at their places, while nothing is written.
+const LOOK_IN_PLACE: Duration = Duration::from_secs(5);
 /// How long a full disk is left alone before the next try: so many looks at what the heart does.
 const LOOKS: u32 = 20;
 /// The time between two of them.
@@ -197,22 +202,23 @@ impl Writer {
         self.patiently(Log::checkpoint)
     }
 
-    /// The next group; meanwhile, the checkpoint that falls due.
+    /// The next group; meanwhile, the checkpoint that falls due, and whether the files are at their places.
     fn next(&mut self) -> Result<Option<Group>, LogError> {
-        if let Some(held) = self.held.pop_front() {
-            return Ok(Some(held));
-        }
-        if let Some(due) = self.due {
-            let wait = due.saturating_duration_since(Instant::now());
+        loop {
+            // A full disk may have kept some back.
+            if let Some(held) = self.held.pop_front() {
+                return Ok(Some(held));
+            }
+            let due = self.due;
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let wait = left.map_or(LOOK_IN_PLACE, |left| left.min(LOOK_IN_PLACE));
             let next = async { tokio::time::timeout(wait, self.groups.recv()).await };
             match self.clock.block_on(next) {
                 Ok(next) => return Ok(next),
-                Err(_) => self.checkpoint()?,
+                Err(_) if due.is_some_and(|due| due <= Instant::now()) => self.checkpoint()?,
+                Err(_) => self.log.demand_in_place()?,
             }
-            // A full disk may have kept some back.
-            return Ok(self.next_at_once().or_else(|| self.groups.blocking_recv()));
         }
-        Ok(self.groups.blocking_recv())
     }
 
     fn next_at_once(&mut self) -> Option<Group> {
@@ -270,7 +276,9 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap { cause };
-        self.patiently(|log| log.append(now, &entry))?;
+        // Its time is that of the line before: the node has dated what waits here, and knows nothing of this line.
+        let before = self.log.time();
+        self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
         self.is_full.send_replace(None);
         info!(seconds, "there is room on the disk again: going on");

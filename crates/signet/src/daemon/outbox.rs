@@ -97,6 +97,7 @@ impl Heart {
             sequence: out.place.map(|(_, number)| number),
             stored: published.then_some(out.stored),
             taken: taken.filter(|_| received),
+            answer_refused: out.answer_refused.map(|reason| reason.name().to_owned()),
             progress: told.map(progress),
         }
     }

@@ -2,7 +2,6 @@
 
 use signet_api::{AddPeer, ApiError, Bound, CheckPolicy, ListPeers, ShowPeer, ShowPolicy};
 use signet_proto::certificate::Certificate;
-use signet_proto::ids::AgentId;
 use signet_proto::json::Value;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node};
@@ -11,8 +10,9 @@ use signet_proto::time::Timestamp;
 use crate::permission::{self, Question};
 use crate::render;
 
+use super::nearest::{peer_named, refused_of};
 use super::reach::Reach;
-use super::serve::{Done, Serve, bind_refused, maybe_named, named, refused, shown};
+use super::serve::{Done, Serve, bind_refused, maybe_named, shown};
 
 impl Serve for AddPeer {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
@@ -30,10 +30,11 @@ impl Serve for ListPeers {
 }
 
 impl Serve for ShowPeer {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let agent = named::<AgentId>("peer", &self.peer)?;
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let agent = peer_named(node, reach, &self.peer)?;
         let peer = node.trust().peer(&agent);
-        let peer = peer.ok_or_else(|| refused(LocalError::PeerUnknown(agent.clone())))?;
+        let unknown = || refused_of(node, reach, LocalError::PeerUnknown(agent.clone()));
+        let peer = peer.ok_or_else(unknown)?;
         let peer = render::peer(&agent, peer, &node.standing(&agent, at.now));
         shown(render::with_offers(peer, node.session(&agent, at.now)))
     }
@@ -46,18 +47,19 @@ impl Serve for ShowPolicy {
 }
 
 impl Serve for CheckPolicy {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
         if !(1..=4).contains(&self.tier) {
             return Err(ApiError::invalid_params("tier is a number from 1 to 4"));
         }
         let question = Question {
-            peer: named("peer", &self.peer)?,
+            peer: peer_named(node, reach, &self.peer)?,
             tier: self.tier,
             capability: maybe_named("capability", self.capability.as_deref())?,
             way: self.way,
         };
         let answer = permission::answer(node, at.now, &question);
-        shown(answer.ok_or_else(|| refused(LocalError::PeerUnknown(question.peer)))?)
+        let unknown = || refused_of(node, reach, LocalError::PeerUnknown(question.peer));
+        shown(answer.ok_or_else(unknown)?)
     }
 }
 

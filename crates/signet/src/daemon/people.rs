@@ -4,8 +4,8 @@
 
 use signet_api::{
     Alarms, ApiError, ApproveStranger, ClearAlarms, ListAlarms, ListPending, ListTrust, Pending,
-    RefuseStranger, ReplaceRoot, Revoked, RootAlarm, StrangerDecided, TakeRevocation, Trust,
-    TrustedPeer, Withdraw, Withdrawn,
+    Reason, RefuseStranger, ReplaceRoot, Revoked, RootAlarm, StrangerDecided, TakeRevocation,
+    Trust, TrustedPeer, Withdraw, Withdrawn,
 };
 use signet_proto::certificate::CertificateError;
 use signet_proto::entry::Alarm;
@@ -17,6 +17,7 @@ use signet_proto::time::Timestamp;
 
 use crate::render;
 
+use super::nearest::{peer_named, refused_of};
 use super::peers::{bound, parse_certificate};
 use super::reach::Reach;
 use super::serve::{Done, Serve, bind_refused, maybe_named, named, refused, shown};
@@ -82,12 +83,17 @@ impl Serve for RefuseStranger {
 }
 
 impl Serve for Withdraw {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let agent = named::<AgentId>("peer", &self.peer)?;
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
+        let agent = peer_named(node, reach, &self.peer)?;
         let before = node.inbox().aside().count();
         let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
-            let what = format!("{agent} is not trusted; signet trust list shows who is");
-            ApiError::refused(error.name(), what)
+            let name = error.name();
+            let mistyped = refused_of(node, reach, error);
+            if mistyped.is(&Reason::PeerResembles) {
+                return mistyped;
+            }
+            let what = format!("{agent} is not trusted; `signet trust list` shows who is");
+            ApiError::refused(name, what)
         })?;
         let ended = outcome.effects.iter();
         let ended = ended.filter(|effect| matches!(effect, Effect::Settle { .. }));

@@ -8,6 +8,7 @@ use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Node, Task};
 
+use super::nearest::{known_near, peer_named};
 use super::serve::{maybe_named, named};
 
 /// The ceiling of one socket.
@@ -92,18 +93,27 @@ impl Reach {
         }
         let mut names = call.names().into_iter();
         names.try_for_each(|named| match named {
-            Named::Peer(peer) => self.admit_peer(peer),
+            Named::Peer(peer) => self.admit_peer(node, peer),
             Named::Tier(tier) => self.admit_tier(tier),
             Named::Came(from, name) => self.admit_came(node, from, name),
+            Named::Lease(lease) => self.admit_lease(node, lease),
             Named::Ours(name) => self.admit_ours(node, name),
             Named::Task(task) => self.admit_task(node, task),
             Named::Authority(tier, under) => self.admit_authority(node, tier, under),
         })
     }
 
-    fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
-        let agent = named("peer", peer)?;
-        self.admit_agent(&agent)
+    fn admit_peer(&self, node: &Node, peer: &str) -> Result<(), ApiError> {
+        let agent = peer_named(node, self, peer)?;
+        self.admit_agent(&agent).map_err(|beyond| {
+            // By whom the caller speaks with alone: it learns nothing of others.
+            let Some(near) = known_near(node, self, peer) else {
+                return beyond;
+            };
+            let next = format!("write {near}, if that is meant");
+            let beyond = beyond.with_next(next);
+            beyond.with(|refusal| refusal.did_you_mean = Some(near.to_owned()))
+        })
     }
 
     fn admit_agent(&self, agent: &AgentId) -> Result<(), ApiError> {
@@ -161,6 +171,19 @@ impl Reach {
         })
     }
 
+    /// What was handed out under that lease: its name alone lets nobody settle what is beyond the ceiling.
+    fn admit_lease(&self, node: &Node, lease: &str) -> Result<(), ApiError> {
+        // What is no lease has ended, which the call itself says.
+        let leased = lease.parse().ok().and_then(|lease| node.handed_out(lease));
+        match leased {
+            Some(message) => {
+                self.admit_agent(&message.headers.agent_id)?;
+                self.admit_tier(message.headers.data_tier)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn admit_ours(&self, node: &Node, name: &str) -> Result<(), ApiError> {
         let Some(out) = node.status(named("message-id", name)?) else {
             return Ok(());
@@ -213,7 +236,7 @@ mod tests {
         assert!(Reach::default().sees(&carol, 4));
         assert!(
             reach
-                .admit_peer("agent-carol")
+                .admit_agent(&carol)
                 .unwrap_err()
                 .is(&Reason::BeyondCeiling)
         );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_api::{ApiError, Kind, Reason, Send, Sent};
+use signet_api::{ApiError, Kind, Send, Sent};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{CallerKey, Content, Continues, Once, Outcome, Sending, State, WaitsFor};
 use tokio::sync::oneshot;
@@ -12,12 +12,14 @@ use crate::control::{Caller, Reply};
 use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
+use super::agent::answer_in_log;
 use super::handoffs::task_of;
 use super::heart::{Heart, is_publish};
 use super::methods::value_of;
+use super::nearest::{refused_of, refused_to_introduce};
 use super::outbox::{Told, held_by};
 use super::reach::Reach;
-use super::serve::{maybe_named, named, parse_wait, refused};
+use super::serve::{maybe_named, named, parse_wait};
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct Asked {
@@ -41,6 +43,7 @@ pub(super) fn parse_send(call: Send) -> Result<Asked, ApiError> {
         data_tier: call.data_tier,
         life: call.life.map(Duration::from_secs),
         continues: continues(call.continues.as_deref(), call.continues_from.as_deref())?,
+        finds_capability: !call.for_people,
     };
     Ok(Asked {
         peer: named("peer", &call.peer)?,
@@ -78,7 +81,7 @@ impl Heart {
     ) {
         let at = self.at();
         let sent = asked.and_then(|asked| {
-            self.refuse_mistyped(&asked)?;
+            self.refuse_mistyped(&asked, &caller.reach)?;
             // An agent may take its time with a handoff; that it has arrived is enough.
             let for_answer = matches!(asked.sending, Sending::Request(_) | Sending::Ping);
             let peer = &asked.peer;
@@ -87,7 +90,8 @@ impl Heart {
                 None => self.node.handle_send(at, peer, asked.sending).map(first),
             };
             let times = (asked.wait, asked.mailbox_after);
-            Ok((asked.peer, sent.map_err(refused)?, times, for_answer))
+            let sent = sent.map_err(|error| refused_of(&self.node, &caller.reach, error))?;
+            Ok((asked.peer, sent, times, for_answer))
         });
         let (peer, once, (wait, mailbox_after), for_answer) = match sent {
             Ok(sent) => sent,
@@ -111,6 +115,9 @@ impl Heart {
             held_by: waits_for.and_then(|waits_for| held_by(&self.node, &peer, waits_for)),
         };
         let name = message_id.to_string();
+        if again && self.has_taken_answer(message_id) {
+            return self.answer_again((peer, told), &caller.reach, reply);
+        }
         if again && let Some(end) = self.end_of(message_id, for_answer, &told, &caller.reach) {
             let end = value_of::<Send>(&end);
             return self
@@ -151,6 +158,30 @@ impl Heart {
         });
     }
 
+    /// Whether the answer to a message of ours has been taken out of the inbox: the log alone has it.
+    fn has_taken_answer(&self, message_id: MessageId) -> bool {
+        let out = self.node.status(message_id);
+        let (inbox, answers) = (self.node.inbox(), Some(message_id));
+        let waits = inbox.after(0).map(|item| item.message.headers.in_reply_to);
+        let aside = inbox.aside().map(|message| message.headers.in_reply_to);
+        out.is_some_and(|out| out.state == State::Answered)
+            && waits.chain(aside).all(|reply_to| reply_to != answers)
+    }
+
+    /// Reads the answer in the log, beside the event loop. What is sealed there stays shut.
+    fn answer_again(&self, (peer, told): (AgentId, Told), reach: &Arc<Reach>, reply: Reply) {
+        let (log, reach) = (self.config.audit_dir.clone(), Arc::clone(reach));
+        tokio::spawn(async move {
+            let answer = answer_in_log(log, peer, told.message_id).await;
+            let seen = answer.filter(|answer| reach.sees_message(answer));
+            let shown = seen.map(|answer| signet_api::Message {
+                shut: answer.sealed.is_some().then(|| SHUT.to_owned()),
+                ..render::item(&answer, None)
+            });
+            reply.send(value_of::<Send>(&told.answered(shown)));
+        });
+    }
+
     /// What became of a message that an earlier call made: nothing as long as something may still follow
     /// that its caller waits for.
     fn end_of(
@@ -163,7 +194,12 @@ impl Heart {
         let out = self.node.status(message_id)?;
         let items = self.node.inbox().after(0);
         let mut answers = items.filter(|item| item.message.headers.in_reply_to == Some(message_id));
-        if let Some(answer) = answers.next().filter(|_| out.state == State::Answered) {
+        // While the agents pause, what came is handed to nobody.
+        let is_paused = self.node.pausing().is_paused();
+        if let Some(answer) = answers
+            .next()
+            .filter(|_| out.state == State::Answered && !is_paused)
+        {
             let (message, seen) = (&answer.message, reach.sees_message(&answer.message));
             let shown = || render::item(message, self.node.opened(message).as_ref());
             return Some(told.answered(seen.then(shown)));
@@ -180,7 +216,7 @@ impl Heart {
     }
 
     /// Mail for somebody unknown waits for days: an id that resembles a known one is a slip first.
-    fn refuse_mistyped(&self, asked: &Asked) -> Result<(), ApiError> {
+    fn refuse_mistyped(&self, asked: &Asked, reach: &Reach) -> Result<(), ApiError> {
         let (peer, trust) = (&asked.peer, self.node.trust());
         let meant = asked.introduce
             || matches!(asked.sending, Sending::Ping)
@@ -191,13 +227,15 @@ impl Heart {
                 .node
                 .pending(self.at().now)
                 .any(|who| who.certificate.agent == *peer);
-        let known = trust.peers().map(|(known, _)| known.as_str());
-        match nearest(peer.as_str(), known).filter(|_| !meant) {
-            Some(near) => Err(mistyped(peer, near)),
+        match refused_to_introduce(&self.node, reach, peer).filter(|_| !meant) {
+            Some(refusal) => Err(refusal),
             None => Ok(()),
         }
     }
 }
+
+/// Said of a sealed answer in the place of its body.
+const SHUT: &str = "it was taken out of the inbox, and the log keeps it sealed: signet audit open";
 
 /// A message that no earlier call made.
 fn first((message_id, outcome): (MessageId, Outcome)) -> Once {
@@ -255,60 +293,4 @@ async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>
         }
     }
     std::future::pending().await
-}
-
-fn mistyped(peer: &AgentId, near: &str) -> ApiError {
-    let text = format!("no agent {peer} is known; did you mean {near}?");
-    let next = format!(
-        "write {near}; if {peer} is somebody else, whom nobody has introduced yet, add --introduce"
-    );
-    let refusal = ApiError::refused(Reason::PeerResembles, text).with_next(next);
-    refusal.with(|refusal| refusal.did_you_mean = Some(near.to_owned()))
-}
-
-/// The known id that an unknown one resembles most.
-fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known.filter(|known| resembles(unknown, known));
-    near.min_by_key(|known| strsim::damerau_levenshtein(unknown, known))
-}
-
-/// One slip of the keyboard, or two in a long id; or a part was left out at one end.
-fn resembles(unknown: &str, known: &str) -> bool {
-    let slips = strsim::damerau_levenshtein(unknown, known);
-    let most = match unknown.len().min(known.len()) {
-        ..4 => 0,
-        4..12 => 1,
-        _ => 2,
-    };
-    let begins = known.strip_prefix(unknown);
-    let ends = known.strip_suffix(unknown);
-    slips <= most
-        || begins.is_some_and(|rest| rest.starts_with('-'))
-        || ends.is_some_and(|rest| rest.ends_with('-'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_resembles_and_another_name_does_not() {
-        let known = || ["agent-bob-001", "agent-alice-001", "agent-bo"].into_iter();
-        for (slip, meant) in [
-            ("agent-bob-01", "agent-bob-001"),
-            ("agent-bbo-001", "agent-bob-001"),
-            ("agent-bob-002", "agent-bob-001"),
-            ("agetn-bob-0001", "agent-bob-001"),
-            ("bob-001", "agent-bob-001"),
-            ("agent-bob", "agent-bo"),
-            ("agent-alice", "agent-alice-001"),
-            ("agent-allice-01", "agent-alice-001"),
-        ] {
-            assert_eq!(nearest(slip, known()), Some(meant), "{slip}");
-        }
-        for other in ["agent-carol-001", "agent-eve", "a", "agent-clive-007"] {
-            assert_eq!(nearest(other, known()), None, "{other}");
-        }
-        assert_eq!(nearest("agent-bob-01", std::iter::empty()), None);
-    }
 }

@@ -55,7 +55,14 @@ pub(super) fn parse_wait(seconds: f64) -> Result<Duration, ApiError> {
 }
 
 pub(super) fn refused(error: LocalError) -> ApiError {
-    ApiError::refused(error.name(), error.to_string())
+    let refusal = ApiError::refused(error.name(), error.to_string());
+    match error {
+        // What to do differs by door: programs of the socket and of /rpc write these members.
+        LocalError::CapabilityNeeded(..) => refusal.with_next(
+            "name one in `capability`, or send `for-people`: true where the people there are asked",
+        ),
+        _ => refusal,
+    }
 }
 
 pub(super) fn bind_refused(error: BindError) -> ApiError {

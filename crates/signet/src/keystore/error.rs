@@ -3,6 +3,7 @@
 use std::io::ErrorKind::NotFound;
 use std::path::PathBuf;
 
+use signet_audit::word;
 use signet_proto::certificate::CertificateError;
 use signet_proto::json::JsonError;
 use signet_proto::keys::KeyError;
@@ -263,21 +264,21 @@ impl KeystoreError {
                     .to_owned()
             }
             Self::Waiting { .. } => {
-                "finish it first: signet key adopt".to_owned()
+                "signet key adopt  # finishes that change; then the same command again".to_owned()
             }
-            Self::Intruded { path } => format!("find out who did it: ls -la {}", path.display()),
+            Self::Intruded { path } => format!("ls -la {}  # find out who did it", word(path)),
             Self::Unfit { .. } => "give the command again".to_owned(),
             Self::ForeignAnswer { .. } => {
                 "carry the newest output of signet key request to the root key".to_owned()
             }
-            Self::NoRequest => "begin with: signet key request > request.json".to_owned(),
+            Self::NoRequest => "signet key request > request.json  # begins it".to_owned(),
             Self::Encrypted { path } => format!(
-                "decrypt a copy: openssl pkcs8 -in {} -out COPY; delete it afterwards",
-                path.display()
+                "openssl pkcs8 -in {} -out COPY  # decrypts a copy; delete it afterwards",
+                word(path)
             ),
             Self::EncryptedSsh { path } => format!(
-                "decrypt a copy: cp {0} COPY && ssh-keygen -p -N '' -f COPY; delete it afterwards",
-                path.display()
+                "cp {0} COPY && ssh-keygen -p -N '' -f COPY  # decrypts a copy; delete it afterwards",
+                word(path)
             ),
             Self::NoOpensshForm { .. } => "use --to pkcs8".to_owned(),
             Self::Bundle => "name the file that signet key export made, unchanged".to_owned(),

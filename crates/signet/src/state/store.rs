@@ -20,6 +20,14 @@ pub enum StateError {
     /// There is none yet.
     #[error("there is no state yet")]
     Missing,
+    /// Nothing was written to it that reached the disk.
+    #[error(
+        "the state is empty: what was written to it never reached the disk, as after a power cut"
+    )]
+    Empty,
+    /// In the place of one of its files stands something that never ends, or leads elsewhere.
+    #[error("{}: it is no plain file, and the state is made of plain files", .0.display())]
+    NotPlain(PathBuf),
     /// An earlier release wrote it.
     #[error("the state was written by an earlier release")]
     Older,
@@ -56,7 +64,10 @@ pub enum StateError {
 impl StateError {
     /// Whether the rows are of no use, so that they are made again; else they may be sound another time.
     pub const fn is_lost(&self) -> bool {
-        !matches!(self, Self::Full | Self::Refused(_) | Self::Newer { .. })
+        !matches!(
+            self,
+            Self::Full | Self::Refused(_) | Self::Newer { .. } | Self::NotPlain(_)
+        )
     }
 }
 
@@ -74,7 +85,7 @@ impl Store {
     /// [`StateError::OtherAgent`]: then [`Store::create`] makes a new one. [`StateError::Newer`]: then nothing was
     /// written to it.
     pub fn open(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
-        if !path.exists() {
+        if !is_there(path)? {
             return Err(StateError::Missing);
         }
         refuse_newer(path)?;
@@ -89,9 +100,7 @@ impl Store {
         if sound != "ok" {
             return Err(StateError::Damaged(sound));
         }
-        if version != ROWS_VERSION {
-            return Err(StateError::Older);
-        }
+        demand_present(version)?;
         if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
             return Err(StateError::OtherAgent);
         }
@@ -105,13 +114,11 @@ impl Store {
     /// # Errors
     /// As for [`Store::open`].
     pub fn glance(path: &Path, agent: &AgentId) -> Result<(Position, Vec<Read>), StateError> {
-        if !path.exists() {
+        if !is_there(path)? {
             return Err(StateError::Missing);
         }
         let db = open_untouched(path)?;
-        if version_of(&db, path)? != ROWS_VERSION {
-            return Err(StateError::Older);
-        }
+        demand_present(version_of(&db, path)?)?;
         let store = Self { db };
         if store.meta("agent")?.as_deref() != Some(agent.as_str()) {
             return Err(StateError::OtherAgent);
@@ -319,6 +326,30 @@ fn open_untouched(path: &Path) -> Result<Connection, StateError> {
         .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
     Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
+}
+
+/// Whether there is a state. SQLite waits for a writer where a pipe stands in the place of one of its files.
+fn is_there(path: &Path) -> Result<bool, StateError> {
+    for end in ["-wal", "-shm", "-journal", ""] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        match fs::symlink_metadata(&name) {
+            Ok(facts) if !facts.is_file() => return Err(StateError::NotPlain(name.into())),
+            Ok(_) => {}
+            Err(_) if end.is_empty() => return Ok(false),
+            Err(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+/// SQLite says 0 of a database in which nothing was written yet.
+fn demand_present(version: u32) -> Result<(), StateError> {
+    match version {
+        ROWS_VERSION => Ok(()),
+        0 => Err(StateError::Empty),
+        _ => Err(StateError::Older),
+    }
 }
 
 /// Refuses what a newer release left by a clean stop, before SQLite makes a file beside it.

@@ -14,7 +14,6 @@
 
 mod account;
 mod clock;
-mod proxy;
 mod room;
 
 use std::collections::BTreeMap;
@@ -25,12 +24,11 @@ use std::time::{Duration, Instant};
 
 use account::{Sent, account};
 use clock::Clock;
-use proxy::Proxy;
 use room::Room;
 use rustix::process::Signal;
 use serde_json::json;
 use signet_testkit::traffic::finish;
-use signet_testkit::{self as house, Dice, Home, House, StopAtEnd};
+use signet_testkit::{self as house, Dice, Home, House, Proxy, StopAtEnd};
 
 /// How far a clock jumps, in seconds.
 const JUMPS: [i64; 6] = [3, 30, 100, 3_600, 86_400, 4 * 86_400];

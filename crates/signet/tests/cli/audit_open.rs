@@ -183,7 +183,7 @@ fn a_persons_key_opens_messages_and_drafts() {
         "{said}"
     );
     let warned = text(&opened.stderr);
-    assert!(warned.contains("1 sealed lines have no copy"), "{warned}");
+    assert!(warned.contains("1 sealed line has no copy"), "{warned}");
     let json = scene.open(&scene.mine, &["--json"]);
     let lines: Vec<Value> = text(&json.stdout)
         .lines()

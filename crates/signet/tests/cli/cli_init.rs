@@ -85,7 +85,7 @@ fn a_new_agent_is_made_and_only_its_owner_can_read_it() {
         0o700
     );
     assert!(
-        out(&output).contains("next: signet --home"),
+        out(&output).contains("signet peer export --home "),
         "{}",
         out(&output)
     );
@@ -243,7 +243,8 @@ fn an_absent_home_is_an_error_with_a_way_on() {
     let output = signet(&["peer", "export", "--home", "/nonexistent"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        err(&output).contains("next: ") && err(&output).contains("signet init"),
+        err(&output).contains("next: ")
+            && err(&output).contains("signet up --home /nonexistent --help"),
         "{}",
         err(&output)
     );

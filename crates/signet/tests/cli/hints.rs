@@ -171,6 +171,16 @@ fn the_way_to_an_old_message_is_a_command_that_runs() {
         .lines()
         .next()
         .unwrap();
-    let words: Vec<&str> = next.split_whitespace().collect();
-    assert!(alice.done(&words).contains(&bob.agent), "{next}");
+    let folder = house::signet().parent().unwrap().display().to_string();
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", &format!("signet {next}")]);
+    let shell = shell
+        .env("PATH", format!("{folder}:/usr/bin:/bin"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&shell.stdout);
+    assert!(
+        shell.status.success() && said.contains(&bob.agent),
+        "{next}: {said}"
+    );
 }

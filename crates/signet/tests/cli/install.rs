@@ -374,3 +374,176 @@ fn a_removed_agent_keeps_its_keys_and_loses_its_login_until_it_is_purged() {
     let said = machine.fails(1, &remove);
     assert!(said.contains("has put no agent-alpha"), "{said}");
 }
+
+/// A hint had told root to make such a file root's own: the daemon failed at its next start, and install called it right.
+#[test]
+fn files_that_root_left_in_a_home_are_given_back_to_its_agent() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.done(&ALPHA);
+    let (user, group) = (
+        machine.number("etc/passwd", "signet-alpha"),
+        machine.number("etc/group", "signet-alpha"),
+    );
+    let files =
+        ["config.toml", "keys", "keys/signing.pem", "nats.nk"].map(|file| format!("{HOME}/{file}"));
+    let before = files.each_ref().map(|file| machine.facts(file));
+    for file in &files {
+        std::os::unix::fs::chown(machine.path(file), Some(0), Some(0)).unwrap();
+    }
+    // What the agent may have put there itself: a second name of root's file, and a link to it.
+    machine.put("etc/secret", "root's\n");
+    fs::hard_link(
+        machine.path("etc/secret"),
+        machine.path(&format!("{HOME}/stolen")),
+    )
+    .unwrap();
+    symlink(
+        machine.path("etc"),
+        machine.path(&format!("{HOME}/keys/out")),
+    )
+    .unwrap();
+    let said = machine.done(&ALPHA);
+    for file in &files {
+        assert!(
+            said.contains(&format!("/{file}: given back to its user")),
+            "{said}"
+        );
+        assert_eq!(
+            (machine.facts(file).0, machine.facts(file).1),
+            (user, group),
+            "{file}"
+        );
+    }
+    assert_eq!(files.each_ref().map(|file| machine.facts(file)), before);
+    assert_eq!(
+        (machine.facts("etc/secret").0, machine.facts("etc").0),
+        (0, 0)
+    );
+    assert!(!machine.done(&ALPHA).contains("given back"));
+}
+
+/// A service manager of two units: what is enabled with --now is started where it does not run, and left alone where it
+/// does, as systemd leaves it.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+echo "$*" >> /run/calls
+alive() { [ -e "/run/$1.pid" ] && kill -0 "$(cat "/run/$1.pid")" 2>/dev/null; }
+start() {
+    case $1 in
+    signet-nats.service) nats-server -c /etc/signet/nats/nats.conf > /run/nats.log 2>&1 & ;;
+    signet@alpha.service)
+        setpriv --reuid="$(id -u signet-alpha)" --regid="$(id -g signet-alpha)" --clear-groups \
+            "$ROOT/signet" run --home /var/lib/signet/alpha > /run/said 2>&1 & ;;
+    esac
+    echo $! > "/run/$1.pid"
+}
+case "$1 $2" in
+"enable --now") alive "$3" || start "$3" ;;
+restart*)
+    if alive "$2"; then
+        kill "$(cat "/run/$2.pid")"
+        while alive "$2"; do sleep 0.05; done
+    fi
+    start "$2" ;;
+reload*) kill -HUP "$(cat "/run/$2.pid")" ;;
+"show --property=MainPID") if alive "$3"; then echo "MainPID=$(cat "/run/$3.pid")"; else echo MainPID=0; fi ;;
+esac
+exit 0
+"#;
+
+/// Installs without a nats-server, then with one, by the same command; says whether the daemon that ran is connected. Then
+/// a login that is newer than the daemon, as a release before left it: the third `install` restarts the daemon, and the
+/// fourth leaves it alone.
+const TWICE: &str = r#"
+set -e
+ip link set lo up
+mount --bind "$ROOT/etc" /etc
+mount --bind "$ROOT/var/lib" /var/lib
+mount -t tmpfs none /run
+mount -t tmpfs none /usr/local/sbin
+mkdir -p /run/systemd/system
+export PATH="$ROOT/bin:/usr/local/sbin:$PATH"
+install="$ROOT/signet install --agent agent-alpha --principal alice"
+$install
+ask() {
+    setpriv --reuid="$(id -u signet-alpha)" --regid="$(id -g signet-alpha)" --clear-groups \
+        "$ROOT/signet" status --json --home /var/lib/signet/alpha 2>/dev/null
+}
+until ask > /dev/null; do sleep 0.1; done
+ln -s "$NATS" /usr/local/sbin/nats-server
+$install
+n=0
+until ask | grep -q '"connected":true'; do
+    n=$((n + 1))
+    [ $n -lt 100 ] || { cat /run/calls /run/said; exit 7; }
+    sleep 0.1
+done
+process() { cat "/run/signet@alpha.service.pid"; }
+before=$(process)
+$install
+[ "$(process)" = "$before" ] || { echo "restarted, and its login is as old as before"; exit 8; }
+sleep 0.2
+touch /var/lib/signet/alpha/nats.nk
+$install
+after=$(process)
+[ "$after" != "$before" ] || { echo "not restarted: its login is newer"; cat /run/calls; exit 9; }
+$install
+[ "$(process)" = "$after" ] || { echo "restarted a second time"; exit 10; }
+"#;
+
+#[test]
+fn an_agent_that_was_installed_before_its_nats_server_is_connected_by_the_same_command() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let is_there = |file: &&str| Path::new(file).exists();
+    let usual = [
+        "/usr/sbin/nats-server",
+        "/usr/bin/nats-server",
+        "/usr/local/bin/nats-server",
+    ];
+    let mut alone = Command::new("unshare");
+    alone.args([
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
+    let may = alone.arg("true").stderr(Stdio::null()).status();
+    if usual.iter().any(is_there) || !may.is_ok_and(|status| status.success()) {
+        eprintln!("NOT tried: this machine has a nats-server, or no namespaces");
+        return;
+    }
+    fs::create_dir_all(machine.path("var/lib")).unwrap();
+    let units = machine.path("usr/lib/systemd/system");
+    fs::create_dir_all(machine.path("etc/systemd")).unwrap();
+    fs::rename(units, machine.path("etc/systemd/system")).unwrap();
+    fs::copy(signet(), machine.path("signet")).unwrap();
+    machine.put("bin/systemctl", SYSTEMCTL);
+    let program = machine.path("bin/systemctl");
+    fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
+    let mut alone = Command::new("unshare");
+    alone.args([
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
+    alone
+        .args(["/bin/sh", "-c", TWICE])
+        .env("ROOT", machine.0.path());
+    alone.env("NATS", nats_server()).env_remove("NATS_URL");
+    let output = alone.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", says(&output));
+}
+
+/// The server that the other tests use.
+fn nats_server() -> PathBuf {
+    signet_driver::find_nats_server(Path::new("/nowhere")).unwrap()
+}

@@ -10,12 +10,15 @@
 
 mod audit_open;
 mod audit_prove;
+mod broken_homes;
 mod cli_init;
 mod cli_key;
 mod cli_policy;
 mod exit_codes;
 mod hints;
 mod install;
+mod mistakes;
+mod pasted;
 mod questions;
 mod show;
 mod terminal;

@@ -1,15 +1,17 @@
 //! The questions of audit/README.md, asked of the sample log beside it: each has the answer that is kept
 //! there, and the sample is a log of real daemons that `make sample` makes anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use signet::control::Client;
 
 use crate::house::bus::Sender;
-use crate::house::{Home, House, eventually};
+use crate::house::{Home, House, PATIENCE, eventually};
 
 /// The repository, where the recipes are typed.
 fn top() -> PathBuf {
@@ -152,6 +154,12 @@ fn the_sample_is_a_whole_log_with_checkpoints_and_every_kind_of_event() {
     any("pause", &|line| line["kind"] == "pause");
     any("unproven input", &|line| line["raw"].is_string());
     any("try that failed", &|line| line["what"] == "failed");
+    any("message that its own side refused", &|line| {
+        line["kind"] == "attempt" && line["type"] == "request"
+    });
+    any("call that its agent may not make", &|line| {
+        line["kind"] == "attempt" && line["call"] == "trust.approve"
+    });
 }
 
 /// The module says the same of lines of either version.
@@ -204,6 +212,129 @@ fn a_question_about_the_whole_log_is_answered_with_and_without_n_and_s() {
     let said = ask("");
     assert_eq!(said.lines().count(), 4);
     assert_eq!((ask("-n"), ask("-s")), (said.clone(), said));
+}
+
+/// Each kind of what an agent was not allowed, one line each.
+const NOT_ALLOWED: &str = r#"{"v":2,"seq":1,"ts":"2026-11-22T10:00:00.000Z","kind":"attempt","peer":"bob","reason":"tier-not-granted","count":1,"type":"request","tier":3,"capability":"door.open"}
+{"v":2,"seq":2,"ts":"2026-11-22T10:00:01.000Z","kind":"attempt","peer":null,"reason":"not-for-this-socket","count":7,"call":"trust.approve"}
+{"v":2,"seq":3,"ts":"2026-11-22T10:00:02.000Z","kind":"draft","peer":"bob","id":"01","message":{"params":{"headers":{},"body":{"pin":1}}}}
+{"v":2,"seq":4,"ts":"2026-11-22T10:00:03.000Z","kind":"approval","peer":"bob","id":"01","decision":"refused"}
+{"v":2,"seq":5,"ts":"2026-11-22T10:00:03.500Z","kind":"outcome","peer":"bob","id":"01","what":"draft-refused","try":1,"reason":"not-approved"}
+{"v":2,"seq":6,"ts":"2026-11-22T10:00:04.000Z","kind":"message","dir":"out","verdict":"sent","class":"application","peer":"bob","type":"request","id":"02","summary":"Asks for the key","message":{"params":{"headers":{}}}}
+{"v":2,"seq":7,"ts":"2026-11-22T10:00:05.000Z","kind":"message","dir":"in","verdict":"accepted","class":"application","peer":"bob","type":"response","id":"03","in-reply-to":"02","peer-reason":"declined","message":{"error":{"message":"no","data":{"headers":{}}}}}
+{"v":2,"seq":8,"ts":"2026-11-22T10:00:06.000Z","kind":"loss","line":12,"hash":"00"}
+"#;
+
+#[test]
+fn all_that_an_agent_was_not_allowed_is_one_question() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log.jsonl");
+    fs::write(&log, NOT_ALLOWED).unwrap();
+    let ask = |filter: &str| {
+        answer(&format!(
+            "jq -r -L audit 'include \"signet\"; {filter}' {}",
+            log.display()
+        ))
+    };
+    assert_eq!(
+        ask("forbidden | [.by, .reason, .count, .what] | @tsv"),
+        "me\ttier-not-granted\t1\trequest, tier 3, door.open: tier-not-granted\n\
+         me\tnot-for-this-socket\t7\tcalls trust.approve, 7 times: not-for-this-socket\n\
+         my person\tnot-approved\t1\t{\"pin\":1}\n\
+         bob\tdeclined\t1\tAsks for the key\n"
+    );
+    let rows = ask("row");
+    let ways: Vec<&str> = rows
+        .lines()
+        .map(|row| row.split('\t').nth(1).unwrap())
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            "me -> bob",
+            "me",
+            "me -> bob",
+            "me -> bob",
+            "me, about bob",
+            "me -> bob",
+            "bob -> me",
+            "me"
+        ],
+        "{rows}"
+    );
+    assert!(rows.contains("\tapproval\trefused\n"), "{rows}");
+    assert!(
+        rows.contains("\tloss\tline 12 was lost, and that was accepted\n"),
+        "{rows}"
+    );
+}
+
+/// The words in quotes between two texts of a source.
+fn words_between(source: &str, from: &str, to: &str) -> BTreeSet<String> {
+    let (_, rest) = source.split_once(from).unwrap();
+    let (part, _) = rest.split_once(to).unwrap();
+    let words = part.split('"').skip(1).step_by(2);
+    words.map(str::to_owned).collect()
+}
+
+/// Every kind that the writer knows stands in the table of the page, and can be asked for.
+#[test]
+fn the_table_of_the_page_has_every_kind_of_line() {
+    let entries = read("crates/proto/src/entry.rs");
+    let mut kinds = words_between(&entries, "pub fn kind(&self)", "\n    }\n");
+    let marks = read("crates/audit/src/record.rs");
+    let marks = words_between(&marks, "impl Mark {", "pub(crate) const ALL:");
+    assert!(kinds.len() >= 16 && marks.len() == 4, "{kinds:?} {marks:?}");
+    kinds.extend(marks);
+    let (page, protocol) = (read("audit/README.md"), read("docs/protocol.md"));
+    let row = page.lines().find(|line| line.starts_with("| `kind` |"));
+    for kind in &kinds {
+        assert!(row.unwrap().contains(&format!("`{kind}`")), "{kind}");
+        assert!(protocol.contains(&format!("`{kind}`")), "{kind}");
+    }
+    let show = read("crates/signet/src/cli/audit/show.rs");
+    assert_eq!(words_between(&show, "const KINDS:", "];"), kinds);
+}
+
+#[test]
+fn the_recipes_and_the_clients_are_where_the_page_says_after_an_install() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().display().to_string();
+    let program = env!("CARGO_BIN_EXE_signet");
+    let installed = Command::new("sh")
+        .args(["scripts/install", "install"])
+        .env("DESTDIR", &root)
+        .env("PREFIX", "/usr")
+        .env("SIGNET", program)
+        .current_dir(top())
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    // As the page says it: in the folder above, and from anywhere else by its path.
+    let log = "audit/sample/agent-alice-001/inter-agent-*.jsonl";
+    let there = answer(&format!(
+        "cd {root}/usr/share/signet && jq -r -L audit 'include \"signet\"; unanswered | row' {log}"
+    ));
+    assert!(there.contains("me -> agent-bob-001"), "{there}");
+    let elsewhere = answer(&format!(
+        "jq -r -L {root}/usr/share/signet/audit 'include \"signet\"; unanswered | row' {log}"
+    ));
+    assert_eq!(there, elsewhere);
+    let page = read("audit/README.md");
+    assert!(page.contains("jq -L /usr/share/signet/audit"));
+    let listed = answer(&format!(
+        "tar -tzf {root}/usr/share/signet/clients/signet_agent-0.1.0.tar.gz"
+    ));
+    for file in [
+        "pyproject.toml",
+        "README.md",
+        "src/signet_agent/agent.py",
+        "src/signet_agent/py.typed",
+    ] {
+        let file = format!("signet_agent-0.1.0/{file}");
+        assert!(listed.lines().any(|line| line == file), "{file}: {listed}");
+    }
+    assert!(!listed.contains("pycache"), "{listed}");
 }
 
 /// A summary from outside cannot move the cursor, forge a second row, or turn the text around.
@@ -559,6 +690,21 @@ fn troubles(all: &Household) {
     });
 }
 
+/// What Alice's agent tries and her own side refuses.
+fn attempts(all: &Household) {
+    let (alice, bob) = (&all.alice, &all.bob);
+    let open = json!({"peer": bob.agent, "kind": "request", "capability": "door.open", "summary": "Open the door", "body": {}});
+    alice.call("send", &open).unwrap_err();
+    let mut agent = Client::connect(&alice.dir.join("agent.sock"), PATIENCE).unwrap();
+    let eve = json!({"agent": "agent-eve-001"});
+    agent.raw("trust.approve", &eve).unwrap_err();
+    for member in ["type", "call"] {
+        logs(alice, member, |line| {
+            line["kind"] == "attempt" && line[member].is_string()
+        });
+    }
+}
+
 fn copy_log(home: &Home) {
     let to = sample().join(&home.agent);
     fs::create_dir_all(&to).unwrap();
@@ -585,6 +731,7 @@ fn make_the_sample() {
     refusals(&mut all);
     strangers(&all);
     troubles(&all);
+    attempts(&all);
     for home in [&mut all.alice, &mut all.bob, &mut all.carol] {
         assert!(home.stop().success());
     }

@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use serde_json::json;
+use signet::control::Client;
 
 use crate::house::bus::Sender;
-use crate::house::{Home, House, eventually, says};
+use crate::house::{Home, House, PATIENCE, eventually, says};
 
 /// Alice tells Bob something in a conversation, and Bob's agent has taken it.
 fn tells(
@@ -154,6 +155,139 @@ fn one_conversation_is_shown_alone() {
     }
     let output = alice.cli(&["audit", "show", "--conversation", "not one"]);
     assert_eq!(output.status.code(), Some(2), "{}", says(&output));
+}
+
+/// The ids that a listing shows of some.
+fn shown<'a>(listing: &str, ids: &[&'a str]) -> Vec<&'a str> {
+    let is_shown = |id: &&&str| {
+        listing
+            .lines()
+            .any(|line| line.contains(**id) && !line.contains("receipt"))
+    };
+    ids.iter().filter(is_shown).copied().collect()
+}
+
+#[test]
+fn a_log_is_asked_by_tier_by_kind_by_id_by_words_and_for_what_is_unanswered() {
+    let house = House::new();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    for home in [&alice, &bob] {
+        home.configure("# tier = 2", "tier = 4");
+    }
+    house.acquaint(&[&alice, &bob]);
+    let (mut alice, mut bob) = (alice, bob);
+    alice.start();
+    bob.start();
+    let dinner = tells(
+        &alice,
+        &bob,
+        "dinner",
+        "Dinner at eight",
+        json!({"place": "The Harbour"}),
+    );
+    let bare =
+        json!({"peer": bob.agent, "kind": "notification", "body": {"note": "x".repeat(5_000)}});
+    let bare = alice.call("send", &bare).unwrap()["message-id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let secret =
+        json!({"peer": bob.agent, "kind": "notification", "data-tier": 3, "body": {"pin": "4711"}});
+    let secret = alice.call("send", &secret).unwrap()["message-id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let ask = |summary: &str| {
+        let params = json!({"peer": bob.agent, "kind": "request", "summary": summary, "body": {}});
+        let sent = alice.call("send", &params).unwrap();
+        sent["message-id"].as_str().unwrap().to_owned()
+    };
+    let (open, answered) = (ask("Feed the cat?"), ask("Bring cake?"));
+    eventually("all arrive", || (bob.inbox().len() == 5).then_some(()));
+    let answer = json!({"message-id": answered, "body": {"cake": true}, "summary": "Chocolate"});
+    bob.call("reply", &answer).unwrap();
+    eventually("the answer arrives", || {
+        (alice.inbox().len() == 1).then_some(())
+    });
+    let agents = Client::connect(&alice.dir.join("agent.sock"), PATIENCE).unwrap();
+    let mut agents = agents;
+    agents
+        .raw("trust.approve", &json!({"agent": "eve"}))
+        .unwrap_err();
+    eventually("the attempt is logged", || {
+        alice
+            .log()
+            .iter()
+            .any(|line| line["kind"] == "attempt")
+            .then_some(())
+    });
+
+    let show = |args: &[&str]| alice.done(&[&["audit", "show"], args].concat());
+    let ids = [&*dinner, &*bare, &*secret, &*open, &*answered];
+    assert_eq!(shown(&show(&[]), &ids), ids);
+    assert_eq!(shown(&show(&["--tier", "3"]), &ids), [&*secret]);
+    let said = show(&["--kind", "attempt", "--kind", "genesis"]);
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.contains("trust.approve"), "{said}");
+    let said = show(&["--id", &answered[..20]]);
+    assert!(
+        said.contains("Bring cake?") && said.contains("Chocolate"),
+        "{said}"
+    );
+    assert_eq!(shown(&said, &[&open, &dinner]), Vec::<&str>::new());
+    assert_eq!(shown(&show(&["--search", "the harbour"]), &ids), [&*dinner]);
+    assert_eq!(shown(&show(&["--search", "DINNER"]), &ids), [&*dinner]);
+    assert_eq!(
+        show(&["--search", "4711"]),
+        "",
+        "what is sealed is not searched"
+    );
+    let said = show(&["--unanswered"]);
+    assert_eq!(shown(&said, &ids), [&*open], "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let theirs = bob.done(&["audit", "show", "--unanswered"]);
+    assert_eq!(shown(&theirs, &ids), [&*open], "{theirs}");
+    // What has no summary shows what it carries, as far as a row has room for it, and never what is sealed.
+    let said = show(&["--id", &bare]);
+    assert!(
+        said.contains("{\"note\":\"xxx") && said.contains("more characters)"),
+        "{said}"
+    );
+    assert!(
+        said.lines().all(|line| line.chars().count() < 400),
+        "{said}"
+    );
+    let said = show(&["--id", &bare, "--body"]);
+    assert!((4_000..4_500).contains(&said.len()), "{}", said.len());
+    assert!(!show(&["--body"]).contains("4711"));
+    for (args, code) in [
+        (&["--kind", "atempt"][..], 2),
+        (&["--id", "xyz"], 2),
+        (&["--tier", "5"], 2),
+        (&["--unanswered", "--follow"], 2),
+    ] {
+        let output = alice.cli(&[&["audit", "show"], args].concat());
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(
+            says(&output).contains("\n  next: "),
+            "{args:?}: {}",
+            says(&output)
+        );
+    }
+}
+
+#[test]
+fn every_kind_that_a_log_may_hold_can_be_asked_for() {
+    let kinds = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../audit/tests/vectors/v1/kinds.jsonl");
+    for line in std::fs::read_to_string(&kinds).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let kind = line["kind"].as_str().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_signet"));
+        command.args(["audit", "show", "/nowhere", "--kind", kind]);
+        let said = says(&command.output().unwrap());
+        assert!(said.contains("/nowhere"), "{kind}: {said}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use signet::control::{Client, ClientError};
 
-use crate::house::{Home, House, eventually};
+use crate::house::{Home, House, eventually, says, signet};
 
 /// How often something is killed between receive and answer: the whole number takes long.
 fn kills() -> usize {
@@ -296,6 +296,93 @@ fn what_came_while_agent_and_program_were_away_waits_for_the_program() {
 }
 
 #[test]
+fn a_request_that_names_nothing_is_for_the_only_offer_and_of_several_the_error_names_them() {
+    let house = House::new();
+    let (alice, bob) = with_lamps(&house, "");
+    let mut program = bob.client().unwrap();
+    offer_the_lamp(&mut program, &alice);
+    let asked = json!({"peer": bob.agent, "kind": "request", "body": {"on": true}, "key": "k"});
+    let id = alice.call("send", &asked).unwrap()["message-id"].clone();
+    let wants = json!({"wait": 30.0, "capabilities": ["lamp.switch"]});
+    let received = program.raw("receive", &wants).unwrap();
+    assert_eq!(received["messages"][0]["message-id"], id);
+    let mut for_people = asked.clone();
+    (for_people["for-people"], for_people["key"]) = (json!(true), json!("p"));
+    let theirs = alice.call("send", &for_people).unwrap()["message-id"].clone();
+    eventually("it is for Bob's people", || {
+        let mut inbox = bob.inbox().into_iter();
+        inbox.find(|one| one["message-id"] == theirs && one.get("capability").is_none())
+    });
+    program
+        .raw("offer", &json!({"capability": "lamp.dim"}))
+        .unwrap();
+    eventually("Alice knows of both", || {
+        (offered(&alice).len() == 2).then_some(())
+    });
+    // The same call is the same message still.
+    assert_eq!(alice.call("send", &asked).unwrap()["message-id"], id);
+    let mut other = asked;
+    other["key"] = json!("l");
+    let refused = alice.call("send", &other).unwrap_err();
+    assert_eq!(reason_of(&refused), "capability-needed");
+    let told = refused.to_string();
+    assert!(!told.contains("--"), "a program has no options: {told}");
+    let said = alice.fails(1, &["send", "agent-bob", "--request", "{}"]);
+    for words in ["lamp.dim", "lamp.switch", "--capability", "--for-people"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn the_first_request_of_two_that_never_met_is_answered_by_the_only_offer() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure("# allow = []", "allow = [\"lamp.*\"]\n");
+    bob.start();
+    let mut program = bob.client().unwrap();
+    let lamp = json!({"capability": "lamp.switch"});
+    program.raw("offer", &lamp).unwrap();
+    alice.start();
+    let asked = json!({"peer": bob.agent, "kind": "request", "body": {}});
+    let id = alice.call("send", &asked).unwrap()["message-id"].clone();
+    let wants = json!({"wait": 30.0, "capabilities": ["lamp.switch"]});
+    let received = program.raw("receive", &wants).unwrap();
+    assert_eq!(received["messages"][0]["message-id"], id);
+    let answer = json!({"lease": received["messages"][0]["lease"], "body": {"lit": true}});
+    program.raw("respond", &answer).unwrap();
+    eventually("Alice has the answer", || {
+        let mut inbox = alice.inbox().into_iter();
+        inbox.find(|one| one["in-reply-to"] == id && one["body"]["lit"] == json!(true))
+    });
+    let log = alice.dir.join("audit").join(&alice.agent);
+    alice.done(&["audit", "verify", log.to_str().unwrap()]);
+}
+
+#[test]
+fn the_first_request_to_a_peer_of_several_offers_names_them() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure(
+        "# allow = []",
+        "[[capability]]\nname = \"door.open\"\n[[capability]]\nname = \"door.shut\"\n",
+    );
+    bob.start();
+    alice.start();
+    let said = alice.fails(1, &["send", "agent-bob", "--request", "{}"]);
+    for words in [
+        "capability-needed",
+        "door.open",
+        "door.shut",
+        "--capability",
+        "--for-people",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
 fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
     let house = House::new();
     let (alice, bob) = with_lamps(&house, "linger-seconds = 0");
@@ -384,20 +471,31 @@ fn handlers_that_hang_crash_babble_flood_or_answer_twice_cost_one_message_each()
           *twice*) echo 1; echo 2;;
           *) echo '"well"';;
         esac"#;
-    let faults = [
-        ("hang", "timed out"),
-        ("crash", "signal 11"),
+    let faults = [("hang", "timed out"), ("crash", "signal 11")];
+    let unsendable = [
         ("garbage", "its answer is not JSON"),
         ("flood", "its answer is over 240 KiB"),
         ("twice", "answered-twice: it gave more than one answer"),
     ];
-    for (fault, _) in faults {
+    for (fault, _) in faults.iter().chain(&unsendable) {
         send(&alice, &bob, fault, &json!(fault), 0.0);
     }
     let _handling = Handling(handle(&bob, &["--parallel", "8", "--timeout", "1"], script));
     let good = send(&alice, &bob, "good", &json!("good"), 60.0);
     assert_eq!(good["answer"]["body"], "well", "{good}");
-    let listed = eventually("all five are set aside", || {
+    // What can never be sent ends at once: the same work would come to the same.
+    for (fault, why) in unsendable {
+        let ended = send(&alice, &bob, fault, &json!(fault), 60.0);
+        let (error, body) = (&ended["answer"]["error"], &ended["answer"]["body"]);
+        assert_eq!(
+            (&error["reason"], &body["state"]),
+            (&json!("declined"), &json!("failed"))
+        );
+        assert!(error["message"].as_str().unwrap().ends_with(why), "{ended}");
+        let begun = |line: &Value| line["what"] == "started" && line["id"] == ended["message-id"];
+        assert_eq!(count(&bob, begun), 1, "{fault}");
+    }
+    let listed = eventually("both are set aside", || {
         let listed = bob.call("quarantine.list", &json!({})).unwrap();
         (listed["waiting"] == faults.len()).then_some(listed)
     });
@@ -412,6 +510,34 @@ fn handlers_that_hang_crash_babble_flood_or_answer_twice_cost_one_message_each()
         "the daemon and the handlers go on: {good}"
     );
     assert_eq!(bob.call("status", &json!({})).unwrap()["inbox"], 0);
+}
+
+#[test]
+fn a_typo_of_a_command_is_said_at_once_and_costs_no_message_a_try() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    send(&alice, &bob, "t", &json!("x"), 0.0);
+    eventually("it waits", || bob.inbox().first().cloned());
+    for typo in ["./typo", "no-such-command"] {
+        let mut command = Command::new(signet());
+        command
+            .args(["handle", "--home"])
+            .arg(&bob.dir)
+            .args(["--", typo]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = says(&output);
+        assert!(said.contains(&format!("{typo} cannot be run")), "{said}");
+    }
+    // Also where the command goes between two messages, nothing that never began is a try.
+    let mut program = bob.client().unwrap();
+    let lease = receive(&mut program, 10.0).unwrap();
+    let given_back =
+        json!({"lease": lease["lease"], "reason": "cannot be run: not found", "unbegun": true});
+    let told = program.raw("fail", &given_back).unwrap();
+    assert_eq!(told["quarantined"], false);
+    let again = receive(&mut program, 10.0).unwrap();
+    assert_eq!((&again["tries"], &lease["tries"]), (&json!(1), &json!(1)));
 }
 
 #[test]
@@ -440,4 +566,28 @@ fn a_handler_that_is_killed_leaves_its_message_to_the_next() {
         answered["answer"]["body"].get("lease").is_none(),
         "that is the holder's alone"
     );
+}
+
+#[test]
+fn the_same_call_after_its_answer_was_taken_brings_the_answer_again() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    send(&alice, &bob, "k", &json!("milk?"), 0.0);
+    let mut agent = bob.client().unwrap();
+    let leased = receive(&mut agent, 30.0).unwrap();
+    respond(&mut agent, &leased, &json!("yes")).unwrap();
+    let answered = send(&alice, &bob, "k", &json!("milk?"), 30.0);
+    assert_eq!(answered["answer"]["body"], "yes", "{answered}");
+    let taken = json!({"messages": [
+        {"from": bob.agent, "message-id": answered["answer"]["message-id"]},
+    ]});
+    alice.call("inbox.acknowledge", &taken).unwrap();
+    assert_eq!(alice.inbox().len(), 0);
+    for _ in 0..2 {
+        let again = send(&alice, &bob, "k", &json!("milk?"), 30.0);
+        assert_eq!(again["state"], "answered", "{again}");
+        assert_eq!(again["answer"], answered["answer"]);
+        alice.stop();
+        alice.start();
+    }
 }

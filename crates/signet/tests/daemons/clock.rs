@@ -7,6 +7,8 @@ use signet::config::Config;
 use signet::keystore::{self, Keys};
 use signet_proto::time::Timestamp;
 
+use crate::house::bus::{Sender, Watch};
+use crate::house::pen::{Pen, seed, time, with};
 use crate::house::{Home, House, eventually};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -41,6 +43,50 @@ fn sent(home: &Home, method: &str) -> usize {
 fn verifies(home: &Home) {
     let log = home.dir.join("audit").join(&home.agent);
     home.done(&["audit", "verify", log.to_str().unwrap()]);
+}
+
+/// The answerer's clock is an hour ahead, and its answer is refused: whoever asked can see that there was one.
+#[test]
+fn an_answer_that_was_refused_for_its_time_is_told_to_whoever_asked() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let pen = Pen::made("agent-mallory", "mallory", &seed([9; 32]), |_| {});
+    pen.introduced_to(&alice);
+    let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));
+    let session = pen.meet(&mut sender, &watch, &alice);
+    let asked = json!({"peer": pen.agent, "kind": "request", "body": {}});
+    let asked = alice.call("send", &asked).unwrap();
+    let id = asked["message-id"].as_str().unwrap();
+    let answer = pen.answer(&alice.agent, id, &session, 2);
+    let early = with(answer, "timestamp", time(3_600_000));
+    let early = with(early, "expires-at", time(7_200_000));
+    sender.send(&alice.subject(), &pen.sign(early));
+    let shown = eventually("the refused answer shows", || {
+        let shown = alice.call("message.status", &json!({"message-id": id}));
+        let shown = shown.unwrap();
+        shown.get("answer-refused").is_some().then_some(shown)
+    });
+    assert_eq!(shown["answer-refused"], "timestamp-in-future", "{shown}");
+    let page = alice.done(&["status", id]);
+    let told =
+        "agent-mallory has it, and gave an answer that was refused here: timestamp-in-future";
+    assert!(page.contains(told), "{page}");
+    assert!(
+        page.contains("compare the clocks of both machines"),
+        "{page}"
+    );
+    let row = alice.json(&["status", id]).remove(0);
+    assert_eq!(row["answer-refused"], "timestamp-in-future", "{row}");
+    // Another answer is taken all the same, and then nothing of the refused one is left.
+    let answer = pen.answer(&alice.agent, id, &session, 3);
+    sender.send(&alice.subject(), &pen.sign(answer));
+    eventually("the answer", || {
+        let page = alice.done(&["status", id]);
+        page.starts_with("answered: ").then_some(())
+    });
+    let row = alice.json(&["status", id]).remove(0);
+    assert_eq!(row.get("answer-refused"), None, "{row}");
 }
 
 #[test]

@@ -7,6 +7,30 @@ use serde_json::{Value, json};
 use crate::house::{self, House, eventually, says};
 
 #[test]
+fn the_answer_to_a_ping_that_nobody_waits_for_any_more_is_in_no_inbox() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    let ping = json!({"peer": bob.agent, "kind": "ping", "wait": 0});
+    let sent = alice.call("send", &ping).unwrap();
+    let name = sent["message-id"].as_str().unwrap().to_owned();
+    eventually("the answer is logged", || {
+        alice
+            .log()
+            .iter()
+            .any(|line| line["in-reply-to"] == name.as_str() && line["verdict"] == "accepted")
+            .then_some(())
+    });
+    assert!(alice.inbox().is_empty(), "{:?}", alice.inbox());
+    // Nor does the log, told again, put it there.
+    assert!(alice.stop().success());
+    alice.done(&["state", "rebuild"]);
+    alice.start();
+    assert!(alice.inbox().is_empty(), "{:?}", alice.inbox());
+    alice.ping(&bob);
+    assert!(alice.inbox().is_empty(), "{:?}", alice.inbox());
+}
+
+#[test]
 fn a_ping_is_answered_by_the_peers_daemon_and_names_who_answered() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();

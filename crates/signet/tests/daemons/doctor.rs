@@ -279,12 +279,115 @@ fn a_log_that_was_cut_changed_or_lacks_its_key_is_told_of() {
 }
 
 #[test]
+fn a_log_folder_that_is_gone_or_that_everybody_may_write_is_told_of() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let log = alice.dir.join("audit/agent-alice");
+    for folder in [&log, &alice.dir.join("audit")] {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
+        says_next(&ill(&alice, "log-end", "fault"), "chmod 700 ");
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    ill(&alice, "log-end", "well");
+    assert!(alice.stop().success());
+    std::fs::rename(&log, alice.dir.join("gone")).unwrap();
+    let found = ill(&alice, "log-end", "fault");
+    assert!(
+        found["found"].as_str().unwrap().contains("is gone"),
+        "{found}"
+    );
+    says_next(&found, "put the newest copy of the log back");
+}
+
+#[test]
+fn a_file_that_the_gateway_or_the_handlers_refuse_is_told_of_with_its_line() {
+    let house = House::new();
+    let alice = house.home("alice");
+    for (check, file, wrong, right) in [
+        (
+            "gateway-file",
+            "gateway.toml",
+            "[listen]\nadress = \"127.0.0.1:1\"\n",
+            "[listen]\naddress = \"127.0.0.1:1\"\n",
+        ),
+        (
+            "handlers-file",
+            "handlers.toml",
+            "[[handler]]\ncapability = 7\n",
+            "[[handler]]\ncapability = \"a.b\"\nkind = \"exec\"\ncommand = [\"/bin/true\"]\n",
+        ),
+    ] {
+        ill(&alice, check, "well");
+        let file = alice.dir.join(file);
+        std::fs::write(&file, wrong).unwrap();
+        let found = ill(&alice, check, "fault");
+        assert!(
+            found["found"].as_str().unwrap().contains("line 2"),
+            "{found}"
+        );
+        std::fs::write(&file, right).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        ill(&alice, check, "well");
+        // Nobody writes into a pipe in its place, and doctor does not wait for that.
+        std::fs::remove_file(&file).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &file, fifo, mode, 0).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let found = ill(&alice, check, "fault");
+        assert!(found["found"].as_str().unwrap().contains(name), "{found}");
+    }
+}
+
+#[test]
+fn a_peer_whose_daemon_is_away_with_messages_without_a_receipt_is_told_of() {
+    let house = House::new();
+    let (mut alice, mut bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    ill(&alice, "outbox", "well");
+    assert!(bob.stop().success());
+    for _ in 0..2 {
+        alice.done(&["send", &bob.agent, "--notify", "{}", "--wait", "0"]);
+    }
+    let health = |health: &'static str| {
+        eventually(&format!("the outbox is {health}"), || {
+            let found = findings(&alice);
+            found
+                .into_iter()
+                .find(|found| found["check"] == "outbox" && found["health"] == health)
+        })
+    };
+    let found = health("warning");
+    assert!(
+        found["found"]
+            .as_str()
+            .unwrap()
+            .starts_with("2 messages for agent-bob"),
+        "{found}"
+    );
+    says_next(&found, "signet ping");
+    bob.start();
+    health("well");
+    assert!(bob.stop().success());
+    alice.done(&["send", &bob.agent, "--notify", "{}", "--wait", "0"]);
+    assert!(alice.stop().success());
+    eventually("it is told of from what the daemon left", || {
+        let found = findings(&alice);
+        found
+            .into_iter()
+            .find(|found| found["check"] == "outbox" && found["health"] == "warning")
+    });
+}
+
+#[test]
 fn no_server_no_login_no_mailbox_and_no_permission_are_told_apart() {
     let mut house = House::with_jetstream();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
     let found = ill(&alice, "mailbox", "fault");
-    says_next(&found, "signet nats setup agent-alice");
+    says_next(&found, "signet nats setup --home ");
+    says_next(&found, " agent-alice --server nats://127.0.0.1:");
 
     house.guard(&[&alice, &bob], |config| config);
     house.set_up_as_admin(&[&alice, &bob]);
@@ -293,7 +396,7 @@ fn no_server_no_login_no_mailbox_and_no_permission_are_told_apart() {
     alice.ping(&bob);
     let well = ill(&alice, "permissions", "well");
     assert!(
-        well["found"].as_str().unwrap().contains("of 1 peers"),
+        well["found"].as_str().unwrap().contains("of 1 peer"),
         "{well}"
     );
     let before = bob.log().len();
@@ -376,7 +479,8 @@ fn a_silent_peer_a_strange_clock_and_an_alarm_are_told_of_from_what_the_daemon_l
     let (alice, bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
     let found = ill(&alice, "peers", "warning");
-    says_next(&found, "signet ping agent-bob");
+    says_next(&found, "signet ping --home ");
+    says_next(&found, " agent-bob");
     let now = signet::clock::now();
     let mut memory = memory(&alice);
     let at = At {
@@ -432,8 +536,9 @@ fn a_handler_that_fails_is_told_of_and_then_the_quarantine() {
             })
             .unwrap();
         let found = ill(&bob, "handlers", "warning");
+        let said = found["found"].as_str().unwrap();
         assert!(
-            found["found"].as_str().unwrap().contains("exit status 3"),
+            said.starts_with("1 message could not be handled; ") && said.contains("exit status 3"),
             "{found}"
         );
         let shelved = if number == 5 { "fault" } else { "well" };

@@ -1,6 +1,8 @@
 //! A disk that is full, fails, or takes no writes, under a daemon that runs: nothing is answered that the
 //! log does not hold, people are told what it is, and what can go on goes on by itself.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::house::bus::{Sender, Watch, sender};
@@ -238,4 +240,112 @@ fn a_second_daemon_with_the_same_log_directory_is_told_so() {
         "{said}"
     );
     assert!(said.contains("next: stop the other one"), "{said}");
+}
+
+/// What somebody does to the files of a home whose daemon runs, and whether it can be undone.
+type Removal = (&'static str, fn(&Path, &Path), bool);
+
+fn removals() -> [Removal; 4] {
+    [
+        (
+            "audit",
+            |there, _| std::fs::remove_dir_all(there).unwrap(),
+            false,
+        ),
+        (
+            "audit",
+            |there, aside| std::fs::rename(there, aside).unwrap(),
+            true,
+        ),
+        (
+            "log.anchor",
+            |there, aside| std::fs::rename(there, aside).unwrap(),
+            true,
+        ),
+        (
+            "state.db",
+            |there, _| std::fs::remove_file(there).unwrap(),
+            true,
+        ),
+    ]
+}
+
+#[test]
+fn a_log_removed_under_a_running_daemon_is_a_failed_disk() {
+    for (name, remove, comes_back) in removals() {
+        let house = House::new();
+        let (mut alice, mallory) = (house.home("alice"), house.home("mallory"));
+        house.acquaint(&[&alice, &mallory]);
+        alice.start();
+        let (mut wire, watch) = (Sender::new(&house), Watch::new(&house));
+        let pen = Pen::of(&mallory);
+        let session = pen.meet(&mut wire, &watch, &alice);
+        let (agent, subject) = (alice.agent.clone(), alice.subject());
+        let mut say = |number| {
+            let request = pen.request(&agent, &session, number);
+            wire.send(&subject, &pen.sign(request));
+        };
+        say(2);
+        eventually("the first is taken", || {
+            (alice.inbox().len() == 1).then_some(())
+        });
+        let (there, aside) = (alice.dir.join(name), alice.dir.join("aside"));
+        let receipts = |watch: &Watch| {
+            let said = watch.since(0).into_iter();
+            said.filter(|said| sender(said) == agent && said["method"] == "agent.receipt")
+                .map(|receipt| receipt["params"]["body"]["through"].as_u64().unwrap())
+                .max()
+        };
+        remove(&there, &aside);
+        say(3);
+        say(4);
+        assert_eq!(alice.ended().code(), Some(4), "{name}: {}", alice.said());
+        let said = alice.said();
+        assert!(
+            said.contains("is not at its place any more") && said.contains("  next: find out"),
+            "{name}: {said}"
+        );
+        assert!(
+            receipts(&watch).is_none_or(|through| through < 3),
+            "{name}: nothing lost is receipted"
+        );
+        if name == "audit" {
+            let told = alice.fails(1, &["status"]);
+            assert!(told.contains("the log went back"), "{name}: {told}");
+            let doctor = alice.cli(&["doctor"]);
+            assert_eq!(doctor.status.code(), Some(1), "{name}: {}", says(&doctor));
+        }
+        if comes_back {
+            if aside.exists() {
+                std::fs::rename(&aside, &there).unwrap();
+            }
+            alice.start();
+            say(5);
+            eventually("it goes on", || {
+                let taken = alice.inbox();
+                taken
+                    .iter()
+                    .any(|item| item["body"]["n"] == 5)
+                    .then_some(())
+            });
+            receipts_hold(&watch, &alice);
+        } else {
+            let told = alice.fails(1, &["run"]);
+            assert!(told.contains("the log went back"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_log_removed_under_a_daemon_to_which_nobody_writes_is_found_within_seconds() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    std::fs::remove_dir_all(alice.dir.join("audit")).unwrap();
+    assert_eq!(alice.ended().code(), Some(4), "{}", alice.said());
+    assert!(
+        alice.said().contains("is not at its place any more"),
+        "{}",
+        alice.said()
+    );
 }

@@ -386,3 +386,102 @@ fn a_loss_that_a_person_accepts_is_written_down_and_rings() {
     let report = signet_audit::verify(&[victim.log()]);
     assert!(report.holds(), "{report}");
 }
+
+/// The start is refused, and the file stays what it is: evidence.
+fn is_unanchored(victim: &Victim) {
+    let before = fs::read(victim.month()).unwrap();
+    for start in [Memory::open, Memory::open] {
+        match victim.with(start) {
+            Err(MemoryError::Log(LogError::Unanchored { .. })) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(fs::read(victim.month()).unwrap(), before);
+    assert!(!victim.path("log.anchor").exists());
+}
+
+#[test]
+fn a_stranger_bound_while_the_anchor_is_deleted() {
+    for victim in [Victim::stopped(), Victim::killed()] {
+        victim.append(&[bound()]);
+        fs::remove_file(victim.path("log.anchor")).unwrap();
+        is_unanchored(&victim);
+    }
+}
+
+#[test]
+fn a_stranger_bound_while_the_anchor_is_garbled() {
+    for make in [Victim::stopped, Victim::killed] {
+        for garbled in [&b""[..], b"garbled", &[0xff; 4096]] {
+            let victim = make();
+            victim.append(&[bound()]);
+            fs::write(victim.path("log.anchor"), garbled).unwrap();
+            for start in [Memory::open, Memory::open] {
+                match victim.with(start) {
+                    Err(MemoryError::Log(LogError::Unanchored { .. })) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stranger_bound_while_anchor_and_state_are_deleted() {
+    let victim = Victim::stopped();
+    victim.append(&[bound()]);
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    fs::remove_file(victim.path("state.db")).unwrap();
+    is_unanchored(&victim);
+}
+
+#[test]
+fn a_message_taken_out_of_the_inbox_while_the_anchor_is_deleted() {
+    let victim = Victim::stopped();
+    let taken = victim.messages(Direction::In, true);
+    let done = Entry::Outcome(OutcomeLine {
+        peer: alice(),
+        message_id: taken[0].message().unwrap().headers.message_id,
+        what: Did::Acknowledged,
+        tries: 0,
+        reason: None,
+    });
+    victim.append(&[done]);
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    is_unanchored(&victim);
+}
+
+#[test]
+fn what_nobody_vouches_for_is_set_aside_when_its_person_accepts_that() {
+    let victim = Victim::stopped();
+    victim.append(&[bound()]);
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    victim.with(Memory::accept_loss).unwrap();
+    let memory = victim.start().unwrap();
+    assert!(memory.node.trust().peer(&eve().agent).is_none());
+    assert!(memory.node.trust().trusted(&alice()).is_some());
+    drop(memory);
+    let report = signet_audit::verify(&[victim.log()]);
+    assert!(report.holds(), "{report}");
+}
+
+/// Nothing stands behind what the state and the checkpoints know, so the log goes on, and people hear of it.
+#[test]
+fn an_anchor_that_was_deleted_alone_is_made_anew_and_rings() {
+    let victim = Victim::stopped();
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    let memory = victim.start().unwrap();
+    let fault = memory.log_fault.clone().unwrap();
+    assert!(fault.contains("log.anchor was missing"), "{fault}");
+    let mut rings = memory.node.alarms().keys();
+    assert!(rings.any(|(what, _)| *what == Alarm::LogChanged));
+    assert!(memory.node.trust().trusted(&alice()).is_some());
+    drop(memory);
+    assert!(victim.path("log.anchor").exists());
+    let again = victim.start().unwrap();
+    assert_eq!(
+        again.log_fault, None,
+        "it is told once, and rings until it is cleared"
+    );
+    assert!(!again.node.alarms().is_empty());
+}

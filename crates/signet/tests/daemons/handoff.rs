@@ -86,7 +86,8 @@ fn a_task_goes_down_narrowed_is_shown_and_comes_back_completed() {
         "without mail.send, tier 1 instead of 2, depth 0 instead of 2, until ",
         "a key certified by alice's root: ",
         "stands      accepted, by this agent for agent-bob",
-        &format!("next        signet handoff report {task} working"),
+        "signet handoff report --home ",
+        &format!(" {task} working"),
     ] {
         assert!(page.contains(words), "{words}\n{page}");
     }

@@ -19,7 +19,7 @@ fn file(home: &Home, name: &str) -> String {
     home.dir.join("keys").join(name).display().to_string()
 }
 
-/// How many notifications wait; answers to pings wait beside them.
+/// How many notifications wait.
 fn told(home: &Home) -> usize {
     let inbox = home.inbox();
     let told = inbox.iter().filter(|item| item["type"] == "notification");

@@ -64,7 +64,9 @@ fn messages_that_left_before_the_daemon_stopped_are_named_with_their_state() {
             let (_, rest) = said.split_once("anything; ").unwrap();
             let (id, rest) = rest.split_once(" is published: ").expect(rest);
             assert!(
-                rest.contains(&format!("signet status {id} says where it is")),
+                rest.contains(&format!(
+                    " {id}  # says where it is, once the daemon runs again"
+                )),
                 "{said}"
             );
             id.to_owned()
@@ -104,8 +106,7 @@ fn whoever_waits_when_the_daemon_is_killed_hears_that_nobody_knows() {
     let said = says(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.starts_with("error: outcome-unknown: ")
-            && said.contains("next: look before you repeat it: signet outbox"),
+        said.starts_with("error: outcome-unknown: ") && said.contains("signet outbox --home "),
         "{said}"
     );
     bob.signal(Signal::CONT);

@@ -13,6 +13,7 @@ mod agent_socket;
 mod attention;
 mod card;
 mod carriers;
+mod ceilings;
 mod clients;
 mod clock;
 mod conversation;

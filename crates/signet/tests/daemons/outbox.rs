@@ -1,10 +1,16 @@
 //! Where a message is, in one word and one sentence, as its person asks for it.
 
 use serde_json::{Value, json};
+use signet::config::Config;
+use signet::control::{Client, ClientError};
+use signet::lock::HomeLock;
+use signet::memory::Memory;
+use signet_proto::entry::{Alarm, AlarmLine, Entry};
+use signet_proto::node::Outcome;
 
 use crate::house::bus::{Sender, Watch, sender};
 use crate::house::pen::{Pen, with};
-use crate::house::{Home, House, eventually};
+use crate::house::{Home, House, PATIENCE, eventually};
 
 /// Waits until `signet status` begins with that word; what it says.
 fn becomes(home: &Home, id: &str, word: &str) -> String {
@@ -87,7 +93,8 @@ fn what_waits_for_people_says_for_whom_and_what_they_type() {
     alice.ping(&bob);
     let id = asks(&alice, &bob.agent, &["--tier", "4"]);
     let said = becomes(&alice, &id, "queued");
-    let next = format!("\n  next: signet approve {id}, or ");
+    let home = alice.dir.display();
+    let next = format!("\n  next: signet approve --home {home} {id}  # or signet approve --home ");
     assert!(
         said.contains("waits for your approval") && said.contains(&next),
         "{said}"
@@ -137,6 +144,87 @@ fn a_mistyped_peer_is_refused_with_the_name_that_was_meant() {
     // Whoever was introduced once is meant from then on.
     alice.waits(&slip);
     assert_eq!(alice.json(&["outbox"]).len(), 2);
+}
+
+/// A household whose agents have short names, and Alice's alone runs.
+fn short_names(house: &House) -> (Home, Home) {
+    let alice = house.made("alice", ("alice", "alice"), &[]);
+    let bob = house.made("bob", ("bob", "bob"), &[]);
+    house.acquaint(&[&alice, &bob]);
+    (alice, bob)
+}
+
+#[test]
+fn a_slip_in_a_short_name_is_no_mail_for_a_stranger_and_every_command_says_who_is_meant() {
+    let house = House::new();
+    let (mut alice, _bob) = short_names(&house);
+    alice.start();
+    for slip in ["bobb", "bbo", "Bob", "BOBB"] {
+        for args in [
+            &["send", slip, "--notify", "{}"][..],
+            &["send", slip, "--request", "{}"],
+            &["handoff", "send", slip, "--goal", "Dinner"],
+            &["ping", slip],
+            &["peer", "show", slip],
+            &["policy", "check", slip],
+            &["trust", "withdraw", slip],
+        ] {
+            let said = alice.fails(1, args);
+            let meant =
+                format!("error: peer-resembles: no agent {slip} is known; did you mean bob?");
+            assert!(said.starts_with(&meant), "{args:?}: {said}");
+            assert!(said.contains("\n  next: write bob"), "{args:?}: {said}");
+        }
+    }
+    assert!(alice.json(&["outbox"]).is_empty());
+    let other = alice.fails(1, &["peer", "show", "carol"]);
+    assert!(other.contains("peer-unknown"), "{other}");
+    // Whoever means it says so.
+    let said = alice.waits(&["send", "bobb", "--notify", "{}", "--introduce"]);
+    assert!(said.contains("waits for introduction"), "{said}");
+    alice.done(&["trust", "withdraw", "bob"]);
+    let withdrawn = alice.fails(1, &["trust", "withdraw", "bob"]);
+    assert!(!withdrawn.contains("did you mean"), "{withdrawn}");
+}
+
+#[test]
+fn a_slip_in_a_name_is_told_without_a_daemon_too() {
+    let house = House::new();
+    let (alice, _bob) = short_names(&house);
+    for args in [
+        ["peer", "show", "bobb"],
+        ["policy", "check", "Bob"],
+        ["trust", "withdraw", "bbo"],
+    ] {
+        let said = alice.fails(1, &args);
+        assert!(said.contains("did you mean bob?"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_caller_with_few_peers_hears_of_those_alone_what_it_may_mean() {
+    let house = House::new();
+    let (mut alice, _bob) = short_names(&house);
+    let rob = house.made("rob", ("rob", "rob"), &[]);
+    alice.knows(&rob);
+    alice.configure("[agent-socket]", "[agent-socket]\npeers = [\"bob\"]");
+    alice.start();
+    let mut client = Client::connect(&alice.dir.join("agent.sock"), PATIENCE).unwrap();
+    let mut refused = |peer: &str| {
+        let params = json!({"peer": peer, "kind": "notification", "body": 1});
+        let refused = client.raw("send", &params).unwrap_err();
+        let ClientError::Refused(error) = refused else {
+            panic!("{refused}")
+        };
+        let refusal = error.refusal().unwrap();
+        (refusal.reason.to_string(), refusal.did_you_mean.clone())
+    };
+    let near = Some("bob".to_owned());
+    assert_eq!(refused("bobb"), ("beyond-ceiling".to_owned(), near.clone()));
+    assert_eq!(refused("Bob"), ("peer-resembles".to_owned(), near.clone()));
+    // As if nobody of that name were known.
+    assert_eq!(refused("rob"), ("beyond-ceiling".to_owned(), near));
+    assert_eq!(refused("carol"), ("beyond-ceiling".to_owned(), None));
 }
 
 #[test]
@@ -399,4 +487,42 @@ fn a_name_that_nobody_knows_says_where_to_look() {
     );
     let said = alice.fails(2, &["status", "../../etc/passwd"]);
     assert!(!said.contains("passwd"), "{said}");
+}
+
+/// It ended with 0, and a script took the message for sent, which nothing lets leave.
+#[test]
+fn what_a_second_copy_holds_back_waits_for_people_and_says_so_by_its_exit_code() {
+    let house = House::new();
+    let (mut alice, bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    let place = signet::home::Home::at(&alice.dir);
+    let config = Config::load(&place).unwrap();
+    let mut memory = Memory::open(&HomeLock::acquire(&place).unwrap(), &config).unwrap();
+    let rung = Entry::Alarm(AlarmLine {
+        peer: bob.agent.parse().unwrap(),
+        what: Alarm::SecondCopy,
+        cleared: false,
+    });
+    let mut outcome = Outcome::default();
+    outcome.entries.push(rung);
+    memory.write(signet::clock::now(), &outcome).unwrap();
+    drop(memory);
+    alice.start();
+    for more in [
+        &["--notify", "{}"][..],
+        &["--request", "{}"],
+        &["--notify", "{}", "--wait", "0"],
+    ] {
+        let said = alice.waits(&[&["send", &bob.agent][..], more].concat());
+        assert!(said.starts_with("queued: "), "{said}");
+        assert!(
+            said.contains("second-copy") && said.contains("signet alarms"),
+            "{said}"
+        );
+    }
+    let args = [
+        "send", &bob.agent, "--notify", "{}", "--wait", "0", "--json",
+    ];
+    let sent: Value = serde_json::from_str(&alice.waits(&args)).unwrap();
+    assert_eq!(sent["waits-for"], "alarm", "{sent}");
 }

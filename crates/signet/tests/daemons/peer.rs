@@ -232,6 +232,21 @@ fn the_published_vectors_hold_for_a_peer_of_another_hand() {
     assert!(checked.status.success(), "{said}{fault}");
 }
 
+/// An agent that leaves a check out passes no longer: the script takes each of them out of the example in turn.
+#[test]
+fn each_check_that_an_agent_leaves_out_is_noticed_by_the_published_vectors() {
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors");
+    let mut script = hand::python();
+    script.arg(hand::example("leave_out.py")).arg(vectors);
+    let output = script.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let fault = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{fault}");
+    let checks = said.split_whitespace().rev().nth(3);
+    let checks: usize = checks.unwrap().parse().unwrap();
+    assert!(checks >= 180, "{checks} checks are read out of the source");
+}
+
 #[test]
 fn minus_zero_in_a_body_does_not_break_its_signature_in_another_language() {
     let text = "[-0.0,0.0,-1.5,1e-7]";

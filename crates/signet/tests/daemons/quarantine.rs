@@ -93,7 +93,7 @@ fn a_poisonous_message_is_tried_five_times_then_set_aside_and_the_next_is_handle
         said.contains("exit status 3; try 1 of 5, the next in 0.02 s"),
         "{said}"
     );
-    assert!(said.contains("next: signet quarantine list"), "{said}");
+    assert!(said.contains("signet quarantine list --home "), "{said}");
     let seen: Vec<Value> = lines(&seen)
         .iter()
         .map(|line| serde_json::from_str(line).unwrap())

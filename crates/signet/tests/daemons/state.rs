@@ -1,11 +1,18 @@
 //! The state beside the log: lost, damaged, behind or of another log, it is made again, and what the
 //! daemon remembers is the same.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use signet::config::Config;
+use signet::lock::HomeLock;
+use signet::memory::Memory;
+use signet_proto::entry::Entry;
+use signet_proto::node::{At, Content, Sending};
 
+use crate::house::bus::{Sender, Watch, sender};
 use crate::house::{self, Home, House};
 
 fn state(home: &Home) -> PathBuf {
@@ -45,6 +52,14 @@ fn log_of(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
     files
         .map(|path| (path.clone(), fs::read(path).unwrap()))
         .collect()
+}
+
+/// Sessions from before a loss have ended: what is sent in one before the handshake is over is `unknown`.
+fn meet_anew(alice: &Home, bob: &Home) {
+    house::eventually("they meet anew", || {
+        let of_bob = bob.standing(&alice.agent, "session");
+        (of_bob.is_string() && of_bob == alice.standing(&bob.agent, "session")).then_some(())
+    });
 }
 
 fn rebuilt(home: &Home) -> Vec<String> {
@@ -183,6 +198,7 @@ fn a_log_that_was_put_back_stops_the_start_until_its_person_accepts_the_loss() {
     let alarms = bob.call("alarms.list", &json!({})).unwrap();
     assert_eq!(alarms["alarms"][0]["alarm"], "log-lost", "{alarms}");
     assert!(bob.walk().iter().any(|line| line["kind"] == "loss"));
+    meet_anew(&alice, &bob);
     alice.ping(&bob);
     bob.stop();
     assert!(bob.done(&["state", "compare"]).contains("row by row"));
@@ -243,4 +259,169 @@ fn the_state_is_its_owners_alone_and_holds_no_words_of_sealed_messages() {
     let (_house, _alice, mut bob) = talked();
     bob.stop();
     assert_eq!(fs::metadata(state(&bob)).unwrap().mode() & 0o077, 0);
+}
+
+/// A host plays again what its mailbox once brought: the log that lost it would take all of it a second time.
+#[test]
+fn what_was_lost_with_the_log_is_not_handed_out_a_second_time() {
+    let (house, alice, mut bob) = talked();
+    let watch = Watch::new(&house);
+    bob.stop();
+    let old_log = log_of(&bob);
+    bob.start();
+    for number in 5..15 {
+        tell(&alice, &bob, number);
+    }
+    bob.stop();
+    for (path, bytes) in old_log {
+        fs::write(path, bytes).unwrap();
+    }
+    let played: BTreeSet<Vec<u8>> = watch
+        .since(0)
+        .iter()
+        .filter(|said| sender(said) == alice.agent && said["params"]["body"]["number"].is_u64())
+        .map(|said| said.to_string().into_bytes())
+        .collect();
+    assert!(played.len() >= 10, "{}", played.len());
+    bob.done(&["state", "accept-loss"]);
+    bob.start();
+    let before = inbox(&bob).len();
+    let mut wire = Sender::new(&house);
+    for bytes in &played {
+        bob.hears(&mut wire, bytes);
+    }
+    assert_eq!(inbox(&bob).len(), before, "nothing is taken twice");
+    let unknown = bob.refusals();
+    let unknown = unknown.iter().filter(|reason| *reason == "session-unknown");
+    assert!(unknown.count() >= played.len());
+    meet_anew(&alice, &bob);
+    tell(&alice, &bob, 99);
+    tell(&bob, &alice, 100);
+    bob.stop();
+    assert!(bob.done(&["state", "compare"]).contains("row by row"));
+}
+
+#[test]
+fn no_start_waits_at_a_pipe_in_the_place_of_a_file_of_its_home() {
+    let (_house, _alice, mut bob) = talked();
+    bob.stop();
+    let log = log_of(&bob);
+    let mut places: Vec<PathBuf> = log.into_iter().map(|(path, _)| path).collect();
+    let names = [
+        "state.db",
+        "state.db-wal",
+        "state.db-shm",
+        "state.db-journal",
+        "log.anchor",
+        "log.months",
+        "config.toml",
+        "carriers.json",
+        "lock",
+        "keys/signing.pem",
+        "keys/certificate.json",
+        "nats.nk",
+        "ca.pem",
+    ];
+    places.extend(names.map(|name| bob.dir.join(name)));
+    for place in places {
+        let is_ca = place.ends_with("ca.pem");
+        if is_ca {
+            bob.configure("# ca = \"ca.pem\"", "ca = \"ca.pem\"");
+        }
+        let aside = bob.dir.join("aside");
+        let is_kept = fs::rename(&place, &aside).is_ok();
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &place, fifo, mode, 0).unwrap();
+        let run = bob
+            .command(&["run"])
+            .stderr(std::process::Stdio::piped())
+            .spawn();
+        let mut run = run.unwrap();
+        let _loose = house::Loose(run.id());
+        let ended = house::eventually("the start ends", || run.try_wait().unwrap());
+        let mut said = String::new();
+        std::io::Read::read_to_string(run.stderr.as_mut().unwrap(), &mut said).unwrap();
+        assert!(!ended.success(), "{}", place.display());
+        let name = place.file_name().unwrap().to_str().unwrap();
+        assert!(
+            said.contains(name) && said.contains("next: "),
+            "{name}: {said}"
+        );
+        fs::remove_file(&place).unwrap();
+        if is_kept {
+            fs::rename(&aside, &place).unwrap();
+        }
+        if is_ca {
+            bob.configure("ca = \"ca.pem\"", "# ca = \"ca.pem\"");
+        }
+    }
+    bob.start();
+    assert_eq!(inbox(&bob).len(), 5);
+}
+
+/// The file was made, and nothing that was written to it reached the disk.
+#[test]
+fn a_state_that_a_power_cut_emptied_is_not_called_that_of_an_earlier_release() {
+    let (_house, _alice, mut bob) = talked();
+    bob.stop();
+    fs::write(state(&bob), b"").unwrap();
+    bob.start();
+    let said = rebuilt(&bob).pop().unwrap();
+    assert!(said.contains("never reached the disk"), "{said}");
+    assert!(!said.contains("release"), "{said}");
+}
+
+/// The start sets torn bytes aside and dates that line by the clock, which is put back right behind it.
+#[test]
+fn a_clock_put_back_after_a_start_leaves_the_rows_that_the_log_says() {
+    let (_house, alice, mut bob) = talked();
+    bob.kill();
+    let (month, mut bytes) = log_of(&bob)
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|end| end == "jsonl"))
+        .unwrap();
+    bytes.extend(b"{\"v\":2,\"seq\":");
+    fs::write(month, bytes).unwrap();
+    let home = signet::home::Home::at(&bob.dir);
+    let with = |what: &dyn Fn(&HomeLock, &Config)| {
+        what(
+            &HomeLock::acquire(&home).unwrap(),
+            &Config::load(&home).unwrap(),
+        );
+    };
+    with(&|lock, config| {
+        let mut memory = Memory::open(lock, config).unwrap();
+        let now = signet::clock::now().saturating_sub(std::time::Duration::from_secs(30));
+        let at = At {
+            now,
+            elapsed: signet::clock::elapsed(),
+            head: None,
+        };
+        let content = Content {
+            conversation_id: Some("c".parse().unwrap()),
+            ..Content::default()
+        };
+        let alice = alice.agent.parse().unwrap();
+        let sent = memory
+            .node
+            .handle_send(at, &alice, Sending::Notification(content));
+        let (_, outcome) = sent.unwrap();
+        assert!(
+            outcome
+                .entries
+                .iter()
+                .any(|entry| matches!(entry, Entry::Message(_)))
+        );
+        for entry in &outcome.entries {
+            memory.log.append(now, entry).unwrap();
+        }
+        memory.log.commit().unwrap();
+        let rows = memory.node.snapshot(now).rows();
+        memory.store.replace(&memory.log.position(), rows).unwrap();
+    });
+    with(&|lock, config| {
+        let differ = Memory::compare(lock, config).unwrap();
+        assert!(differ.is_empty(), "{differ:?}");
+    });
 }

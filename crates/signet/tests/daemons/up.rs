@@ -144,7 +144,7 @@ fn one_command_makes_home_server_mailbox_and_daemon_and_the_next_changes_nothing
         "nats     nats://127.0.0.1:",
         "mailbox  made",
         "daemon   in the background",
-        "next     signet invite",
+        "signet invite --home ",
     ] {
         assert!(said.contains(what), "{what}: {said}");
     }
@@ -286,6 +286,82 @@ fn two_homes_of_one_machine_talk_after_one_command_each() {
     assert_eq!(status["connected"], true);
 }
 
+/// His login at Alice's server was overwritten, and a second daemon of his ran, before the command failed.
+#[test]
+fn a_second_home_of_a_bob_beside_alice_is_refused_before_anything_is_touched() {
+    let machine = Machine::new();
+    machine.up("alice");
+    let alice = machine.home("alice");
+    let beside = [
+        "up",
+        "--agent",
+        "bob",
+        "--principal",
+        "bob",
+        "--background",
+        "--beside",
+        alice.to_str().unwrap(),
+    ];
+    machine.done("bob", &beside);
+    let files = ["nats/server.json", "nats/server.conf"];
+    let texts = || files.map(|file| std::fs::read(alice.join(file)).unwrap());
+    let before = texts();
+    let said = machine.fails("other", 1, &beside);
+    assert!(
+        said.contains("has a bob beside it already") && said.contains("--agent ID"),
+        "{said}"
+    );
+    assert_eq!(texts(), before);
+    assert!(!machine.home("other").exists());
+    // Also where the home is there already, and where Alice's daemon does not run.
+    machine.done("other", &["init", "--agent", "bob", "--principal", "bob"]);
+    machine.done("alice", &["down", "--keep-nats"]);
+    let again = ["up", "--background", "--beside", alice.to_str().unwrap()];
+    machine.fails("other", 1, &again);
+    assert_eq!(texts(), before);
+    assert!(!machine.home("other").join("daemon.log").exists());
+    machine.done("alice", &["up", "--background"]);
+    machine.talks("alice", "bob");
+    // The true one may be repeated, also when it has lost its login.
+    machine.done("bob", &["down"]);
+    std::fs::remove_file(machine.home("bob").join("nats.nk")).unwrap();
+    machine.done("bob", &again);
+    machine.talks("alice", "bob");
+}
+
+#[test]
+fn a_second_login_for_a_bob_who_is_connected_is_asked_for_twice() {
+    let machine = Machine::new();
+    machine.up("alice");
+    let login = |args: &[&str]| {
+        let invited = machine.done("alice", &[&["invite", "--login", "bob"][..], args].concat());
+        let mut lines = invited.lines();
+        let line = lines.find(|line| line.starts_with("signet-login:1:"));
+        line.unwrap().to_owned()
+    };
+    let up = [
+        "up",
+        "--agent",
+        "bob",
+        "--principal",
+        "bob",
+        "--background",
+        "--login",
+        "-",
+    ];
+    let up = machine.with_input("bob", &up, &login(&[]));
+    assert!(up.status.success(), "{}", says(&up));
+    let connected = || {
+        let status = machine.done("bob", &["status", "--json"]);
+        serde_json::from_str::<Value>(&status).unwrap()["connected"] == true
+    };
+    let said = machine.fails("alice", 1, &["invite", "--login", "bob"]);
+    assert!(said.contains("--login bob --replace"), "{said}");
+    assert!(connected());
+    login(&["--replace"]);
+    eventually("his login has ended", || (!connected()).then_some(()));
+}
+
 #[test]
 fn words_that_differ_bind_nobody_and_neither_does_silence() {
     let machine = Machine::new();
@@ -311,7 +387,7 @@ fn words_that_differ_bind_nobody_and_neither_does_silence() {
     let said = machine.fails("alice", 2, &["accept", line]);
     assert!(said.contains("invitation to alice itself"), "{said}");
     let said = machine.fails("bob", 1, &["accept", &line[..line.len() - 12]]);
-    assert!(said.contains("copy it whole"), "{said}");
+    assert!(said.contains("copy all of it"), "{said}");
 }
 
 /// The words of a home whose daemon does not run.
@@ -561,7 +637,12 @@ fn sixteen_agents_have_a_login_and_the_seventeenth_spoils_nothing() {
     }
     let said = machine.fails("alice", 1, &["invite", "--login", "agent-17"]);
     assert!(said.contains("room for 16 agents"), "{said}");
-    let anew = machine.run("alice", &["invite", "--login", "agent-2"]);
+    let said = machine.fails("alice", 1, &["invite", "--login", "agent-2"]);
+    assert!(
+        said.contains("has a login on this server already") && said.contains("--replace"),
+        "{said}"
+    );
+    let anew = machine.run("alice", &["invite", "--login", "agent-2", "--replace"]);
     assert!(
         says(&anew).contains("had before has ended"),
         "{}",

@@ -59,6 +59,37 @@ fn every_transcript_of_the_readme_is_what_happens() {
     assert!(perform(README) >= 7);
 }
 
+/// A newcomer pastes what is shown, and a comment is not shown.
+#[test]
+fn the_readmes_two_agents_need_nothing_that_only_a_comment_says() {
+    let page = text("README.md");
+    let (_, section) = page.split_once("\n## Two agents by hand\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    assert!(!section.contains("<!-- before"), "{section}");
+    let (begun, pinged) = section.split_once(" ping agent-bob-001").unwrap();
+    assert!(begun.contains("signet run") && !pinged.is_empty());
+}
+
+/// What stands in the block is all that a newcomer does before the first ping: where it ends, both daemons answer and have
+/// their mailboxes.
+#[test]
+fn when_the_block_of_the_readme_has_ended_both_agents_can_be_reached() {
+    let server = Server::start(MAILBOXES);
+    let place = tempfile::tempdir().unwrap();
+    let mut shell = Shell::new(place.path(), &server.url());
+    let page = text(README);
+    let block = steps(&page).into_iter().find_map(|step| match step {
+        Step::Commands(lines) => Some(lines.join("\n")),
+        Step::Before(_) | Step::Transcript(_) => None,
+    });
+    shell.done(&block.unwrap());
+    for home in ["alice", "bob"] {
+        let said = shell.done(&format!("signet --home {home} status"));
+        let is_reached = said.iter().any(|line| line.ends_with("with a mailbox"));
+        assert!(is_reached, "{home}: {said:#?}");
+    }
+}
+
 #[test]
 fn every_transcript_of_the_operations_is_what_happens() {
     assert!(perform(OPERATIONS) >= 1);

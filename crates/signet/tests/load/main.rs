@@ -9,7 +9,7 @@
 )]
 
 mod clients;
-#[path = "../../benches/common/mod.rs"]
+#[path = "../../benches/daemon/common/mod.rs"]
 mod common;
 mod flood;
 mod growth;

@@ -12,7 +12,7 @@ use signet_transport::{
 };
 use tokio::time::timeout;
 
-const ALPHA: &str = "agent.alpha.inbox";
+pub(crate) const ALPHA: &str = "agent.alpha.inbox";
 
 #[tokio::test]
 async fn what_came_while_nobody_listened_waits_and_comes_in_order_with_its_handle() {
@@ -429,7 +429,7 @@ async fn setting_up_twice_changes_nothing_and_another_agent_adds_its_inbox() {
     let (_alpha, _inbox) = up(config(&server, "alpha")).await;
 }
 
-fn config(server: &Server, agent: &str) -> Config {
+pub(crate) fn config(server: &Server, agent: &str) -> Config {
     let inbox = format!("agent.{agent}.inbox");
     let mut config = Config::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
     config.mailbox = Some(Mailbox::of(agent));
@@ -437,20 +437,27 @@ fn config(server: &Server, agent: &str) -> Config {
 }
 
 /// A server on which these agents have mailboxes.
-async fn house(agents: &[&str]) -> Server {
+pub(crate) async fn house(agents: &[&str]) -> Server {
     let server = Server::start(MAILBOXES);
     set_up_all(&server, agents).await;
     server
 }
 
 async fn set_up_all(server: &Server, agents: &[&str]) -> Report {
+    let places: Vec<Place> = agents.iter().map(place).collect();
+    try_set_up(server, &places).await.unwrap()
+}
+
+pub(crate) async fn try_set_up(server: &Server, places: &[Place]) -> Result<Report, Error> {
     let admin = Config::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
-    let place = |agent: &&str| Place {
+    set_up(&admin, places, None).await
+}
+
+pub(crate) fn place(agent: &&str) -> Place {
+    Place {
         inbox: format!("agent.{agent}.inbox"),
         mailbox: Mailbox::of(agent),
-    };
-    let places: Vec<Place> = agents.iter().map(place).collect();
-    set_up(&admin, &places).await.unwrap()
+    }
 }
 
 async fn delete_consumer(server: &Server, agent: &str) {
@@ -486,11 +493,11 @@ async fn delete_stream(server: &Server) {
         .unwrap();
 }
 
-fn number(n: u32) -> Bytes {
+pub(crate) fn number(n: u32) -> Bytes {
     n.to_be_bytes().to_vec().into()
 }
 
-fn message(arrival: Arrival) -> (Bytes, Handle) {
+pub(crate) fn message(arrival: Arrival) -> (Bytes, Handle) {
     match arrival {
         Arrival::Message {
             bytes,
@@ -502,13 +509,13 @@ fn message(arrival: Arrival) -> (Bytes, Handle) {
 }
 
 /// Connects, and waits until the mailbox is read.
-async fn up(config: Config) -> (Nats, Inbox) {
+pub(crate) async fn up(config: Config) -> (Nats, Inbox) {
     let (nats, mut inbox) = Nats::connect(config).await.unwrap();
     wait_for(&mut inbox, |arrival| *arrival == Arrival::Drained).await;
     (nats, inbox)
 }
 
-async fn wait_for(inbox: &mut Inbox, fits: impl Fn(&Arrival) -> bool) -> Arrival {
+pub(crate) async fn wait_for(inbox: &mut Inbox, fits: impl Fn(&Arrival) -> bool) -> Arrival {
     let found = async {
         loop {
             let arrival = inbox.receive().await.expect("the connection was closed");
@@ -522,7 +529,7 @@ async fn wait_for(inbox: &mut Inbox, fits: impl Fn(&Arrival) -> bool) -> Arrival
         .expect("in vain")
 }
 
-async fn next(inbox: &mut Inbox) -> Arrival {
+pub(crate) async fn next(inbox: &mut Inbox) -> Arrival {
     let arrival = timeout(Duration::from_secs(40), inbox.receive()).await;
     arrival
         .expect("nothing arrived in 40 s")

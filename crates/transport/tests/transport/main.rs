@@ -7,5 +7,10 @@
     missing_docs
 )]
 
+mod cluster;
 mod mailbox;
 mod nats;
+mod played;
+mod reading;
+mod stores;
+mod versions;

@@ -54,6 +54,11 @@ impl Asking<'_> {
         Ok(begun)
     }
 
+    /// Whether the client wants to hear of the task elsewhere: then it has to know the task.
+    pub(super) fn wants_pushes(&self) -> bool {
+        !matches!(self.push_of_configuration(), Ok(None))
+    }
+
     /// Where the message goes: into the task that it names, or one of its own; and the context of that.
     async fn said(
         &self,
@@ -113,7 +118,8 @@ impl Asking<'_> {
         if let Some(known) = named.or_else(|| configured.cloned()) {
             return Some(known);
         }
-        self.room.only_offer(&self.peer, &self.offers).await
+        let offers = &self.offers;
+        self.room.only_offer(self.caller, &self.peer, offers).await
     }
 
     /// The name of this very call: clients use a messageId again, with other content and in other tasks.

@@ -15,30 +15,30 @@ use crate::a2a::fault::Fault;
 use crate::a2a::room::Room;
 use crate::a2a::section::CardForm;
 use crate::context::Caller;
-use crate::listener::refused;
+use crate::listener::{later, refused};
 
 pub(super) async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
     let form = room.section().card;
     let written = card::own(&room, &public(&room, &base(&headers)), form).await;
-    card_response(&room, written, &headers)
+    card_response(&room, "own", written, &headers)
 }
 
 pub(super) async fn own_old_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
     let written = card::own(&room, &public(&room, &base(&headers)), CardForm::V03).await;
-    card_response(&room, written, &headers)
+    card_response(&room, "own, old", written, &headers)
 }
 
 /// The public half of what signs cards.
 pub(super) async fn keys(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
     match room.signed_card(None).await {
-        Ok(Some(shown)) => card_response(&room, Ok(shown.keys), &headers),
+        Ok(Some(shown)) => card_response(&room, "keys", Ok(shown.keys), &headers),
         Ok(None) => refused(
             StatusCode::NOT_FOUND,
             "no-card-key",
             "the cards of this agent are not signed",
             "a [card] in the daemon's config.toml has them signed",
         ),
-        Err(fault) => card_response(&room, Err(fault), &headers),
+        Err(fault) => card_response(&room, "keys", Err(fault), &headers),
     }
 }
 
@@ -72,7 +72,7 @@ async fn card_of_peer(
         return no_card("[a2a] peer-cards = true in gateway.toml lets cards of peers be told");
     }
     let offers = match caller.scope.knows(peer) {
-        true => room.offers(peer).await,
+        true => room.offers(caller, peer).await,
         false => Ok(None),
     };
     match offers {
@@ -82,10 +82,15 @@ async fn card_of_peer(
                 "signet peer list says whom the daemon knows, signet token list whom this token may see",
             );
         }
-        Err(fault) => return card_response(room, Err(fault), headers),
+        Err(fault) => return card_response(room, peer, Err(fault), headers),
     }
-    let written = card::of_peer(room, peer, &public(room, &base(headers)), form).await;
-    card_response(room, written, headers)
+    let base = public(room, &base(headers));
+    let written = card::of_peer(room, (caller, peer), &base, form).await;
+    let name = match form {
+        CardForm::V03 => format!("{peer}, old"),
+        CardForm::V1 | CardForm::Hybrid => peer.to_owned(),
+    };
+    card_response(room, &name, written, headers)
 }
 
 fn no_card(next: &str) -> Response {
@@ -93,16 +98,22 @@ fn no_card(next: &str) -> Response {
     refused(StatusCode::NOT_FOUND, "no-card", what, next)
 }
 
-fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) -> Response {
+/// `name` tells the card from the others that this gateway gives.
+fn card_response(
+    room: &Room,
+    name: &str,
+    written: Result<Value, Fault>,
+    asked: &HeaderMap,
+) -> Response {
     let card = match written {
         Ok(card) => card.to_string(),
         Err(fault) => {
-            return refused(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "daemon-away",
-                &fault.to_string(),
-                "start the daemon: signet run, or signet up",
-            );
+            let (reason, next) = match fault.is_busy() {
+                true => ("busy", "look again a little later"),
+                false => ("daemon-away", "start the daemon: signet run, or signet up"),
+            };
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return later(refused(status, reason, &fault.to_string(), next), 1);
         }
     };
     let etag = card::etag(&card);
@@ -115,7 +126,10 @@ fn card_response(room: &Room, written: Result<Value, Fault>, asked: &HeaderMap) 
     };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
-    let texts = [(LAST_MODIFIED, room.opened.http()), (ETAG, etag)];
+    let since = room
+        .changes
+        .since(&format!("{name} at {}", base(asked)), &etag);
+    let texts = [(LAST_MODIFIED, since.http()), (ETAG, etag)];
     for (name, text) in texts {
         if let Ok(text) = HeaderValue::from_str(&text) {
             headers.insert(name, text);

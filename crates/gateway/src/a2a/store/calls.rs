@@ -17,7 +17,7 @@ impl Db {
         if let Some(task) = self.task_of(&begin.key, now)? {
             return Ok(Begun { task, call: None });
         }
-        self.make_room_now_and_then()?;
+        self.make_room_now_and_then(begin.caller())?;
         // The same words may be said again in another task, and the daemon takes one message for each name.
         let key = format!("{}.{}", begin.key, now.id());
         let request = Send {
@@ -48,6 +48,7 @@ impl Db {
         let call = Call {
             key,
             task: task.clone(),
+            caller: record.caller,
             message: None,
             request: Some(request),
         };
@@ -69,12 +70,19 @@ impl Db {
     /// request is not kept.
     pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, Fault> {
         let found = self.sql.query_row(
-            "SELECT task, request FROM calls WHERE key = ?1 AND is_open = 1",
+            "SELECT task, request, caller FROM calls JOIN tasks ON tasks.id = calls.task \
+             WHERE key = ?1 AND is_open = 1",
             [key],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, Option<String>>(1)?,
+                    row.get::<_, String>(2)?,
+                ))
+            },
         );
         let found = found.optional().map_err(|error| broken(&error))?;
-        let Some((task, Some(request))) = found else {
+        let Some((task, Some(request), caller)) = found else {
             return Ok(None);
         };
         let next = format!("{key}_");
@@ -90,6 +98,7 @@ impl Db {
         Ok(Some(Call {
             key: next,
             task,
+            caller,
             message: None,
             request: Some(request),
         }))
@@ -103,10 +112,39 @@ impl Db {
         done.map(drop).map_err(|error| broken(&error))
     }
 
+    pub(super) fn settled_all(&mut self, task: &str) -> Result<(), Fault> {
+        let done = self.sql.execute(
+            "UPDATE calls SET is_open = 0, request = NULL WHERE task = ?1",
+            [task],
+        );
+        done.map(drop).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn callers(&self) -> Result<Vec<String>, Fault> {
+        self.texts(&format!("SELECT DISTINCT caller FROM ({UNSETTLED})"), [])
+    }
+
+    pub(super) fn unsettled(&self, caller: &str) -> Result<Vec<String>, Fault> {
+        self.texts(
+            &format!("SELECT id FROM ({UNSETTLED}) WHERE caller = ?1"),
+            [caller],
+        )
+    }
+
+    fn texts(&self, query: &str, bound: impl rusqlite::Params) -> Result<Vec<String>, Fault> {
+        let mut statement = self.sql.prepare(query).map_err(|error| broken(&error))?;
+        let rows = statement.query_map(bound, |row| row.get(0));
+        let texts = rows.and_then(Iterator::collect);
+        texts.map_err(|error| broken(&error))
+    }
+
     pub(super) fn open_calls(&self) -> Result<Vec<Call>, Fault> {
         let mut statement = self
             .sql
-            .prepare("SELECT key, task, message, request FROM calls WHERE is_open = 1")
+            .prepare(
+                "SELECT key, task, message, request, caller FROM calls JOIN tasks ON tasks.id = calls.task \
+                 WHERE is_open = 1",
+            )
             .map_err(|error| broken(&error))?;
         let rows = statement.query_map([], |row| {
             Ok((
@@ -114,14 +152,16 @@ impl Db {
                 row.get::<_, String>(1)?,
                 row.get::<_, Option<String>>(2)?,
                 row.get::<_, Option<String>>(3)?,
+                row.get::<_, String>(4)?,
             ))
         });
         let rows = rows.map_err(|error| broken(&error))?;
         let calls = rows.map(|found| {
-            let (key, task, message, request) = found.map_err(|error| broken(&error))?;
+            let (key, task, message, request, caller) = found.map_err(|error| broken(&error))?;
             Ok(Call {
                 key,
                 task,
+                caller,
                 message,
                 request: request.as_deref().map(parse).transpose()?,
             })
@@ -149,6 +189,16 @@ impl Db {
     }
 }
 
+impl Begin {
+    /// Whose call it is.
+    fn caller(&self) -> &str {
+        match &self.said {
+            Said::New(record) => &record.caller,
+            Said::Further { owner, .. } => &owner.caller,
+        }
+    }
+}
+
 /// That the task takes another message.
 fn further(record: &Record, context: Option<&str>) -> Result<(), Fault> {
     if context.is_some_and(|context| context != record.task.context_id) {
@@ -166,5 +216,9 @@ fn further(record: &Record, context: Option<&str>) -> Result<(), Fault> {
     }
 }
 
+/// Tasks that are not over, or of whose calls something may still come.
+const UNSETTLED: &str = "\
+    SELECT id, caller FROM tasks WHERE is_over = 0 UNION \
+    SELECT tasks.id, tasks.caller FROM calls JOIN tasks ON tasks.id = calls.task WHERE calls.is_open = 1";
 /// Milliseconds for which a task that is over is still that of its call made again.
 const AGAIN: i64 = 10 * 60 * 1_000;

@@ -54,8 +54,8 @@ pub(super) struct Db {
     pub(super) limits: Limits,
     pub(super) live: Arc<Live>,
     pub(super) unwritten: Unwritten,
-    /// Calls that are taken in before the tasks are counted again.
-    pub(super) uncounted: u64,
+    /// Calls of each caller that are taken in before the tasks are counted again.
+    pub(super) uncounted: HashMap<String, u64>,
 }
 
 /// What was said in tasks that are not kept.
@@ -146,7 +146,7 @@ impl Db {
             limits,
             live,
             unwritten: Unwritten::default(),
-            uncounted: 0,
+            uncounted: HashMap::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use rusqlite::params;
+use rusqlite::{params, params_from_iter};
 use tokio::sync::watch;
 
 use super::super::clock::Now;
@@ -244,36 +244,55 @@ impl Db {
     }
 
     /// Counts again when there may be too many.
-    pub(super) fn make_room_now_and_then(&mut self) -> Result<(), Fault> {
-        if self.uncounted > 0 {
-            self.uncounted -= 1;
-            return Ok(());
+    pub(super) fn make_room_now_and_then(&mut self, caller: &str) -> Result<(), Fault> {
+        match self.uncounted.get_mut(caller) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => self.make_room(caller),
         }
-        self.make_room()
     }
 
     /// Forgets the oldest tasks that are over, as many as are too many.
-    fn make_room(&mut self) -> Result<(), Fault> {
-        let counted = self.sql.query_row(
-            "SELECT (SELECT count(*) FROM tasks), (SELECT coalesce(sum(bytes), 0) FROM tasks), \
-             (SELECT count(*) FROM calls WHERE is_open = 1)",
-            [],
-            |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, i64>(1)?,
-                    row.get::<_, i64>(2)?,
-                ))
-            },
-        );
-        let (tasks, bytes, open) = counted.map_err(|error| broken(&error))?;
-        if number(open) >= self.limits.open as u64 {
-            return Err(too_many("messages wait for their answers"));
+    fn make_room(&mut self, caller: &str) -> Result<(), Fault> {
+        let count = |query: &str, bound: &[&str]| {
+            let mut statement = self.sql.prepare_cached(query)?;
+            statement.query_row(params_from_iter(bound), |row| {
+                Ok((number(row.get(0)?), number(row.get(1)?)))
+            })
+        };
+        let counted = || {
+            Ok((
+                count(ALL_TASKS, &[])?,
+                count(UNDER_WAY, &[])?,
+                count(UNDER_WAY_OF, &[caller])?,
+                count(OPEN_CALLS, &[caller])?,
+            ))
+        };
+        let counted = counted().map_err(|error: rusqlite::Error| broken(&error))?;
+        let ((tasks, bytes), under_way, theirs, (open, their_open)) = counted;
+        let limits = self.limits;
+        let shares = [
+            (limits.open as u64, open, their_open),
+            (limits.tasks as u64, under_way.0, theirs.0),
+            (limits.bytes, under_way.1, theirs.1),
+        ];
+        let lefts = shares.map(|(most, all, theirs)| left_of_share(most, all, theirs));
+        let [open_left, tasks_left, bytes_left] = lefts;
+        if open_left == 0 {
+            return Err(too_many("messages of this token wait for their answers"));
         }
-        if number(tasks) < self.limits.tasks as u64 && number(bytes) < self.limits.bytes {
-            let left = (self.limits.tasks as u64 - number(tasks))
-                .min(self.limits.open as u64 - number(open));
-            self.uncounted = (left / 2).min(COUNT_AGAIN);
+        if tasks_left == 0 || bytes_left == 0 {
+            return Err(too_many("tasks of this token are under way"));
+        }
+        if tasks < limits.tasks as u64 && bytes < limits.bytes {
+            let left = (limits.tasks as u64 - tasks).min(open_left).min(tasks_left);
+            if self.uncounted.len() > COUNTED_MAX {
+                self.uncounted.clear();
+            }
+            self.uncounted
+                .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }
         let oldest: Vec<String> = self
@@ -293,6 +312,13 @@ impl Db {
     }
 }
 
+/// How much more a caller may have of what is not over: at most three times as much as is free.
+const fn left_of_share(most: u64, all: u64, theirs: u64) -> u64 {
+    let free = most.saturating_sub(all);
+    let share = free.saturating_mul(3).saturating_sub(theirs);
+    if share < free { share } else { free }
+}
+
 fn too_many(of_what: &str) -> Fault {
     Fault::internal(format!(
         "Internal error: as many {of_what} as this gateway keeps; try again later"
@@ -306,6 +332,15 @@ pub(super) fn state_name(state: State) -> &'static str {
 
 /// Calls between two counts: a task has at most two megabytes, and the limit of bytes is none to the byte.
 const COUNT_AGAIN: u64 = 32;
+/// Callers of whom it is known how many more they may have.
+const COUNTED_MAX: usize = 1_000;
+const ALL_TASKS: &str = "SELECT count(*), coalesce(sum(bytes), 0) FROM tasks";
+const UNDER_WAY: &str = "SELECT count(*), coalesce(sum(bytes), 0) FROM tasks WHERE is_over = 0";
+const UNDER_WAY_OF: &str =
+    "SELECT count(*), coalesce(sum(bytes), 0) FROM tasks WHERE is_over = 0 AND caller = ?1";
+const OPEN_CALLS: &str = "\
+    SELECT count(*), coalesce(sum(tasks.caller = ?1), 0) FROM calls JOIN tasks ON tasks.id = calls.task \
+    WHERE calls.is_open = 1";
 const PUT_TASK: &str = "\
     INSERT INTO tasks (id, caller, peer, context, state, is_over, updated, seq, bytes, record)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)

@@ -54,6 +54,45 @@ impl Record {
         events.collect()
     }
 
+    /// The answer is the whole result: it takes the place of the parts that came before. Parts that name no artifact, and the
+    /// first artifact where pieces without a name came before, are the artifact `answer`.
+    pub(super) fn put_artifacts(&mut self, answer: Value) -> Vec<Event> {
+        let groups = body::artifacts_of(answer);
+        let was_begun = self
+            .task
+            .artifacts
+            .iter()
+            .any(|it| it.artifact_id == ANSWER);
+        let mut events = Vec::new();
+        let mut put = Vec::new();
+        for (number, group) in groups.into_iter().take(ARTIFACTS_MAX).enumerate() {
+            let is_begun = number == 0 && was_begun;
+            let id = group.id.filter(|_| !is_begun);
+            let id = id.unwrap_or_else(|| ANSWER.to_owned());
+            events.extend(self.put_parts(&id, group.parts, false, true));
+            let artifact = self
+                .task
+                .artifacts
+                .iter_mut()
+                .find(|it| it.artifact_id == id);
+            if let Some(artifact) = artifact {
+                artifact.name.clone_from(&group.name);
+                artifact.description.clone_from(&group.description);
+            }
+            if let Some(Event::ArtifactUpdate(update)) = events.last_mut() {
+                (update.artifact.name, update.artifact.description) =
+                    (group.name, group.description);
+            }
+            put.push(id);
+        }
+        if !put.is_empty() {
+            self.task
+                .artifacts
+                .retain(|it| put.contains(&it.artifact_id));
+        }
+        events
+    }
+
     pub(super) fn put_parts(
         &mut self,
         name: &str,
@@ -74,6 +113,8 @@ impl Record {
             Some(artifact) => artifact.parts.clone_from(&parts),
             None => artifacts.push(Artifact {
                 artifact_id: name.to_owned(),
+                name: None,
+                description: None,
                 parts: parts.clone(),
                 extensions: self.extensions.clone(),
             }),
@@ -83,6 +124,8 @@ impl Record {
             context_id: self.task.context_id.clone(),
             artifact: Artifact {
                 artifact_id: name.to_owned(),
+                name: None,
+                description: None,
                 parts,
                 extensions: self.extensions.clone(),
             },

@@ -71,7 +71,7 @@ impl Record {
     }
 
     /// Whether its status says just that.
-    fn says(&self, sentence: Option<&str>) -> bool {
+    pub(super) fn says(&self, sentence: Option<&str>) -> bool {
         let said = self.task.status.message.as_ref();
         said.and_then(|message| message.parts.first()) == sentence.map(Part::text).as_ref()
     }
@@ -105,6 +105,8 @@ const FOR_PEOPLE: &str = "\
     person may answer it; else say it again with a capability in its metadata, or under [a2a] capabilities of gateway.toml";
 pub(super) const AWAY: &str = "\
     it waits here: the program of the other side that serves this capability is away, and it is sent when that is back";
+pub(super) const OVER_BUDGET: &str = "\
+    it waits here: the other side takes only so many messages a minute, and it is sent when there is room for it";
 pub(super) const UNANSWERED: &str =
     "the other side has had it, and its life ended without an answer";
 const UNKNOWN: &str = "nobody can say what became of it; the other side may have it";

@@ -105,9 +105,175 @@ fn a_refusal_says_in_plain_words_whose_it_is() {
     let mut record = record();
     let failure = json!({"code": -32000, "message": "not \u{1b}[2Jtoday", "reason": "declined"});
     let failure = serde_json::from_value(failure).unwrap();
-    record.apply(Change::Refused(failure), now);
+    record.apply(Change::Refused(failure, None, 1), now);
     assert_eq!(record.task.status.state, State::Rejected);
     assert!(!said(&record).as_str().unwrap().contains('\u{1b}'));
+}
+
+#[test]
+fn a_decline_above_the_tier_of_its_token_is_withheld_and_one_of_tier_3_is_not_written() {
+    let failure = json!({"code": -32000, "message": "the diagnosis", "reason": "declined"});
+    let failure: Failure = serde_json::from_value(failure).unwrap();
+    let now = Now::at_start();
+    // The token reaches up to tier 2.
+    let mut beyond = record();
+    beyond.apply(Change::Refused(failure.clone(), None, 3), now);
+    let shown = serde_json::to_string(&beyond.task).unwrap();
+    assert!(!shown.contains("diagnosis"), "{shown}");
+    assert!(beyond.is_withheld() && beyond.is_over());
+    let mut sealed = record();
+    sealed.reach = 4;
+    sealed.apply(Change::Refused(failure, None, 3), now);
+    assert!(!sealed.is_kept && !sealed.is_withheld());
+}
+
+#[test]
+fn how_the_agents_own_task_ended_is_how_this_one_ends() {
+    let now = Now::at_start();
+    let refused = |reason: &str, message: &str, more: Value, tier| {
+        let failure = json!({"code": -32091, "message": message, "reason": reason});
+        let mut record = record();
+        let failure = serde_json::from_value(failure).unwrap();
+        record.apply(Change::Refused(failure, Some(more), tier), now);
+        record
+    };
+    for (name, state) in [
+        ("failed", State::Failed),
+        ("rejected", State::Rejected),
+        ("canceled", State::Canceled),
+        ("input-required", State::InputRequired),
+        ("auth-required", State::AuthRequired),
+    ] {
+        let plain = refused(
+            "declined",
+            &format!("{name}: which week?"),
+            json!({"state": name}),
+            1,
+        );
+        assert_eq!(
+            (plain.task.status.state, said(&plain)),
+            (state, json!("which week?"))
+        );
+        let bare = refused("declined", name, json!({"state": name}), 1);
+        assert!(
+            bare.task.status.message.is_none(),
+            "{name} says nothing more"
+        );
+        let parts = json!([{"text": "which week?"}, {"data": {"weeks": [7, 8]}}]);
+        let whole = refused(
+            "declined",
+            "cut short",
+            json!({"state": name, "parts": parts}),
+            1,
+        );
+        let written = serde_json::to_value(&whole.task.status).unwrap();
+        assert_eq!(written["message"]["parts"], parts);
+        let hidden = refused(
+            "declined",
+            name,
+            json!({"state": name, "parts": [{"text": "secret"}]}),
+            3,
+        );
+        assert!(hidden.is_withheld() && hidden.is_over());
+        assert!(!serde_json::to_string(&hidden).unwrap().contains("secret"));
+    }
+    // A peer's word for what is no end of a task, and a reason that is not its agent's, end it as ever.
+    for (reason, name, state) in [
+        ("declined", "completed", State::Rejected),
+        ("declined", "working", State::Rejected),
+        ("budget-exceeded", "input-required", State::Failed),
+    ] {
+        let record = refused(reason, "no", json!({"state": name}), 1);
+        assert_eq!(record.task.status.state, state, "{reason} {name}");
+    }
+    // A task that waits goes on with what its client says next.
+    let mut rests = refused("declined", "x", json!({"state": "input-required"}), 1);
+    let more = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "week 7"}]});
+    rests.say(serde_json::from_value(more).unwrap(), 1, now);
+    assert_eq!(rests.task.status.state, State::Submitted);
+}
+
+#[test]
+fn several_artifacts_of_an_answer_are_several_and_the_streamed_one_stays_itself() {
+    let now = Now::at_start();
+    let of = |text: &str, id: &str| {
+        let named = json!({"urn:signet:a2a:request:1": {"artifact": {"id": id, "name": id.to_uppercase()}}});
+        json!({"text": text, "metadata": named})
+    };
+    let both = json!({"parts": [of("one", "a"), of("two", "b"), of("more", "a")]});
+    let ids = |record: &Record| -> Vec<(String, usize)> {
+        let all = record.task.artifacts.iter();
+        all.map(|it| (it.artifact_id.clone(), it.parts.len()))
+            .collect()
+    };
+    let mut plain = record();
+    let events = plain.apply(answer(both.clone(), 1), now);
+    assert_eq!(events.len(), 3, "two artifacts and the end");
+    assert_eq!(ids(&plain), [("a".to_owned(), 2), ("b".to_owned(), 1)]);
+    assert_eq!(plain.task.artifacts[0].name.as_deref(), Some("A"));
+    assert!(
+        !serde_json::to_string(&plain.task.artifacts)
+            .unwrap()
+            .contains("urn:signet")
+    );
+    let mut streamed = record();
+    let part = |name: Option<&str>, text: &str| {
+        progress(
+            json!({"state": "working", "part": {"index": 0, "last": false, "name": name, "body": text}}),
+        )
+    };
+    streamed.apply(part(None, "on"), now);
+    streamed.apply(part(Some("b"), "tw"), now);
+    streamed.apply(part(Some("lost"), "x"), now);
+    streamed.apply(answer(both, 1), now);
+    assert_eq!(
+        ids(&streamed),
+        [(ANSWER.to_owned(), 2), ("b".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn what_waits_for_a_person_of_the_other_side_says_so_until_somebody_takes_it_again() {
+    let (mut record, now) = (record(), Now::at_start());
+    record.apply(progress(json!({"state": "working"})), now);
+    let waits = || progress(json!({"state": "working", "note": WAITS_FOR_A_PERSON}));
+    assert_eq!(record.apply(waits(), now).len(), 1);
+    assert!(
+        said(&record)
+            .as_str()
+            .unwrap()
+            .contains("waits for a person of the other side")
+    );
+    assert!(record.waits_for_people() && !record.is_over());
+    assert_eq!(record.apply(waits(), now).len(), 0, "it is said once");
+    assert_eq!(
+        record
+            .apply(progress(json!({"state": "working"})), now)
+            .len(),
+        1
+    );
+    assert!(record.task.status.message.is_none() && !record.waits_for_people());
+}
+
+#[test]
+fn an_answer_that_nothing_came_before_may_be_a_message_alone() {
+    let now = Now::at_start();
+    let mut quick = record();
+    assert!(quick.direct().is_none());
+    quick.apply(answer(json!("hi"), 1), now);
+    let message = json!(quick.direct().unwrap());
+    assert_eq!(
+        (&message["parts"], &message["role"]),
+        (&json!([{"text": "hi"}]), &json!("ROLE_AGENT"))
+    );
+    assert_eq!(
+        (&message["taskId"], &message["contextId"]),
+        (&json!("t"), &json!("c"))
+    );
+    let mut slow = record();
+    slow.apply(progress(json!({"state": "working"})), now);
+    slow.apply(answer(json!("hi"), 1), now);
+    assert!(slow.direct().is_none());
 }
 
 #[test]

@@ -113,6 +113,46 @@ fn wrong_parameters_are_refused_by_each_method_and_leave_no_task() {
 }
 
 #[test]
+fn a_number_that_is_too_wide_is_named_and_the_call_keeps_its_id() {
+    let scene = Scene::new("");
+    let params = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"week":9007199254740993}}]}}"#;
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":"mine","method":"SendMessage","params":{params}}}"#);
+    let told = scene
+        .gateway
+        .post(BOB, "a2a-version: 1.0\r\n", &body)
+        .json();
+    assert_eq!((code(&told), &told["id"]), (-32602, &json!("mine")));
+    let field = &told["error"]["data"][0]["fieldViolations"][0]["field"];
+    assert_eq!(*field, "message.parts[0].data.week", "{told}");
+}
+
+#[test]
+fn an_answer_without_a_word_before_is_a_message_alone_where_the_configuration_says_so() {
+    let scene = Scene::new("[a2a]\ndirect = true\n");
+    let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
+    let message = &told["result"]["message"];
+    assert_eq!(message["parts"], json!([{"text": "hello"}]), "{told}");
+    let task = scene
+        .gateway
+        .v1("GetTask", &json!({"id": message["taskId"]}));
+    assert_eq!(task["result"]["status"]["state"], "TASK_STATE_COMPLETED");
+    let old = json!({"message": {"kind": "message", "messageId": "n", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}});
+    let told = scene.gateway.v03("message/send", &old);
+    assert_eq!(
+        (&told["result"]["kind"], &told["result"]["role"]),
+        (&json!("message"), &json!("agent")),
+        "{told}"
+    );
+    let parts = scene.gateway.v1("SendMessage", &says("o", "in parts"));
+    assert_eq!(
+        id_of(&parts).len(),
+        36,
+        "what was told before the answer makes it a task"
+    );
+}
+
+#[test]
 fn what_is_not_there_is_not_found_by_any_method() {
     let scene = Scene::new("");
     for (method, params) in [

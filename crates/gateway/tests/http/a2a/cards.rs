@@ -43,6 +43,12 @@ fn the_own_card_is_for_readers_of_both_versions_and_comes_with_a_tag() {
         !card.to_string().contains("agent-bob"),
         "a card for everybody names no peer"
     );
+    // Nobody proves here who they are.
+    assert_eq!(card["supportsAuthenticatedExtendedCard"], false, "{card}");
+    assert!(
+        card["capabilities"].get("extendedAgentCard").is_none(),
+        "{card}"
+    );
     no_empty_value(&card, "");
     for name in ["etag", "last-modified", "cache-control"] {
         assert!(reply.header(name).is_some(), "{name}: {}", reply.head);

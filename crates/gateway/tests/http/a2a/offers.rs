@@ -32,6 +32,10 @@ fn the_first_message_of_all_is_for_the_only_capability_that_is_offered() {
     let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
     let status = &told["result"]["task"]["status"];
     assert_eq!(status["state"], "TASK_STATE_COMPLETED", "{told}");
+    // The gateway pinged to meet Bob, and nobody has to read what came of that.
+    eventually("the inbox is empty", || {
+        scene.alice.inbox().is_empty().then_some(())
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use signet_testkit::{Home, House, eventually};
 
-use super::client::begins;
+use super::client::{Agent, begins};
 use crate::client::{Gateway, token};
 
 /// Whatever is posted to it, as it came.
@@ -93,4 +93,144 @@ fn what_a_revoked_token_asked_for_is_pushed_no_more_and_nobody_inherits_it() {
     assert_eq!(found["error"]["code"], -32001, "{found}");
     let listed = call(&gateway, &second, "ListTasks", &json!({}));
     assert_eq!(listed["result"]["totalSize"], 0, "{listed}");
+}
+
+/// Of a token, within what [`call`] asks.
+fn said(gateway: &Gateway, token: &str, task: &Value) -> String {
+    let told = call(gateway, token, "GetTask", &json!({"id": task}));
+    told["result"]["status"].to_string()
+}
+
+#[test]
+fn what_waits_in_the_gateway_leaves_for_no_token_that_was_revoked_or_reaches_its_peer_no_more() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    bob.configure(
+        "[offer]",
+        "[offer]\nallow = [\"test.*\"]\nlinger-seconds = 0",
+    );
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    bob.start();
+    bob.ping(&alice);
+    let [laptop, phone, stays] = ["laptop", "phone", "stays"].map(|name| token(&alice, name, &[]));
+    let gateway = Gateway::start(&alice, "");
+    let agent = Agent::offering(&bob, "test.talk");
+    let begin = |token: &str, words: &str| {
+        let told = call(&gateway, token, "SendMessage", &begins(words, words));
+        told["result"]["task"]["id"].clone()
+    };
+    let offers = || {
+        let shown = alice
+            .call("peer.show", &json!({"peer": bob.agent}))
+            .unwrap();
+        shown["capabilities"].as_array().map_or(0, Vec::len)
+    };
+    eventually("the offer is told", || (offers() == 1).then_some(()));
+    let first = begin(&stays, "first");
+    eventually("it is answered", || {
+        said(&gateway, &stays, &first)
+            .contains("COMPLETED")
+            .then_some(())
+    });
+    drop(agent);
+    eventually("the offer ends", || (offers() == 0).then_some(()));
+    let waiting = [
+        (&laptop, begin(&laptop, "words of the laptop")),
+        (&phone, begin(&phone, "words of the phone")),
+        (&stays, begin(&stays, "words that stay")),
+    ];
+    for (token, task) in &waiting {
+        eventually("it waits in the gateway", || {
+            said(&gateway, token, task)
+                .contains("is away")
+                .then_some(())
+        });
+    }
+    alice.done(&["token", "revoke", "laptop"]);
+    let file = alice.dir.join("gateway-tokens.toml");
+    let tokens = std::fs::read_to_string(&file).unwrap();
+    let narrower = tokens.replacen("tier =", "peers = [\"agent-carol\"]\ntier =", 1);
+    assert!(
+        narrower.find("carol") < narrower.find("stays"),
+        "{narrower}"
+    );
+    std::fs::write(&file, narrower).unwrap();
+    let _agent = Agent::offering(&bob, "test.talk");
+    let (_, task) = &waiting[2];
+    eventually("what may leave leaves", || {
+        said(&gateway, &stays, task)
+            .contains("COMPLETED")
+            .then_some(())
+    });
+    // As long as any pause between two tries.
+    std::thread::sleep(Duration::from_secs(12));
+    let log = format!("{:?}", bob.log());
+    assert!(log.contains("words that stay"));
+    assert!(!log.contains("words of the"), "it left all the same");
+}
+
+/// How many tasks are open in the store of a gateway that has ended: while it runs, nobody else opens that file.
+fn open_tasks(home: &Home, ended: Gateway) -> i64 {
+    drop(ended);
+    let files = std::fs::read_dir(&home.dir).unwrap().flatten();
+    let mut files = files.map(|entry| entry.path());
+    let store = files
+        .find(|file| file.to_string_lossy().ends_with("a2a.db"))
+        .expect("the gateway keeps its tasks in a file of the home");
+    let db = rusqlite::Connection::open(store).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    let count = "SELECT count(*) FROM tasks WHERE is_over = 0";
+    db.query_row(count, [], |row| row.get(0)).unwrap()
+}
+
+/// Alice's gateway with a task of a token open at Bob, who never answers.
+fn with_an_open_task(house: &House, change: impl FnOnce(&Home)) -> (Home, Home, Gateway) {
+    let (alice, bob) = house.alice_and_bob();
+    bob.ping(&alice);
+    let laptop = token(&alice, "laptop", &["--days", "1"]);
+    change(&alice);
+    let gateway = Gateway::start(&alice, "");
+    let told = call(&gateway, &laptop, "SendMessage", &begins("m", "a word"));
+    assert!(told["result"]["task"]["id"].is_string(), "{told}");
+    (alice, bob, gateway)
+}
+
+/// The gateway reads its tokens every second.
+const READ_AGAIN: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_token_that_is_revoked_while_the_gateway_runs_leaves_no_open_task() {
+    let house = House::new();
+    let (alice, _bob, gateway) = with_an_open_task(&house, |_| {});
+    alice.done(&["token", "revoke", "laptop"]);
+    std::thread::sleep(READ_AGAIN);
+    assert_eq!(open_tasks(&alice, gateway), 0);
+}
+
+#[test]
+fn a_token_that_was_revoked_while_the_gateway_was_stopped_leaves_no_open_task_at_its_start() {
+    let house = House::new();
+    let (alice, _bob, gateway) = with_an_open_task(&house, |_| {});
+    assert_eq!(open_tasks(&alice, gateway), 1, "nothing has ended it yet");
+    alice.done(&["token", "revoke", "laptop"]);
+    let gateway = Gateway::start(&alice, "");
+    std::thread::sleep(READ_AGAIN);
+    assert_eq!(open_tasks(&alice, gateway), 0);
+}
+
+#[test]
+fn a_token_that_expires_leaves_no_open_task() {
+    let house = House::new();
+    let soon = |alice: &Home| {
+        let file = alice.dir.join("gateway-tokens.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (before, expires) = text.split_once("expires = ").unwrap();
+        let (expires, after) = expires.split_once('\n').unwrap();
+        let soon = expires.parse::<u64>().unwrap() - 24 * 3600 + 4;
+        std::fs::write(&file, format!("{before}expires = {soon}\n{after}")).unwrap();
+    };
+    let (alice, _bob, gateway) = with_an_open_task(&house, soon);
+    std::thread::sleep(READ_AGAIN * 2);
+    assert_eq!(open_tasks(&alice, gateway), 0);
 }

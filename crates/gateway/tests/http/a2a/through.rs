@@ -174,8 +174,14 @@ fn event(stream: &mut TcpStream, request: &Value, result: Value) {
 }
 
 #[test]
-fn an_agent_that_wants_more_or_a_login_ends_the_task_with_that_name() {
-    for state in ["INPUT_REQUIRED", "AUTH_REQUIRED"] {
+fn an_agent_that_fails_or_wants_more_or_a_login_gives_its_state_to_the_task() {
+    for state in [
+        "INPUT_REQUIRED",
+        "AUTH_REQUIRED",
+        "FAILED",
+        "REJECTED",
+        "CANCELED",
+    ] {
         let agent = Agent::raw(move |request, stream| {
             let said =
                 json!({"messageId": "s", "role": "ROLE_AGENT", "parts": [{"text": "which week?"}]});
@@ -188,9 +194,67 @@ fn an_agent_that_wants_more_or_a_login_ends_the_task_with_that_name() {
         let said = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "book"}]}});
         let told = scene.gateway.v1("SendMessage", &said);
         let status = &told["result"]["task"]["status"];
-        assert_eq!(status["state"], "TASK_STATE_REJECTED", "{told}");
-        let words = status["message"]["parts"][0]["text"].as_str().unwrap();
-        let name = state.to_ascii_lowercase().replace('_', "-");
-        assert!(words.contains(&format!("{name}: which week?")), "{words}");
+        assert_eq!(status["state"], format!("TASK_STATE_{state}"), "{told}");
+        assert_eq!(status["message"]["parts"], json!([{"text": "which week?"}]));
+        if state != "INPUT_REQUIRED" {
+            continue;
+        }
+        // What its client says next reaches the same task of the agent, in the same context.
+        let first = agent.seen().pop().unwrap().json()["params"]["message"].clone();
+        let task = id_of(&told);
+        let more = json!({"message": {"messageId": "n", "taskId": task, "role": "ROLE_USER", "parts": [{"text": "week 7"}]}});
+        scene.gateway.v1("SendMessage", &more);
+        let next = agent.seen().pop().unwrap().json()["params"]["message"].clone();
+        assert_eq!(
+            (&next["taskId"], &first["taskId"]),
+            (&json!("t"), &Value::Null)
+        );
+        assert_eq!(next["contextId"], first["contextId"]);
+        assert!(next["contextId"].is_string(), "{next}");
     }
+}
+
+#[test]
+fn several_artifacts_and_what_stands_beside_the_parts_cross_both_daemons() {
+    let agent = Agent::json(|request| {
+        let message = &request["params"]["message"];
+        let said = json!({"metadata": message["metadata"], "extensions": message["extensions"],
+            "referenceTaskIds": message["referenceTaskIds"], "parts": message["parts"]});
+        let task = json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [
+            {"artifactId": "a", "name": "The first", "parts": [{"text": "one"}]},
+            {"artifactId": "b", "parts": [{"data": said}]},
+        ]});
+        json!({"jsonrpc": "2.0", "id": request["id"], "result": {"task": task}})
+    });
+    let (scene, _handling) = scene(&agent, "version = \"1.0\"\n");
+    let said = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}],
+        "metadata": {"trace": {"id": 7}}, "extensions": ["urn:example"], "referenceTaskIds": ["t-9"]}});
+    let told = scene.gateway.v1("SendMessage", &said);
+    let artifacts = &told["result"]["task"]["artifacts"];
+    let first = json!({"artifactId": "a", "name": "The first", "parts": [{"text": "one"}]});
+    assert_eq!(artifacts[0], first, "{told}");
+    let beside = &artifacts[1]["parts"][0]["data"];
+    for member in ["metadata", "extensions", "referenceTaskIds", "parts"] {
+        assert_eq!(beside[member], said["message"][member], "{told}");
+    }
+}
+
+#[test]
+fn what_the_program_there_cannot_handle_says_that_a_person_has_it() {
+    let agent = Agent::json(|_| json!("no JSON-RPC"));
+    let (scene, _handling) = scene(&agent, "version = \"1.0\"\n");
+    let said = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
+        "configuration": {"returnImmediately": true}});
+    let task = id_of(&scene.gateway.v1("SendMessage", &said));
+    let words = eventually("the task says whom it waits for", || {
+        let told = scene.gateway.v1("GetTask", &json!({"id": task}));
+        let words = told["result"]["status"]["message"]["parts"][0]["text"].as_str();
+        words
+            .filter(|words| words.contains("waits for a person of the other side"))
+            .map(str::to_owned)
+    });
+    assert!(!words.contains("wrong-shape"), "{words}");
+    let id = scene.bob.json(&["quarantine", "list"])[0]["message-id"].clone();
+    let shown = scene.alice.done(&["status", id.as_str().unwrap()]);
+    assert!(shown.contains("it waits for a person there"), "{shown}");
 }

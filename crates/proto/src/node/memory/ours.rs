@@ -8,7 +8,7 @@ use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId, Version};
-use crate::node::link::{Approving, Waiting};
+use crate::node::link::{Approving, Finds, Waiting};
 use crate::node::outbound::OPEN_REQUESTS;
 use crate::node::{Lost, Node, OpenRequest, State};
 use crate::policy::PING;
@@ -49,12 +49,19 @@ impl Node {
         }
         link.drop_draft(headers.message_id);
         let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);
+        let anew = link.takes_anew(headers.message_id);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             session.ledger.record(
                 headers.sequence.unwrap_or_default(),
                 Arc::clone(message),
                 clock,
             );
+            if anew {
+                session.ledger.note_second(headers.message_id);
+            }
+        }
+        if anew {
+            return Changed::default();
         }
         if begins && headers.conversation_id.is_some() {
             self.note_own_step(now, &peer, message);
@@ -77,6 +84,8 @@ impl Node {
                 closes,
                 tells: headers.version >= Version::PROGRESS,
                 progress: None,
+                ping,
+                refused_answer: None,
             };
             self.open_request(headers.message_id, open);
         }
@@ -112,7 +121,7 @@ impl Node {
 
     pub(super) fn apply_receipt(
         &mut self,
-        now: Timestamp,
+        (now, clock): (Timestamp, Timestamp),
         peer: &AgentId,
         message: &Message,
     ) -> Changed {
@@ -143,7 +152,11 @@ impl Node {
                 ..self.note_fates(now, lost)
             };
         }
+        let before = session.ledger.peer_through();
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
+        if session.ledger.peer_through() > before {
+            session.ledger.covered(clock);
+        }
         let settled = settled.map(|settled| {
             let heard = |name: String| PeerReason::in_receipt(&name).as_str().to_owned();
             let refused = settled.refused.map(heard);
@@ -184,6 +197,7 @@ impl Node {
                 until,
                 value: Arc::new(line.message.clone()),
                 approval,
+                finds: Finds::default(),
             }),
             // It has perhaps been sent: a later line says so, or it ends when the log has been told.
             Err(reason) => link.lost.push((line.message_id, reason)),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::headers::CapabilityName;
+use crate::ids::AgentId;
 use crate::policy::{Capability, Policy, fits_together};
 
 use super::Program;
@@ -12,53 +13,120 @@ use super::Program;
 #[derive(Debug, Default)]
 pub(in crate::node) struct Offers(BTreeMap<CapabilityName, Offered>);
 
+/// The peers with whom a program has to do; `None` for everybody.
+pub type OfferedTo = Option<BTreeSet<AgentId>>;
+
 #[derive(Debug)]
 struct Offered {
-    capability: Capability,
     held: Held,
+    /// What each connection that serves it says of it, and to whom. Where nobody serves it: what the last of them said,
+    /// or what peers were told before a start.
+    served: BTreeMap<u64, Served>,
+}
+
+/// One program's word on a name.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) capability: Capability,
+    pub(super) to: OfferedTo,
 }
 
 #[derive(Debug)]
 enum Held {
-    /// These connections of one user id serve it.
-    By {
-        user: u32,
-        connections: BTreeSet<u64>,
-    },
+    /// Connections of this user id serve it.
+    By(u32),
     /// Nobody serves it since then, by the clock that nobody sets.
     Gone(Duration),
 }
 
-impl Offers {
-    pub(super) fn capability(&self, name: &CapabilityName) -> Option<&Capability> {
-        self.0.get(name).map(|offered| &offered.capability)
+impl Served {
+    fn reaches(&self, peer: &AgentId) -> bool {
+        self.to.as_ref().is_none_or(|peers| peers.contains(peer))
+    }
+}
+
+impl Offered {
+    /// The word of the oldest connection that serves this peer: a program that comes beside it changes nothing for the
+    /// peers of the older one.
+    fn for_peer(&self, peer: &AgentId) -> Option<&Capability> {
+        let mut words = self.served.values();
+        let word = words.find(|served| served.reaches(peer));
+        word.map(|served| &served.capability)
     }
 
+    /// What is said of it, each text once.
+    fn texts(&self) -> Vec<&Capability> {
+        let mut texts: Vec<&Capability> = Vec::new();
+        for served in self.served.values() {
+            if !texts.contains(&&served.capability) {
+                texts.push(&served.capability);
+            }
+        }
+        texts
+    }
+}
+
+impl Offers {
+    /// What that peer is told of it, and judged by; `None` where no program serves that peer.
+    pub(super) fn capability(&self, name: &CapabilityName, peer: &AgentId) -> Option<&Capability> {
+        self.0.get(name)?.for_peer(peer)
+    }
+
+    /// What that peer is told of.
+    pub(super) fn for_peer(&self, peer: &AgentId) -> impl Iterator<Item = &Capability> {
+        let offered = self.0.values();
+        offered.filter_map(move |offered| offered.for_peer(peer))
+    }
+
+    /// All that is offered to anybody.
     pub(super) fn capabilities(&self) -> impl Iterator<Item = &Capability> {
-        self.0.values().map(|offered| &offered.capability)
+        self.0.values().flat_map(Offered::texts)
     }
 
     /// Whether programs of another user id serve it.
     pub(super) fn is_held_by_another(&self, name: &CapabilityName, program: Program) -> bool {
         let held = self.0.get(name).map(|offered| &offered.held);
-        matches!(held, Some(Held::By { user, .. }) if *user != program.user)
+        matches!(held, Some(Held::By(user)) if *user != program.user)
     }
 
     /// Whether one more, or a changed one, fits in beside the configured ones. Offers that nobody serves make room,
-    /// those first whose programs went first.
-    pub(super) fn make_room(&mut self, policy: &Policy, more: &Capability) -> bool {
-        let is_served = |offered: &Offered| matches!(offered.held, Held::By { .. });
-        if !self.fits(policy, more, is_served) {
+    /// those first whose programs went first. Two texts of one name count as two.
+    pub(super) fn make_room(
+        &mut self,
+        policy: &Policy,
+        connection: u64,
+        more: &Capability,
+    ) -> bool {
+        let is_served = |offered: &Offered| matches!(offered.held, Held::By(_));
+        if !self.fits(policy, (connection, more), is_served) {
             return false;
         }
-        while !self.fits(policy, more, |_| true) && self.drop_longest_gone() {}
+        while !self.fits(policy, (connection, more), |_| true) && self.drop_longest_gone() {}
         true
     }
 
-    fn fits(&self, policy: &Policy, more: &Capability, counts: impl Fn(&Offered) -> bool) -> bool {
-        let others = self.0.values().filter(|offered| counts(offered));
-        let others = others.map(|offered| &offered.capability);
-        let others = others.filter(|other| other.name != more.name);
+    fn fits(
+        &self,
+        policy: &Policy,
+        (connection, more): (u64, &Capability),
+        counts: impl Fn(&Offered) -> bool,
+    ) -> bool {
+        let others = self.0.iter().filter(|(_, offered)| counts(offered));
+        let others = others.flat_map(|(name, offered)| {
+            // What this word takes the place of counts no more.
+            let goes = |by: u64| match offered.held {
+                Held::By(_) => by == connection,
+                Held::Gone(_) => true,
+            };
+            let mut texts: Vec<&Capability> = Vec::new();
+            for (by, served) in &offered.served {
+                let is_same = *name == more.name && (goes(*by) || served.capability == *more);
+                if !is_same && !texts.contains(&&served.capability) {
+                    texts.push(&served.capability);
+                }
+            }
+            texts
+        });
         fits_together(policy.capabilities.iter().chain(others).chain([more])).is_ok()
     }
 
@@ -69,41 +137,45 @@ impl Offers {
             .iter()
             .filter_map(|(name, offered)| match offered.held {
                 Held::Gone(since) => Some((since, name.clone())),
-                Held::By { .. } => None,
+                Held::By(_) => None,
             });
         let longest = gone.min();
         longest.is_some_and(|(_, name)| self.0.remove(&name).is_some())
     }
 
-    pub(super) fn serve(&mut self, program: Program, capability: Capability) {
+    pub(super) fn serve(&mut self, program: Program, to: OfferedTo, capability: Capability) {
         let name = capability.name.clone();
-        let mut connections = match self.0.remove(&name).map(|offered| offered.held) {
-            Some(Held::By { connections, .. }) => connections,
-            Some(Held::Gone(_)) | None => BTreeSet::new(),
+        let mut served = match self.0.remove(&name) {
+            Some(offered) if matches!(offered.held, Held::By(_)) => offered.served,
+            Some(_) | None => BTreeMap::new(),
         };
-        connections.insert(program.connection);
-        let user = program.user;
-        let held = Held::By { user, connections };
-        self.0.insert(name, Offered { capability, held });
+        served.insert(program.connection, Served { capability, to });
+        let held = Held::By(program.user);
+        self.0.insert(name, Offered { held, served });
     }
 
-    /// A connection serves nothing any more.
-    pub(super) fn leave(&mut self, connection: u64, now: Duration) {
+    /// A connection serves nothing any more. Whether peers may have to hear of it: its word has ended, beside others
+    /// that serve on. Where nobody does, its word stands for a while.
+    pub(super) fn leave(&mut self, connection: u64, now: Duration) -> bool {
+        let mut has_changed = false;
         for offered in self.0.values_mut() {
-            if let Held::By { connections, .. } = &mut offered.held {
-                let left = connections.remove(&connection);
-                if left && connections.is_empty() {
-                    offered.held = Held::Gone(now);
-                }
+            let serves = matches!(offered.held, Held::By(_));
+            if !serves || !offered.served.contains_key(&connection) {
+                continue;
+            }
+            match offered.served.len() {
+                1 => offered.held = Held::Gone(now),
+                _ => has_changed |= offered.served.remove(&connection).is_some(),
             }
         }
+        has_changed
     }
 
-    /// An offer from before the start, which nobody serves yet.
-    pub(super) fn recall(&mut self, capability: Capability, now: Duration) {
-        let name = capability.name.clone();
+    /// An offer from before the start, which nobody serves yet: in the words that peers were told.
+    pub(super) fn recall(&mut self, name: CapabilityName, told: Vec<Served>, now: Duration) {
+        let served = (0..).zip(told).collect();
         let held = Held::Gone(now);
-        self.0.entry(name).or_insert(Offered { capability, held });
+        self.0.entry(name).or_insert(Offered { held, served });
     }
 
     /// Drops what nobody has served for `linger`. Says whether there was any.
@@ -119,15 +191,18 @@ impl Offers {
     pub(super) fn lapses_at(&self, linger: Duration) -> Option<Duration> {
         let since = |offered: &Offered| match offered.held {
             Held::Gone(since) => Some(since.saturating_add(linger)),
-            Held::By { .. } => None,
+            Held::By(_) => None,
         };
         self.0.values().filter_map(since).min()
     }
 
     /// Drops what the policy settles itself, allows no more or leaves no room for.
     pub(super) fn end_unfit(&mut self, policy: &Policy) {
-        self.0
-            .retain(|name, _| policy.capability(name).is_none() && policy.allows_offer(name));
+        self.0.retain(|name, offered| {
+            let words = &mut offered.served;
+            words.retain(|_, served| policy.may_leave_unapproved(&served.capability));
+            policy.capability(name).is_none() && policy.allows_offer(name) && !words.is_empty()
+        });
         while fits_together(policy.capabilities.iter().chain(self.capabilities())).is_err() {
             if !self.drop_longest_gone() && self.0.pop_last().is_none() {
                 break;

@@ -10,7 +10,7 @@ use super::*;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
 use crate::node::keyed::Keyed;
-use crate::node::link::Waiting;
+use crate::node::link::{Finds, Waiting};
 use crate::node::names::Name;
 use crate::node::quarantine::{Shelved, Tries};
 use crate::node::tasks::Task;
@@ -158,6 +158,7 @@ impl Node {
                     until: row.until,
                     value: Arc::new(row.value),
                     approval: row.approval,
+                    finds: Finds::default(),
                 }),
                 Err(reason) => link.lost.push((name, reason)),
             }

@@ -1,5 +1,6 @@
 //! When a message goes out again, and when it is given up.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use crate::time::Timestamp;
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
 pub(super) const FIRST_RESEND: Duration = Duration::from_secs(5);
 const LAST_RESEND: Duration = Duration::from_secs(300);
-/// What the broker holds for a silent peer goes out again after this long …
-pub(super) const FIRST_SILENCE: Duration = Duration::from_secs(300);
-/// … and later after this long.
+/// Of what mailboxes are said to hold, some goes out again when no receipt has covered any for this long …
+const FIRST_SILENCE: Duration = Duration::from_secs(60);
+/// … and while the peer stays silent after twice as long each time, up to this.
 const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 /// A number is given up this long after its message expired.
 const GIVE_UP: Duration = Duration::from_secs(120);
@@ -25,8 +26,8 @@ impl Ledger {
         if self.due.is_none_or(|due| now < due) {
             return overdue;
         }
-        let mut asks = self.asks(now);
-        for waiting in self.waiting.values_mut() {
+        let mut copies = self.question.copies(now);
+        for (number, waiting) in &mut self.waiting {
             let end = waiting.message.headers.expires_at;
             // After a clock was set back no timer lies further ahead than it ever would.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
@@ -34,10 +35,18 @@ impl Ledger {
                 overdue.expired.push(waiting.message.headers.message_id);
                 continue;
             }
-            let free = waiting.next_way(ways, self.heard);
+            let free = waiting.next_way(ways);
             let parked = free.is_none();
-            if (now >= waiting.resend && !parked) || (parked && now < end && asks) {
-                asks &= !parked;
+            let soon = now.saturating_add(FIRST_SILENCE);
+            waiting.presses = waiting.presses.map(|at| at.min(soon));
+            let presses = waiting.presses.take_if(|at| now >= *at).is_some();
+            if (now >= waiting.resend && !parked)
+                || (parked && now < end && (copies > 0 || presses))
+            {
+                if parked && !presses {
+                    copies -= 1;
+                    self.question.asked = *number;
+                }
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
@@ -74,8 +83,24 @@ impl Ledger {
         for waiting in self.waiting.values_mut() {
             waiting.hand(carrier, Handed::No);
         }
-        let stored = self.waiting.values();
-        self.oldest_stored = stored.filter_map(Waiting::stored).min();
+    }
+
+    /// The peer said something.
+    pub fn hear(&mut self) {
+        if self.question.silence > FIRST_SILENCE {
+            self.question.silence = FIRST_SILENCE;
+            self.wake();
+        }
+    }
+
+    /// A receipt covered more than those before it.
+    pub(crate) fn covered(&mut self, clock: Timestamp) {
+        if self.waiting.is_empty() {
+            self.question = Question::default();
+        }
+        self.question.answer(clock, self.peer_through);
+        let asks = self.question.at;
+        self.due = self.due.into_iter().chain(asks).min();
     }
 
     /// When [`Ledger::overdue`] next has something to say.
@@ -83,44 +108,100 @@ impl Ledger {
         self.due.filter(|_| !self.waiting.is_empty())
     }
 
-    /// Whether it is time to ask the peer again: its receipt may be lost. One copy in each session is
-    /// enough, ever more rarely, so that an absent peer's mailbox does not fill.
-    fn asks(&mut self, now: Timestamp) -> bool {
-        let question = self
-            .question
-            .map(|at| at.min(now.saturating_add(self.silence)));
-        self.question = question;
-        let due = question.is_some_and(|at| now >= at);
-        if due {
-            self.silence = (self.silence * 2).min(LONGEST_SILENCE);
-            self.question = None;
-        }
-        due
-    }
-
     fn look_ahead(&mut self, now: Timestamp, ways: &Ways) {
-        let heard = self.heard;
-        let parked = |waiting: &&Waiting| waiting.is_parked(ways, heard);
-        let parks = self.waiting.values().any(|waiting| parked(&waiting));
-        let question = self.question.unwrap_or(now.saturating_add(self.silence));
-        self.question = parks.then_some(question);
+        let parks = self.waiting.values().any(|waiting| waiting.is_parked(ways));
+        if parks {
+            self.question.waits_from(now);
+        } else {
+            self.question.at = None;
+        }
         let soon = now.saturating_add(FIRST_RESEND);
-        let next = |waiting: &Waiting| match parked(&waiting) {
-            true => soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP)),
+        let next = |waiting: &Waiting| match waiting.is_parked(ways) {
+            true => {
+                let end = soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP));
+                end.min(waiting.presses.unwrap_or(end))
+            }
             false => waiting.resend,
         };
         let all = self.waiting.values().map(next);
-        self.due = all.chain(self.question).min();
-        let stored = self.waiting.values().filter(parked);
-        self.oldest_stored = stored.filter_map(Waiting::stored).min();
+        self.due = all.chain(self.question.at).min();
     }
 }
 
-pub(super) fn first_silence() -> Duration {
-    FIRST_SILENCE
+/// When a message goes out again that a mailbox is said to hold since `at`, if half of what is left of its life ends before
+/// anything of what is held goes out. The last seconds of a life are left to it: a copy would come too late.
+pub(super) fn presses_at(waiting: &Waiting, at: Timestamp) -> Option<Timestamp> {
+    let half = waiting.message.headers.expires_at.since(at) / 2;
+    (FIRST_RESEND..FIRST_SILENCE)
+        .contains(&half)
+        .then(|| at.saturating_add(half))
 }
 
-/// Whether what was stored `at` that time could have been receipted by what the peer signed since.
-pub(super) fn is_heard(heard: Timestamp, at: Timestamp) -> bool {
-    heard > at.saturating_add(FIRST_RESEND)
+/// When the first of what mailboxes are said to hold goes out again, although they hold it: their word may be
+/// false, or the receipt lost. A copy of all of it would fill an absent peer's mailbox.
+///
+/// A mailbox is read in order, so that a receipt says how far it was read, and of what came later nothing. Only
+/// where a receipt ends with the copies, and no more is covered behind them, were those needed: twice as many
+/// go out then, so that a mailbox that lost much is soon made good.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    at: Option<Timestamp>,
+    /// How long after the next there is none.
+    silence: Duration,
+    /// How many messages go out with it.
+    copies: usize,
+    /// The highest number that went out with the last.
+    asked: u64,
 }
+
+impl Default for Question {
+    fn default() -> Self {
+        Self {
+            at: None,
+            silence: FIRST_SILENCE,
+            copies: 1,
+            asked: 0,
+        }
+    }
+}
+
+impl Question {
+    /// When it is asked, if something is held from now on.
+    pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
+        let asks = now.saturating_add(self.silence);
+        // After a clock was set back it lies no further ahead than it ever would.
+        let asks = self.at.map_or(asks, |at| at.min(asks));
+        self.at = Some(asks);
+        asks
+    }
+
+    /// How many copies may go out at `now`.
+    fn copies(&mut self, now: Timestamp) -> usize {
+        if self.at.is_none_or(|_| now < self.waits_from(now)) {
+            return 0;
+        }
+        self.at = None;
+        self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+        self.copies
+    }
+
+    /// A receipt covers all up to `through`.
+    fn answer(&mut self, clock: Timestamp, through: u64) {
+        self.silence = FIRST_SILENCE;
+        let wait = match through.cmp(&self.asked) {
+            Ordering::Less => FIRST_SILENCE,
+            Ordering::Equal => {
+                self.copies = (self.copies * 2).min(MOST_COPIES);
+                FIRST_RESEND
+            }
+            Ordering::Greater => {
+                self.copies = 1;
+                FIRST_SILENCE
+            }
+        };
+        self.at = self.at.map(|_| clock.saturating_add(wait));
+    }
+}
+
+/// How many of what a mailbox seems to have lost go out at once.
+const MOST_COPIES: usize = 1_024;

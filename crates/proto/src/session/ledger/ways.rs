@@ -1,9 +1,7 @@
 //! By which carrier a message goes next.
 
-use super::timing::is_heard;
 use super::{Handed, Waiting};
 use crate::carrier::CarrierId;
-use crate::time::Timestamp;
 
 /// The carriers that may take a message to a peer now, in the order of preference.
 #[derive(Clone, Debug, Default)]
@@ -37,28 +35,17 @@ impl Waiting {
         }
     }
 
-    /// The carrier for another copy: the next that does not hold one already which the peer has perhaps not
-    /// seen; there a copy would only fill the mailbox.
-    pub(super) fn next_way<'w>(&self, ways: &'w Ways, heard: Timestamp) -> Option<&'w CarrierId> {
+    /// The carrier for another copy: the next that does not say that it holds one; there a copy would only
+    /// fill the mailbox.
+    pub(super) fn next_way<'w>(&self, ways: &'w Ways) -> Option<&'w CarrierId> {
         ways.next(self.last.as_ref(), |way| {
-            let stored = self.handed.iter().filter(|(known, _)| known == way);
-            stored
-                .clone()
-                .any(|(_, handed)| matches!(handed, Handed::Stored(at) if !is_heard(heard, *at)))
+            let mut stored = self.handed.iter().filter(|(known, _)| known == way);
+            stored.any(|(_, handed)| matches!(handed, Handed::Stored(_)))
         })
     }
 
-    /// Whether all carriers hold it and the peer has perhaps not looked since.
-    pub(super) fn is_parked(&self, ways: &Ways, heard: Timestamp) -> bool {
-        self.next_way(ways, heard).is_none()
-    }
-
-    /// Since when the first of its carriers has held it.
-    pub(super) fn stored(&self) -> Option<Timestamp> {
-        let stored = self.handed.iter().filter_map(|(_, handed)| match handed {
-            Handed::Stored(at) => Some(*at),
-            Handed::No | Handed::Unconfirmed => None,
-        });
-        stored.min()
+    /// Whether all carriers say that they hold it.
+    pub(super) fn is_parked(&self, ways: &Ways) -> bool {
+        self.next_way(ways).is_none()
     }
 }

@@ -204,12 +204,12 @@ fn boxed(headers: &Headers, to: &SealSecret) -> Sealed {
 }
 
 /// What is sealed in a message with these headers.
-fn inner_of(headers: &Headers) -> Map<String, Value> {
+pub fn inner_of(headers: &Headers) -> Map<String, Value> {
     let plain = plaintext(headers, None, Some(&json!({"week": "2026-W07"}))).unwrap();
     read(&plain).as_object().unwrap().clone()
 }
 
-fn boxed_members(members: &Map<String, Value>, to: &SealSecret) -> Value {
+pub fn boxed_members(members: &Map<String, Value>, to: &SealSecret) -> Value {
     let plain = canonical(&Value::Object(members.clone()));
     Sealed::seal(to.public(), &plain, &mut rng())
         .unwrap()

@@ -5,13 +5,13 @@ use signet_proto::envelope::Method;
 use signet_proto::reject::Reason;
 
 use super::faults::{Faults, set};
-use crate::forge::{envelope, headers, message, sign};
+use crate::forge::{envelope, headers, in_session, sign};
 use crate::household::identity;
 
 impl Faults<'_> {
     pub fn in_text(&mut self) {
-        let log = "acquainted";
-        let good = self.request(|_| {});
+        let log = "private";
+        let good = self.told(|_| {});
         let text = String::from_utf8(good.clone()).unwrap();
         self.add(
             "v01-a-good-message-in-240-kib-of-spaces",
@@ -67,11 +67,8 @@ impl Faults<'_> {
         faulty(
             "v02-sequence-beyond-2-53",
             Reason::NumberOutOfRange,
-            text.replace(
-                "\"headers\":{",
-                "\"headers\":{\"sequence\":9007199254740992,",
-            )
-            .into(),
+            text.replace("\"sequence\":2", "\"sequence\":9007199254740992")
+                .into(),
             "a number that readers round differently",
         );
         faulty(
@@ -93,8 +90,8 @@ impl Faults<'_> {
             "one message, one signature; no batches",
         );
         let (call, success) = (
-            self.request(|_| {}),
-            self.request(|value| {
+            self.told(|_| {}),
+            self.told(|value| {
                 value["result"] = value["params"].clone();
             }),
         );
@@ -106,7 +103,7 @@ impl Faults<'_> {
             success,
             "a message with two envelopes says two things",
         );
-        let input = self.request(|value| drop(envelope(value).insert("note".into(), 1.into())));
+        let input = self.told(|value| drop(envelope(value).insert("note".into(), 1.into())));
         self.add(
             "v03-a-note-beside-the-headers",
             Reason::InvalidShape,
@@ -114,7 +111,11 @@ impl Faults<'_> {
             input,
             "what an application adds belongs into body",
         );
-        let input = self.request(|value| value["method"] = "tools/call".into());
+        let input = self.told(|value| {
+            value["method"] = "tools/call".into();
+            value.as_object_mut().unwrap().remove("id");
+            set("message-type", "notification")(value);
+        });
         self.add(
             "v03-a-method-of-mcp",
             Reason::MethodNotFound,
@@ -125,8 +126,8 @@ impl Faults<'_> {
     }
 
     pub fn in_headers(&mut self) {
-        let log = "acquainted";
-        let input = self.request(|value| drop(headers(value).remove("principal-id")));
+        let log = "private";
+        let input = self.told(|value| drop(headers(value).remove("principal-id")));
         self.add(
             "v04-without-principal",
             Reason::HeaderMissing,
@@ -134,7 +135,7 @@ impl Faults<'_> {
             input,
             "no message without its six headers of identity",
         );
-        let input = self.request(set("x-priority", "urgent"));
+        let input = self.told(set("x-priority", "urgent"));
         self.add(
             "v04-with-a-header-of-its-own",
             Reason::HeaderUnknown,
@@ -177,7 +178,7 @@ impl Faults<'_> {
             ),
         ];
         for (name, header, value) in odd {
-            let input = self.request(set(header, value));
+            let input = self.told(set(header, value));
             self.add(
                 name,
                 Reason::HeaderInvalid,
@@ -186,7 +187,7 @@ impl Faults<'_> {
                 "a header has one spelling and a range",
             );
         }
-        let input = self.request(set("message-type", "notification"));
+        let input = self.told(set("message-type", "notification"));
         self.add(
             "v04-request-that-says-notification",
             Reason::MessageTypeMismatch,
@@ -194,8 +195,7 @@ impl Faults<'_> {
             input,
             "a reader of the log must see from the headers that an answer is due",
         );
-        let input =
-            self.request(|value| value["id"] = crate::forge::id("other").to_string().into());
+        let input = self.told(|value| value["id"] = crate::forge::id("other").to_string().into());
         self.add(
             "v04-id-of-another-message",
             Reason::IdMismatch,
@@ -203,7 +203,7 @@ impl Faults<'_> {
             input,
             "the JSON-RPC id is the message-id",
         );
-        let input = self.request(set("recipient-id", "agent-eve"));
+        let input = self.told(set("recipient-id", "agent-eve"));
         self.add(
             "v05-redirected-to-a-third-agent",
             Reason::WrongRecipient,
@@ -211,14 +211,19 @@ impl Faults<'_> {
             input,
             "a broker delivers Alice's letter to Eve into Bob's inbox",
         );
+        let good = self.told(|_| {});
+        self.add(
+            "v05-on-another-agents-subject",
+            Reason::WrongSubject,
+            log,
+            good,
+            "a good message for Bob that the server delivers by Eve's subject",
+        )
+        .subject = Some("agent.agent-eve.inbox");
         let bob = identity("agent-bob", "bob");
-        let own = message(
-            &bob,
-            "agent-bob",
-            Method::Request,
-            "input",
-            super::faults::NOW,
-        );
+        let place = Some((self.world.private_session, 2));
+        let now = super::faults::NOW;
+        let own = in_session(&bob, "agent-bob", Method::Request, "input", now, place);
         self.add(
             "v05-our-own-words-come-back",
             Reason::Reflected,

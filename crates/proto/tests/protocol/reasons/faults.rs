@@ -22,6 +22,8 @@ pub struct Fault {
     pub input: Vec<u8>,
     /// Spaces after the input.
     pub pad: usize,
+    /// The subject that the input comes by, where it is not that of Bob's inbox.
+    pub subject: Option<&'static str>,
 }
 
 /// When inputs come, in milliseconds after the logs begin; most are signed then, too.
@@ -54,6 +56,10 @@ pub fn all(world: &World) -> Vec<Fault> {
     faults.of_single_rules();
     faults.of_two_checks();
     faults.of_histories();
+    faults.alone();
+    faults.in_chains();
+    faults.in_openings();
+    faults.in_pauses();
     faults.all
 }
 
@@ -86,8 +92,27 @@ impl Faults<'_> {
             ms: NOW,
             input,
             pad: 0,
+            subject: None,
         });
         self.all.last_mut().unwrap()
+    }
+
+    /// Alice's request in the session where Bob takes every tier, under the number 2, changed and signed again: without a
+    /// change it is accepted.
+    pub fn told(&self, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+        let place = Some((self.world.private_session, 2));
+        let method = Method::Request;
+        let mut value = in_session(&self.alice, "agent-bob", method, "input", NOW, place);
+        change(&mut value);
+        sign(value, &self.alice.signing)
+    }
+
+    /// A revocation of an agent that nobody knows, which Alice's agent carries outside any session, changed and signed
+    /// again: without a change it is accepted.
+    pub fn order(&self, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+        let mut value = message(&self.alice, "agent-bob", Method::Revoke, "order", NOW);
+        change(&mut value);
+        sign(value, &self.alice.signing)
     }
 
     /// Alice's request outside any session, changed and signed again.

@@ -61,6 +61,7 @@ impl Faults<'_> {
         self.said(Method::Handoff, |value| {
             let task = id("task").to_string();
             set("conversation-id", task.clone())(value);
+            set("expires-at", time(DAY))(value);
             let body = json!({"task": task, "goal": "Find an evening", "chain": chain});
             envelope(value).insert("body".into(), body);
         })

@@ -24,7 +24,7 @@ impl Faults<'_> {
                 "Bob's person withdrew Alice's agent",
             ),
         ] {
-            let input = self.request(|_| {});
+            let input = self.order(|_| {});
             self.add(name, reason, log, input, about);
         }
         for (name, log, reason, about) in [
@@ -65,7 +65,7 @@ impl Faults<'_> {
             forged,
             "who is bound is looked up first: a signature is not verified for the revoked",
         );
-        let resigned = sign(read(&self.request(|_| {})), &key("root of eve"));
+        let resigned = sign(read(&self.order(|_| {})), &key("root of eve"));
         self.add(
             "v06-under-a-revoked-key-by-another-hand",
             Reason::CertificateRevoked,

@@ -12,12 +12,13 @@ use signet_proto::envelope::{Method, Unverified};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, SessionId, encode_base64url};
 use signet_proto::keys::{Purpose, SigningKey};
+use signet_proto::reject::PeerReason;
 use signet_proto::seal::{Sealed, plaintext};
 use signet_proto::statement::Revocation;
 
 use super::faults::{self, Fault, Faults, NOW, set};
 use super::stages::{self, Log, World};
-use super::{http, taken, vector};
+use super::{chains, http, openings, statements as words, taken, vector};
 use crate::forge::{envelope, headers, in_session, read, reason, sign};
 use crate::household::{at, control, identity, identity_with, key, people, rng};
 
@@ -48,8 +49,11 @@ fn files() -> BTreeMap<String, Value> {
     for (name, log) in [("1.0.0", "session"), ("1.1.0", "newer")] {
         files.insert(format!("handshakes/{name}"), handshake(&world.logs[log]));
     }
-    for (name, statement) in statements() {
+    for (name, statement) in all_statements() {
         files.insert(format!("statements/{name}"), statement);
+    }
+    for (name, invitation) in words::invitations() {
+        files.insert(format!("invitations/{name}"), invitation);
     }
     files
 }
@@ -108,27 +112,36 @@ fn refused(fault: &Fault, log: &Log) -> Value {
     if fault.pad > 0 {
         described["pad"] = fault.pad.into();
     }
+    if let Some(subject) = fault.subject {
+        described["subject"] = subject.into();
+    }
     if let Some(also) = fault.also {
         described["also"] = also.into();
     }
-    if let Some(need) = need(fault) {
+    if let Some(need) = need(fault.name, fault.log) {
         described["needs"] = json!([need]);
     }
     let mut expect = json!({"verdict": "rejected", "check": fault.expect.check(), "reason": fault.expect.name()});
     let mut input = fault.input.clone();
     input.resize(input.len() + fault.pad, b' ');
-    taken::note_receipt(&mut expect, log, fault.ms, &input);
+    if fault.subject.is_none() {
+        taken::note_receipt(&mut expect, log, fault.ms, &input);
+    }
     described["expect"] = expect;
     described
 }
 
 /// What the least agent may leave out, and this input is about.
-fn need(fault: &Fault) -> Option<&'static str> {
-    match fault.log {
-        "newer" => Some("1.1.0"),
-        "paused" => Some("pause"),
-        "withdrawn" | "refused" => Some("withdrawing"),
-        _ => fault.name.starts_with("v12-handoff").then_some("handoff"),
+fn need(name: &str, log: &str) -> Option<&'static str> {
+    match log {
+        "newer" | "newer-offered" | "announced-in-both-versions" | "once-of-1.1.0-alone" => {
+            Some("1.1.0")
+        }
+        "paused" | "household" | "paused-under-the-second-control" => Some("pause"),
+        "task-begun" | "task-ended" | "task-begun-beside-carol" => Some("handoff"),
+        _ if name.contains("handoff") => Some("handoff"),
+        "withdrawn" | "refused" | "sister-withdrawn" => Some("withdrawing"),
+        _ => None,
     }
 }
 
@@ -164,6 +177,9 @@ impl Input {
         }
         taken::note_receipt(&mut expect, log, NOW, &self.bytes);
         described["expect"] = expect;
+        if let Some(need) = need(self.name, self.log) {
+            described["needs"] = json!([need]);
+        }
         described
     }
 }
@@ -171,6 +187,8 @@ impl Input {
 fn all_accepted(world: &World) -> Vec<Input> {
     let mut all = accepted(world);
     all.extend(taken::all(world));
+    all.extend(chains::accepted(world));
+    all.extend(openings::accepted(world));
     all
 }
 
@@ -332,6 +350,20 @@ fn handshake(log: &Log) -> Value {
         "version": flights[1]["params"]["body"]["choice"],
         "flights": flights, "hashes": hashes, "transcripts": transcripts, "session": running.to_string(),
     })
+}
+
+fn all_statements() -> BTreeMap<String, Value> {
+    let certified = statements().into_iter();
+    let mut all: BTreeMap<String, Value> = certified
+        .map(|(name, file)| (name.to_owned(), file))
+        .collect();
+    for (name, file) in words::files() {
+        assert!(
+            all.insert(name.clone(), file).is_none(),
+            "{name} is there twice"
+        );
+    }
+    all
 }
 
 /// Certificates, key statements and revocations, good ones and bad ones.
@@ -548,7 +580,7 @@ fn the_published_messages_are_taken_and_the_statements_are_what_they_are_called(
             assert_eq!(follows, *expected, "{}: {name}", input.name);
         }
     }
-    for (name, value) in statements() {
+    for (name, value) in all_statements() {
         let statement = &value["statement"];
         let is_good = match value["kind"].as_str().unwrap() {
             "certificate" => Certificate::parse(statement).is_ok(),
@@ -557,9 +589,27 @@ fn the_published_messages_are_taken_and_the_statements_are_what_they_are_called(
                 let key = value["signing-key"].as_str().unwrap().parse().unwrap();
                 KeyStatement::parse(statement, &key).is_ok()
             }
-            _ => Revocation::parse(statement).is_ok(),
+            "revocation" => Revocation::parse(statement).is_ok(),
+            _ => words::holds(&value).unwrap(),
         };
         assert_eq!(is_good, value["expect"] == "good", "{name}");
     }
     assert!(read(&accepted(&world)[0].bytes).is_object());
+}
+
+/// A reason that our receipts name and no peer believes would leave the sender without one.
+#[test]
+fn every_reason_that_a_receipt_of_ours_names_is_believed() {
+    let mut named = 0;
+    for file in files().values() {
+        let refused = &file["expect"]["receipt"]["except"];
+        for exception in refused.as_array().into_iter().flatten() {
+            let reason = exception["reason"].as_str().unwrap();
+            let heard = PeerReason::in_receipt(reason);
+            let fits = reason == "missing" || matches!(heard, PeerReason::Known(_));
+            assert!(fits, "{reason}");
+            named += 1;
+        }
+    }
+    assert!(named >= 60, "{named}");
 }

@@ -199,7 +199,7 @@ impl Faults<'_> {
 }
 
 /// Alice's flight 3 of the handshake that is half open.
-fn flight_3() -> Value {
+pub fn flight_3() -> Value {
     let (mut alice, mut bob) = alice_and_bob();
     let sending = Sending::Notification(Content {
         body: json!({"week": "2026-W07"}),

@@ -7,14 +7,15 @@ use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
-use super::faults::{DAY, Faults, body, set};
-use crate::forge::{envelope, message, sign, sign_as};
-use crate::household::{START, identity, identity_with, key};
+use super::faults::{DAY, Faults, NOW, body, set};
+use crate::forge::{envelope, in_session, message, sign, sign_as};
+use crate::household::people::announce;
+use crate::household::{Agent, START, identity, identity_with, key};
 
 impl Faults<'_> {
     pub fn in_sender(&mut self) {
         let now = super::faults::NOW;
-        let input = self.request(|_| {});
+        let input = self.order(|_| {});
         self.add(
             "v06-from-an-agent-that-nobody-added",
             Reason::AgentUnknown,
@@ -22,7 +23,7 @@ impl Faults<'_> {
             input,
             "a stranger gets no answer",
         );
-        let input = self.request(set(
+        let input = self.order(set(
             "key-id",
             identity("agent-eve", "eve")
                 .signing
@@ -37,7 +38,7 @@ impl Faults<'_> {
             input,
             "a key that Alice's certificate does not name",
         );
-        let input = self.request(set("principal-id", "bob"));
+        let input = self.order(set("principal-id", "bob"));
         self.add(
             "v06-in-another-person-s-name",
             Reason::PrincipalMismatch,
@@ -45,7 +46,7 @@ impl Faults<'_> {
             input,
             "Alice's agent says that it acts for Bob",
         );
-        let input = self.request(set("skill-layers-loaded", json!([0, 1, 2, 3, 15])));
+        let input = self.order(set("skill-layers-loaded", json!([0, 1, 2, 3, 15])));
         self.add(
             "v06-with-a-layer-that-was-not-certified",
             Reason::LayersExceedCertificate,
@@ -53,13 +54,7 @@ impl Faults<'_> {
             input,
             "a claim beyond what Alice's root signed",
         );
-        let late = message(
-            &self.alice,
-            "agent-bob",
-            Method::Request,
-            "input",
-            366 * DAY,
-        );
+        let late = message(&self.alice, "agent-bob", Method::Revoke, "order", 366 * DAY);
         self.add(
             "v06-signed-after-the-certificate-s-end",
             Reason::CertificateExpired,
@@ -68,64 +63,75 @@ impl Faults<'_> {
             "a year later, without renewal",
         )
         .ms = 366 * DAY;
-        let mut input = message(&self.alice, "agent-bob", Method::Request, "input", now);
+        let place = Some((self.world.private_session, 2));
+        let told = || {
+            let method = Method::Request;
+            in_session(&self.alice, "agent-bob", method, "input", now, place)
+        };
+        let (mut input, forged) = (told(), told());
         envelope(&mut input)["summary"] = "Pays 900 euros".into();
         self.add(
             "v07-summary-rewritten-on-the-way",
             Reason::SignatureInvalid,
-            "acquainted",
+            "private",
             signet_proto::json::canonical(&input),
             "the signature is over every member",
         );
         let eve = identity("agent-eve", "eve").signing;
-        let forged = message(&self.alice, "agent-bob", Method::Request, "input", now);
         self.add(
             "v07-signed-by-eve",
             Reason::SignatureInvalid,
-            "acquainted",
+            "private",
             sign(forged.clone(), &eve),
             "Alice's names and key-id, Eve's key",
         );
         self.add(
             "v07-signed-as-a-key-statement",
             Reason::SignatureInvalid,
-            "acquainted",
+            "private",
             sign_as(forged, &self.alice.signing, Purpose::Keys),
             "a signature of Alice's key for another purpose",
         );
     }
 
     pub fn in_flight_sender(&mut self) {
+        let bob = Agent::new("agent-bob", "bob");
+        for (name, (agent, principal), reason, about) in [
+            (
+                "v06-announce-of-a-stranger",
+                ("agent-dave", "dave"),
+                Reason::PrincipalUnknown,
+                "a root that nobody pinned",
+            ),
+            (
+                "v06-announce-of-alice-s-second-agent",
+                ("agent-alice-2", "alice"),
+                Reason::AgentUnknown,
+                "pinning a root binds no further agents",
+            ),
+        ] {
+            let flight = announce(|| identity(agent, principal), &bob, NOW);
+            self.add(name, reason, "acquainted", flight.to_vec(), about);
+        }
         let of = |certificate: &Certificate| certificate.to_value().clone();
         let yesterday = self.alice.certificate.clone();
         let dave = identity("agent-dave", "dave");
+        let hers = self.alice.signing.public().clone();
         let mut flight = |name, reason, log, certificate: &Certificate, about| {
             let agent = certificate.agent.to_string();
             let value = of(certificate);
+            let principal = certificate.principal.to_string();
             let input = self.announce(|flight| {
                 set("agent-id", agent)(flight);
+                set("principal-id", principal)(flight);
                 body("certificate", value)(flight);
             });
             self.add(name, reason, log, input, about);
         };
-        flight(
-            "v06-announce-of-a-stranger",
-            Reason::PrincipalUnknown,
-            "acquainted",
-            &dave.certificate,
-            "a root that nobody pinned",
-        );
-        flight(
-            "v06-announce-of-alice-s-second-agent",
-            Reason::AgentUnknown,
-            "acquainted",
-            &identity("agent-alice-2", "alice").certificate,
-            "pinning a root binds no further agents",
-        );
         let request = |agent: &str, principal: &str, serial| CertificateRequest {
             agent: agent.parse().unwrap(),
             principal: principal.parse().unwrap(),
-            signing_key: dave.signing.public().clone(),
+            signing_key: hers.clone(),
             layers: dave.certificate.layers,
             versions: dave.certificate.versions.clone(),
             serial,
@@ -152,7 +158,7 @@ impl Faults<'_> {
             "v06-dave-s-root-says-it-is-alice",
             Reason::RootChanged,
             "acquainted",
-            &by("root of dave", request("agent-zoe", "alice", 1)),
+            &by("root of dave", request("agent-alice", "alice", 9)),
             "an attack until the person confirms",
         );
         flight(
@@ -195,7 +201,8 @@ impl Faults<'_> {
             );
         }
         let second = identity_with("agent-alice", "alice", 2, |_| {});
-        let input = self.announce(body("certificate", of(&second.certificate)));
+        let other = second.signing.public().id().to_string();
+        let input = self.announce(set("key-id", other));
         self.add(
             "v06-announce-under-another-key-than-certified",
             Reason::KeyUnknown,

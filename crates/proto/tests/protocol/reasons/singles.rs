@@ -3,12 +3,15 @@
 use serde_json::{Value, json};
 use signet_proto::certificate::KeyStatement;
 use signet_proto::envelope::Method;
+use signet_proto::ids::encode_base64url;
+use signet_proto::json::canonical;
+use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
 
 use super::faults::{DAY, Faults, NOW, body, set};
 use super::histories::{More, alice_under, carol_of_another_version};
 use super::late::time;
-use crate::forge::{envelope, headers, in_session, message, sign};
+use crate::forge::{envelope, headers, in_session, read, sign};
 use crate::household::people::{revocation, revocation_by};
 use crate::household::{at, identity};
 
@@ -30,18 +33,18 @@ impl Faults<'_> {
     }
 
     fn of_numbers(&mut self) {
-        let text = String::from_utf8(self.request(|_| {})).unwrap();
-        let with = |number: &str| text.replace("\"2026-W07\"", number).into_bytes();
         let (long, most) = ("0.1000000000000000055511151231257827", "9007199254740992.5");
-        for (name, number, reason, about) in [
+        for (name, number, written, reason, about) in [
             (
                 "v02-more-digits-than-a-double-has",
                 long,
+                "0.1",
                 Reason::NumberOutOfRange,
                 "readers that keep decimals would take another number from it",
             ),
             (
                 "v02-a-number-without-end",
+                "1e400",
                 "1e400",
                 Reason::NumberOutOfRange,
                 "it is infinite as a double",
@@ -49,30 +52,58 @@ impl Faults<'_> {
             (
                 "v02-a-number-too-small-for-a-double",
                 "1e-400",
+                "0",
                 Reason::NumberOutOfRange,
                 "it is nought as a double",
             ),
             (
                 "v02-a-fraction-beyond-2-53",
                 most,
+                "9007199254740992",
                 Reason::NumberOutOfRange,
                 "a double has no such fraction",
             ),
             (
                 "v02-one-and-twenty-noughts",
                 "1e20",
+                "100000000000000000000",
                 Reason::NumberOutOfRange,
                 "its canonical form would be an integer that no reader takes",
             ),
             (
                 "v02-not-a-number",
                 "NaN",
+                "null",
                 Reason::MalformedJson,
                 "some parsers take it, and RFC 8259 does not have it",
             ),
+            (
+                "v02-an-integer-beyond-2-53",
+                "9007199254740993",
+                "9007199254740993",
+                Reason::NumberOutOfRange,
+                "readers that keep doubles would take another number from it",
+            ),
         ] {
-            self.add(name, reason, "acquainted", with(number), about);
+            let input = self.with_number(number, written);
+            self.add(name, reason, "private", input, about);
         }
+    }
+
+    /// [`Faults::told`] with a number for its body, spelt like this, and signed over its canonical form, which is that.
+    fn with_number(&self, literal: &str, written: &str) -> Vec<u8> {
+        const PLACE: &str = "\"@\"";
+        let mut value = read(&self.told(|value| envelope(value)["body"] = "@".into()));
+        envelope(&mut value).remove("signature");
+        let text = |value: &Value| String::from_utf8(canonical(value)).unwrap();
+        let signed = text(&value).replace(PLACE, written);
+        let signature = self
+            .alice
+            .signing
+            .sign(Purpose::Message, &[signed.as_bytes()]);
+        let signature = encode_base64url(&signature);
+        envelope(&mut value).insert("signature".into(), signature.into());
+        text(&value).replace(PLACE, literal).into_bytes()
     }
 
     fn of_spelling(&mut self) {
@@ -83,7 +114,9 @@ impl Faults<'_> {
             "x".repeat(95_000)
         );
         let value: Value = serde_json::from_str(&filled).unwrap();
-        let mut input = message(&self.alice, "agent-bob", Method::Request, "input", NOW);
+        let place = Some((self.world.private_session, 2));
+        let method = Method::Request;
+        let mut input = in_session(&self.alice, "agent-bob", method, "input", NOW, place);
         envelope(&mut input)["body"] = value;
         let long = String::from_utf8(sign(input, &self.alice.signing)).unwrap();
         let short = long.replace("9000000000000000", "9e15").into_bytes();
@@ -91,7 +124,7 @@ impl Faults<'_> {
         self.add(
             "v01-canonical-form-of-over-240-kib",
             Reason::TooLarge,
-            "acquainted",
+            "private",
             short,
             "what is hashed and sent on is the canonical form; it is looked at after all other faults",
         );
@@ -142,28 +175,30 @@ impl Faults<'_> {
             input,
             "a list of versions ascends",
         );
-        let mut input = message(&self.alice, "agent-bob", Method::Notification, "input", NOW);
+        let place = Some((self.world.private_session, 2));
+        let method = Method::Notification;
+        let mut input = in_session(&self.alice, "agent-bob", method, "input", NOW, place);
         input["id"] = headers(&mut input)["message-id"].clone();
         let input = sign(input, &self.alice.signing);
         self.add(
             "v04-notification-with-an-id",
             Reason::MessageTypeMismatch,
-            "acquainted",
+            "private",
             input,
             "a notification is not answered",
         );
-        let input = self.request(|value| drop(value.as_object_mut().unwrap().remove("id")));
+        let input = self.told(|value| drop(value.as_object_mut().unwrap().remove("id")));
         self.add(
             "v04-request-without-an-id",
             Reason::MessageTypeMismatch,
-            "acquainted",
+            "private",
             input,
             "a request is answered",
         );
     }
 
     fn of_papers(&mut self) {
-        let input = self.request(|value| {
+        let input = self.order(|value| {
             set("timestamp", time(-2 * HOUR))(value);
             set("expires-at", time(DAY))(value);
         });
@@ -192,7 +227,10 @@ impl Faults<'_> {
             input,
             "what is sealed stays readable for as long as the key lives",
         );
-        let input = self.announce(set("message-id", crate::forge::id("later").to_string()));
+        let input = self.announce(|flight| {
+            set("message-id", crate::forge::id("later").to_string())(flight);
+            set("timestamp", time(NOW))(flight);
+        });
         self.add(
             "v06-yesterday-s-sealing-key",
             Reason::SerialRolledBack,

@@ -12,7 +12,9 @@ use signet_proto::time::Timestamp;
 
 use signet_proto::envelope::Method;
 
+use super::chains::{self, Begun};
 use super::histories::More;
+use super::openings::{self, Opened};
 use crate::forge::{in_session, read, recipient, sign};
 use crate::household::{Agent, alice_and_bob, at, identity, identity_with, published, settle};
 
@@ -40,6 +42,9 @@ pub struct World {
     pub verify: Value,
     /// What other pasts have for their inputs.
     pub more: More,
+    /// The same of the pasts with tasks, and of handshakes in several versions.
+    pub begun: Begun,
+    pub opened: Opened,
 }
 
 pub fn build() -> World {
@@ -121,6 +126,10 @@ pub fn build() -> World {
         ),
     ]);
     logs.extend(pasts);
+    let (tasks, begun) = chains::build(&logs["session"], session, &logs["two-peers"]);
+    logs.extend(tasks);
+    let (openings, opened) = openings::build();
+    logs.extend(openings);
     World {
         logs,
         session,
@@ -134,19 +143,48 @@ pub fn build() -> World {
         announce,
         verify,
         more,
+        begun,
+        opened,
     }
 }
 
 /// Bob's agent after it was told a log.
 pub fn bob(log: &[(Timestamp, Entry)]) -> Agent {
-    let mut bob = Agent::new("agent-bob", "bob");
+    let policy = policy_in(log);
+    let mut bob = Agent::with(move || (identity("agent-bob", "bob"), policy.clone()));
     for (ts, entry) in log {
         bob.node.recall(*ts, entry);
     }
     bob
 }
 
-fn knows(certificate: &Certificate) -> Log {
+/// What Bob offered and granted in his last flight: his configuration is the same when the input comes.
+fn policy_in(log: &[(Timestamp, Entry)]) -> Policy {
+    let said = log.iter().rev().find_map(|(_, entry)| match entry {
+        Entry::Message(verdict) if verdict.direction == Direction::Out => {
+            let body = verdict.message()?.body.as_ref()?;
+            let list = body.get("capabilities")?.as_array()?;
+            Some((list.clone(), body["grant"]["capabilities"].clone()))
+        }
+        _ => None,
+    });
+    let Some((offered, granted)) = said.filter(|(offered, _)| !offered.is_empty()) else {
+        return Policy::default();
+    };
+    let offered = offered.iter().map(|one| {
+        let tier = u8::try_from(one["tier"].as_u64().unwrap()).unwrap();
+        Capability::new(one["name"].as_str().unwrap().parse().unwrap(), tier)
+    });
+    let granted = granted.as_array().unwrap().iter();
+    let granted = granted.map(|name| name.as_str().unwrap().parse().unwrap());
+    Policy {
+        capabilities: offered.collect(),
+        granted: Some(granted.collect()),
+        ..Policy::default()
+    }
+}
+
+pub fn knows(certificate: &Certificate) -> Log {
     let mut bob = Agent::new("agent-bob", "bob");
     let outcome = bob.node.handle_bind(at(0), certificate).unwrap();
     bob.keep(at(0), outcome);
@@ -154,7 +192,7 @@ fn knows(certificate: &Certificate) -> Log {
 }
 
 /// What Bob's person, or a stranger, did after that.
-fn then(log: Log, act: impl FnOnce(&mut Agent) -> Outcome) -> Log {
+pub fn then(log: Log, act: impl FnOnce(&mut Agent) -> Outcome) -> Log {
     let mut bob = bob(&log);
     let outcome = act(&mut bob);
     bob.keep(at(0), outcome);
@@ -176,6 +214,15 @@ fn in_conversation(policy: Policy) -> (Agent, SessionId, MessageId) {
 
 /// The same between two who speak these versions.
 fn conversation_in(policy: Policy, versions: &[Version]) -> (Agent, SessionId, MessageId) {
+    conversation_with(Policy::default(), policy, versions)
+}
+
+/// The same, where Alice has a policy too.
+pub fn conversation_with(
+    hers: Policy,
+    policy: Policy,
+    versions: &[Version],
+) -> (Agent, SessionId, MessageId) {
     let versions = versions.to_vec();
     let speaking = move |agent: &str, principal: &str| {
         identity_with(agent, principal, 1, |request| {
@@ -183,7 +230,7 @@ fn conversation_in(policy: Policy, versions: &[Version]) -> (Agent, SessionId, M
         })
     };
     let alices = speaking.clone();
-    let mut alice = Agent::with(move || (alices("agent-alice", "alice"), Policy::default()));
+    let mut alice = Agent::with(move || (alices("agent-alice", "alice"), hers.clone()));
     let mut bob = Agent::with(move || (speaking("agent-bob", "bob"), policy.clone()));
     alice.knows(&bob);
     bob.knows(&alice);

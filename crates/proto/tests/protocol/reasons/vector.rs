@@ -4,16 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use signet_proto::carrier::inbox_subject;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Form, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::json::{Limits, parse};
-use signet_proto::node::{At, Effect, Notice};
+use signet_proto::node::{At, Effect, Judged, Notice};
 use signet_proto::reject::Reason;
 
 use super::faults::{self, Fault};
 use super::stages::{self, Log};
-use crate::household::at;
+use crate::household::{Agent, at};
 
 /// One file, read.
 pub struct Vector {
@@ -24,6 +25,8 @@ pub struct Vector {
     pub log: Log,
     pub at: At,
     pub input: Vec<u8>,
+    /// The subject that the input comes by, where it is not that of Bob's inbox.
+    pub subject: Option<String>,
     pub effects: Vec<String>,
 }
 
@@ -42,6 +45,9 @@ impl Vector {
     /// Whether the input fails before its signature is proven. A numbered one that its certificate does not cover is
     /// proven all the same.
     pub fn is_unproven(&self) -> bool {
+        if self.subject.is_some() {
+            return true;
+        }
         if self.is_numbered() && LATE.contains(&self.expect) {
             return false;
         }
@@ -96,6 +102,7 @@ fn read(path: &Path) -> Vector {
             ..at(0)
         },
         input,
+        subject: value.get("subject").map(|_| text("subject")),
         effects: effects.collect(),
     }
 }
@@ -111,6 +118,15 @@ pub fn read_log(name: &str) -> Log {
         (ts, Entry::parse(members).unwrap().unwrap())
     };
     text.lines().map(line).collect()
+}
+
+/// Bob's agent takes an input in. What comes by the subject of another inbox is not read, whoever wrote it.
+pub fn hear(bob: &mut Agent, at: At, input: &[u8], subject: Option<&str>) -> Vec<Effect> {
+    if subject.is_none_or(|subject| subject == inbox_subject(&bob.id())) {
+        return bob.hear(at, input);
+    }
+    let outcome = bob.node.handle_inbound(at, Judged::misplaced(input));
+    bob.keep(at, outcome)
 }
 
 /// What effects come to, for a reader.
@@ -190,7 +206,10 @@ fn describe(fault: &Fault, log: &Log) -> Value {
         put("pad", fault.pad.into());
         input.resize(input.len() + fault.pad, b' ');
     }
-    let effects = stages::bob(log).hear(at(fault.ms), &input);
+    if let Some(subject) = fault.subject {
+        put("subject", subject.into());
+    }
+    let effects = hear(&mut stages::bob(log), at(fault.ms), &input, fault.subject);
     put("effects", json!(names_of(&effects)));
     Value::Object(members)
 }

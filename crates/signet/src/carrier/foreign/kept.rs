@@ -23,6 +23,8 @@ struct PollBox {
     messages: VecDeque<Arc<Message>>,
     bytes: usize,
     more: Arc<Notify>,
+    /// Rises with every poll that is taken: the newest alone waits.
+    polls: u64,
 }
 
 impl Kept {
@@ -57,14 +59,25 @@ impl Kept {
         }
     }
 
-    /// What is kept for whoever polled, oldest first; where there is nothing, what comes within `wait`.
+    /// What is kept for whoever polled, oldest first; where there is nothing, what comes within `wait`, or until the same
+    /// peer polls anew.
     pub(super) async fn give(&self, polled: &Polled, wait: Duration) -> Vec<Arc<[u8]>> {
         let until = Instant::now() + wait;
         let mut after = polled.after;
+        let own = {
+            let mut boxes = self.boxes();
+            let kept = boxes.entry(polled.peer.clone()).or_default();
+            kept.polls += 1;
+            kept.more.notify_waiters();
+            kept.polls
+        };
         loop {
             let more = {
                 let mut boxes = self.boxes();
                 let kept = boxes.entry(polled.peer.clone()).or_default();
+                if kept.polls != own {
+                    return Vec::new();
+                }
                 kept.drop_expired();
                 kept.drop_through(after.take());
                 if !kept.messages.is_empty() {
@@ -137,3 +150,29 @@ const BYTES: usize = 8 * 1024 * 1024;
 /// How much one poll is given.
 const GIVEN: usize = 64;
 const GIVEN_BYTES: usize = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_newer_poll_ends_the_older_one_of_the_same_peer_and_nobody_elses() {
+        let kept = Arc::new(Kept::default());
+        let polls = |peer: &str| {
+            let (kept, peer) = (Arc::clone(&kept), peer.parse().unwrap());
+            tokio::spawn(async move {
+                let began = Instant::now();
+                let polled = Polled { peer, after: None };
+                let given = kept.give(&polled, Duration::from_secs(20)).await;
+                assert!(given.is_empty());
+                began.elapsed()
+            })
+        };
+        let (first, other) = (polls("agent-bob"), polls("agent-carol"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let second = polls("agent-bob");
+        assert_eq!(first.await.unwrap(), Duration::from_secs(1));
+        assert_eq!(second.await.unwrap(), Duration::from_secs(20));
+        assert_eq!(other.await.unwrap(), Duration::from_secs(20));
+    }
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use signet_audit::{ExportError, Exported, Span, export};
+use signet_audit::{ExportError, Exported, Span, counted, export};
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
@@ -50,10 +50,11 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), Failure
     let Exported {
         lines, left_out, ..
     } = exported.map_err(|error| not_exported(error, args.output.as_deref(), &log))?;
-    tell(&format!("{lines} lines with {}", span.peer));
+    tell(&format!("{} with {}", counted(lines, "line"), span.peer));
     if left_out > 0 {
         tell(&format!(
-            "{left_out} lines are newer than the last checkpoint and are not in it: the next comes within a minute"
+            "not in it, being newer than the last checkpoint: {}; the next comes within a minute",
+            counted(left_out, "line")
         ));
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use signet_audit::{Line, Sight, describe, printable, visible};
+use signet_audit::{Line, Sight, counted, describe, printable, visible};
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::json::canonical;
@@ -102,14 +102,17 @@ impl Open {
     fn conclude(self) -> Result<(), Failure> {
         if self.without_copy > 0 {
             tell(&format!(
-                "{} sealed lines have no copy for a person: refused, or written without an audit key",
-                self.without_copy
+                "{} no copy for a person: refused, or written without an audit key",
+                match self.without_copy {
+                    1 => "1 sealed line has".to_owned(),
+                    lines => format!("{lines} sealed lines have"),
+                }
             ));
         }
         if self.other_key > 0 {
             tell(&format!(
-                "the key does not fit {} sealed lines; name the audit key of this agent's person",
-                self.other_key
+                "the key does not fit {}; name the audit key of this agent's person",
+                counted(self.other_key, "sealed line")
             ));
             return ended(Exit::Refused);
         }

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signet_audit::{Filter, Line, VerdictName, describe};
+use signet_audit::{
+    AnsweredRequests, Filter, Line, VerdictName, describe, glimpse, is_without_words,
+};
 use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
 use signet_proto::time::{TimeError, Timestamp};
@@ -30,7 +33,8 @@ pub(super) struct ShowArgs {
     /// Only what was said in this conversation, or for this task.
     #[arg(long, value_name = "ID", value_parser = conversation_id)]
     conversation: Option<ConversationId>,
-    /// Show what messages carry, under each: one line of JSON. What is sealed needs `signet audit open`.
+    /// Show what messages carry, under each: a line of JSON, its first 4,000 characters. A message without a
+    /// summary shows the beginning anyway. What is sealed needs `signet audit open`.
     #[arg(long, conflicts_with = "json")]
     body: bool,
     /// Show handshakes, receipts and the messages that carry orders too.
@@ -42,6 +46,21 @@ pub(super) struct ShowArgs {
     /// Only messages with this verdict: accepted, rejected or sent.
     #[arg(long)]
     verdict: Option<VerdictName>,
+    /// Only what is of this data tier: 1 public, 2 household, 3 sensitive, 4 restricted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
+    tier: Option<u8>,
+    /// Only lines of this kind; once for each.
+    #[arg(long = "kind", value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
+    kinds: Vec<String>,
+    /// Only what is about this message and its answer, or about this task; the beginning of its id is enough.
+    #[arg(long, value_name = "ID", value_parser = beginning)]
+    id: Option<String>,
+    /// Only what says this text, in what is shown of a line or what it carries in clear.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only requests and handoffs, ours and theirs, that the log has no answer to.
+    #[arg(long, conflicts_with = "follow")]
+    unanswered: bool,
     /// Only what was logged at this time (RFC 3339, UTC) or later; a day, such as 2026-02-01, is its beginning.
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<Timestamp>,
@@ -63,6 +82,11 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         plumbing,
         message_type,
         verdict,
+        tier,
+        kinds,
+        id,
+        search,
+        unanswered,
         since,
         until,
         json,
@@ -70,6 +94,10 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
+    let answered = match unanswered {
+        true => Some(answered_in(&paths)?),
+        false => None,
+    };
     let mut cursors: Vec<Cursor> = paths.into_iter().map(Cursor::new).collect();
     let mut show = Show {
         filter: Filter {
@@ -78,9 +106,14 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             without_control: !plumbing,
             message_type,
             verdict,
+            tier,
+            kinds,
+            id,
+            text: search,
             since,
             until,
         },
+        answered,
         json,
         body,
         verdict: Exit::Done,
@@ -97,6 +130,20 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             return ended(show.verdict);
         }
     }
+}
+
+/// What has an answer anywhere in these logs. What cannot be read is told when it is shown.
+fn answered_in(paths: &[PathBuf]) -> Result<AnsweredRequests, Failure> {
+    let mut answered = AnsweredRequests::default();
+    for path in paths {
+        let mut cursor = Cursor::new(path.clone());
+        while let Some(next) = cursor.next_line().map_err(unreadable)? {
+            if let Ok(line) = next {
+                answered.take(&line);
+            }
+        }
+    }
+    Ok(answered)
 }
 
 /// A time, or a day for its beginning.
@@ -121,6 +168,8 @@ fn is_closed_within(time: &Timespec) -> bool {
 
 struct Show {
     filter: Filter,
+    /// Only what has no answer there.
+    answered: Option<AnsweredRequests>,
     json: bool,
     body: bool,
     verdict: Exit,
@@ -131,7 +180,7 @@ impl Show {
         let mut out = anstream::stdout().lock();
         while let Some(next) = cursor.next_line().map_err(unreadable)? {
             match next {
-                Ok(line) if self.filter.admits(&line) => {
+                Ok(line) if self.is_wanted(&line) => {
                     self.write(&line, &mut out).map_err(Failure::output)?;
                 }
                 Ok(_) => {}
@@ -142,6 +191,11 @@ impl Show {
             }
         }
         out.flush().map_err(Failure::output)
+    }
+
+    fn is_wanted(&self, line: &Line) -> bool {
+        let is_open = |answered: &AnsweredRequests| answered.lacks(line);
+        self.filter.admits(line) && self.answered.as_ref().is_none_or(is_open)
     }
 
     fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
@@ -158,9 +212,14 @@ impl Show {
         } else {
             Style::new()
         };
-        writeln!(out, "{style}{}{style:#}", describe(line))?;
-        match signet_audit::body(line).filter(|_| self.body) {
-            Some(body) => writeln!(out, "    {body}"),
+        let body = signet_audit::body(line);
+        let begun = body
+            .as_deref()
+            .filter(|_| !self.body && is_without_words(line));
+        let begun = begun.map_or_else(String::new, |body| format!("  {}", glimpse(body, BEGUN)));
+        writeln!(out, "{style}{}{begun}{style:#}", describe(line))?;
+        match body.filter(|_| self.body) {
+            Some(body) => writeln!(out, "    {}", glimpse(&body, MOST)),
             None => Ok(()),
         }
     }
@@ -176,6 +235,26 @@ fn message_type(text: &str) -> Result<MessageType, &'static str> {
         .map_err(|_| "not a message type; use request, response, notification or handoff")
 }
 
+fn beginning(text: &str) -> Result<String, &'static str> {
+    let of_id = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
+    match text.len() >= SHORTEST && text.bytes().all(of_id) {
+        true => Ok(text.to_owned()),
+        false => Err("not the beginning of an id: at least 4 of 0-9, a-f and -"),
+    }
+}
+
+/// As everywhere that the beginning of an id stands for it.
+const SHORTEST: usize = 4;
+/// How much of a body stands in the row of a message without a summary, in characters.
+const BEGUN: usize = 120;
+/// How much of a body is shown below its row.
+const MOST: usize = 4_000;
+/// Every kind of a line (docs/protocol.md, section 12).
+const KINDS: [&str; 19] = [
+    "message", "genesis", "open", "close", "recovery", "gap", "rebuilt", "trust", "draft",
+    "approval", "pause", "handoff", "outcome", "alarm", "attempt", "hole", "clock", "flood",
+    "loss",
+];
 const POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,

@@ -3,12 +3,17 @@
 use std::io;
 
 use signet_api::ListPeers;
+use signet_audit::{counted, counted_doing};
 use signet_transport::{Config as NatsConfig, Error, Inspection, StoreUse, inspect};
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::cli::install;
+use crate::cli::up::server::OwnServer;
 use crate::config::Config;
 use crate::daemon::{next_for_nats, transport};
+use crate::hint::{Daemon, as_root, quoted, told_where};
+use crate::home::Home;
 use crate::render::inbox_subject;
 
 /// The server, then what it allows and keeps.
@@ -27,7 +32,7 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
                     format!("{} answers, and the daemon is not connected to it", seen.server),
                     (
                         "no message arrives or leaves until the daemon connects, at most half a minute after the server is back",
-                        "signet status in a minute; then look at what the daemon says: journalctl --user -u signet",
+                        &told_where(scene.home.path()),
                     ),
                 ),
                 _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
@@ -51,7 +56,7 @@ fn without(scene: &Scene) -> Finding {
             "nothing is attached to carrier.sock",
             (
                 "no message arrives or leaves",
-                "start the program that carries them: signet gateway",
+                "signet gateway  # carries them",
             ),
         ),
         _ => {
@@ -75,12 +80,22 @@ fn look(scene: &mut Scene) -> Result<Inspection, Found> {
             }));
         }
     };
+    let (home, settings) = (scene.home.clone(), scene.config.clone());
     inspect_by(&config, &inboxes).map_err(|unseen| -> Found {
         Box::new(move |check| match unseen {
             Unseen::System(error) => {
                 check.unknown(error, ("the system is short of something", "try again"))
             }
-            Unseen::Server(error) => unreachable(check, &error),
+            Unseen::Server(error) => {
+                let next = next_for(&home, &settings, &error);
+                check.fault(
+                    &error,
+                    (
+                        "no message arrives or leaves; what is sent waits here",
+                        &next,
+                    ),
+                )
+            }
         })
     })
 }
@@ -108,22 +123,82 @@ fn inspect_by(config: &NatsConfig, inboxes: &[String]) -> Result<Inspection, Uns
     seen.map_err(Unseen::Server)
 }
 
-fn unreachable(check: Check, error: &Error) -> Finding {
-    let means = "no message arrives or leaves; what is sent waits here";
-    check.fault(error, (means, next_for(error)))
-}
-
 /// What to do about a server that does not let this agent in.
-pub(in crate::cli) fn next_for(error: &Error) -> &'static str {
-    match error {
-        Error::Unreachable { .. } => {
+pub(in crate::cli) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
+    let keeper = Keeper::of(home, config);
+    let next = match (error, &keeper) {
+        (Error::Unreachable { .. }, Keeper::Home(up)) => {
+            return format!("{up}  # starts the server of this home");
+        }
+        (Error::Unreachable { .. }, Keeper::Machine(_)) => {
+            return as_root("systemctl start signet-nats.service");
+        }
+        (Error::LoginRefused { .. }, Keeper::Home(up)) => {
+            return format!("signet down --keep-nats && {up}  # gives this agent its login again");
+        }
+        (Error::LoginRefused { .. }, Keeper::Machine(install)) => {
+            return format!("{install}  # gives this agent its login again");
+        }
+        (Error::Unreachable { .. }, _) => {
             "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
         }
-        Error::LoginRefused { .. } => {
-            "signet nats key prints the name that the server's configuration has to hold: signet nats config"
+        (Error::LoginRefused { .. }, _) => {
+            "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
         }
-        Error::Tls { .. } => "correct `ca` in [nats.tls] of config.toml",
-        error => next_for_nats(error),
+        (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
+        (error, _) => next_for_nats(error),
+    };
+    next.to_owned()
+}
+
+/// Who keeps the NATS server of a home, and what they type.
+enum Keeper {
+    /// `signet up`, in this home.
+    Home(&'static str),
+    /// `signet install`, on this machine.
+    Machine(String),
+    /// Somebody else.
+    Other,
+}
+
+impl Keeper {
+    fn of(home: &Home, config: &Config) -> Self {
+        let servers = &config.nats.servers;
+        let own = OwnServer::of(home).and_then(|own| own.url().ok());
+        if own.is_some_and(|own| *servers == [own]) {
+            return Self::Home(match Daemon::of(home.path()) {
+                Daemon::UserUnit(_) => "signet up",
+                _ => "signet up --background",
+            });
+        }
+        let is_ours = servers
+            .iter()
+            .any(|server| server.ends_with(install::LISTEN));
+        match Daemon::of(home.path()) {
+            Daemon::SystemUnit(_) if is_ours && install::keeps_server() => {
+                let agent = &config.agent;
+                Self::Machine(as_root(&format!(
+                    "signet install --agent {} --principal {}",
+                    agent.agent, agent.principal
+                )))
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// What makes the mailbox of the agent on those servers.
+    fn mailbox(&self, config: &Config) -> String {
+        match self {
+            Self::Home(up) => format!("{up}  # makes it on the server of this home"),
+            Self::Machine(install) => {
+                format!("{install}  # makes it on the server of this machine")
+            }
+            Self::Other => format!(
+                "signet nats setup {} --server {}  # with an administrator's login: --nkey or --creds",
+                config.agent.agent,
+                quoted(&config.nats.servers.join(","))
+            ),
+        }
     }
 }
 
@@ -132,14 +207,14 @@ fn permissions(seen: &Inspection) -> Finding {
     let refused: Vec<&str> = seen.refused.iter().map(String::as_str).collect();
     match refused.is_empty() {
         true => check.well(format!(
-            "its own inbox is open to it, and the inboxes of {} peers",
-            seen.tried
+            "its own inbox is open to it, and the inboxes of {}",
+            counted(seen.tried as u64, "peer")
         )),
         false => check.fault(
             format!("the server refuses {}", refused.join(" ")),
             (
                 "messages there never arrive, and nobody but this server knows",
-                "write the server's configuration anew, with this agent in it: signet nats config",
+                "signet nats config --help  # write the server's configuration anew, with this agent in it",
             ),
         ),
     }
@@ -147,23 +222,26 @@ fn permissions(seen: &Inspection) -> Finding {
 
 fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<Finding> {
     let check = Check::of("mailbox", "where mail waits while the daemon is away");
-    let agent = &scene.config.agent.agent;
     let held = match &seen.mailbox {
         None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
         Some(Err(why)) => {
-            let next = format!("signet nats setup {agent}, with an administrator's login");
+            let next = Keeper::of(&scene.home, &scene.config).mailbox(&scene.config);
             let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
             return vec![check.fault(format!("there is none: {why}"), (means, &next))];
         }
         Some(Ok(held)) => held,
     };
-    let found = format!("{} messages of {} wait", held.messages, held.most);
+    let found = format!(
+        "{} of {} at most",
+        counted_doing(held.messages, "message", "waits"),
+        held.most
+    );
     let found = match fills(held.messages, held.most) {
         true => check.warning(
             found,
             (
                 "a full mailbox takes nothing, and senders keep what they send",
-                "start the daemon of this agent: signet run",
+                &Daemon::of(scene.home.path()).start(),
             ),
         ),
         false => check.well(found),

@@ -4,6 +4,7 @@ use signet_api::Status;
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::hint::{self, Daemon};
 
 /// Whether it runs, works and is of this release.
 pub(super) fn all(scene: &Scene) -> Vec<Finding> {
@@ -13,14 +14,14 @@ pub(super) fn all(scene: &Scene) -> Vec<Finding> {
             why,
             (
                 "nothing is taken in and nothing is sent; mail waits in the mailbox, or at its senders",
-                "signet run, or: systemctl --user start signet",
+                &Daemon::of(scene.home.path()).start(),
             ),
         )],
-        Ok(status) => vec![works(check, status), release(status)],
+        Ok(status) => vec![works(check, status, scene), release(status, scene)],
     }
 }
 
-fn works(check: Check, status: &Status) -> Finding {
+fn works(check: Check, status: &Status, scene: &Scene) -> Finding {
     let private = status.private.as_ref();
     if let Some(refusing) = &status.refusing {
         return check.fault(
@@ -30,7 +31,10 @@ fn works(check: Check, status: &Status) -> Finding {
             ),
             (
                 "its log cannot grow, so nothing is taken in, answered or sent",
-                "make room where the log is; it goes on by itself",
+                &format!(
+                    "df -h {}  # make room there; it goes on by itself",
+                    hint::word(&scene.config.audit_dir)
+                ),
             ),
         );
     }
@@ -38,8 +42,8 @@ fn works(check: Check, status: &Status) -> Finding {
         return check.fault(
             format!("it found the log changed: {fault}"),
             (
-                "a finished month is not what this agent wrote",
-                "signet audit verify says where; then find out who writes in the log's folder",
+                "a finished month is not what this agent wrote, or the log's anchor was taken away",
+                &format!("signet audit verify {}  # says where; then find out who writes in the log's folder", hint::word(&scene.config.audit_dir)),
             ),
         );
     }
@@ -61,7 +65,7 @@ fn works(check: Check, status: &Status) -> Finding {
     }
 }
 
-fn release(status: &Status) -> Finding {
+fn release(status: &Status, scene: &Scene) -> Finding {
     let check = Check::of("release", "the daemon's release and this command's");
     let mine = env!("CARGO_PKG_VERSION");
     match status.version == mine {
@@ -70,7 +74,7 @@ fn release(status: &Status) -> Finding {
             format!("the daemon is {}, this command {mine}", status.version),
             (
                 "the daemon was not started anew since signet was installed",
-                "stop it and start it again",
+                &Daemon::of(scene.home.path()).restart(),
             ),
         ),
     }

@@ -1,7 +1,10 @@
 //! Room on the disks of the home and of its log.
 
+use signet_audit::counted;
+
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::hint;
 use crate::room::Room;
 
 /// The disks of the home and of the log: the fuller of the two.
@@ -11,7 +14,7 @@ pub(super) fn space(scene: &Scene) -> Finding {
     let rooms = dirs.into_iter().filter_map(Room::at);
     let Some(least) = rooms.min_by_key(|room| room.bytes.min(room.files.saturating_mul(4096)))
     else {
-        let next = format!("df {}", scene.home.path().display());
+        let next = format!("df {}", hint::word(scene.home.path()));
         return check.unknown(
             "the system does not say",
             ("signet cannot tell how long there is room", &next),
@@ -22,11 +25,11 @@ pub(super) fn space(scene: &Scene) -> Finding {
 
 fn weigh(check: Check, room: Room) -> Finding {
     let left = match room.files < FILES {
-        true => format!("{} files more can be made", room.files),
+        true => format!("{} can be made", counted(room.files, "more file")),
         false => format!("{} MiB are left", room.bytes >> 20),
     };
     let next =
-        "df -h shows which disk; make room, or move the log by `dir` in [audit] of config.toml";
+        "make room (df -h shows which disk), or move the log by `dir` in [audit] of config.toml";
     if room.bytes < FULL || room.files == 0 {
         let means = "the daemon stops taking anything in when its log cannot grow";
         return check.fault(left, (means, next));

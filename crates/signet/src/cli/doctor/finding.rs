@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use signet_audit::visible;
 
+use crate::hint;
+
 /// How the thing does that was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -80,8 +82,8 @@ impl Check {
             health,
             looked_at: self.looked_at,
             found,
-            means: means.map(str::to_owned),
-            next: next.map(str::to_owned),
+            means: means.map(hint::typed),
+            next: next.map(hint::typed),
         }
     }
 }

@@ -5,12 +5,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use signet_audit::counted;
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::Version;
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
 use crate::attention::ENDS_SOON;
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{CONTROL, Keys, ROOT};
 use crate::private::{self, PrivateError};
@@ -29,7 +31,7 @@ pub(super) fn home(home: &Home) -> Finding {
     });
     let (facts, keys) = match facts {
         Ok(facts) => facts,
-        Err(error) => return not_seen(check, &error),
+        Err(error) => return not_seen(check, path, &error),
     };
     let mode = facts.mode() & 0o7777;
     let folders = [(path.to_owned(), facts)].into_iter().chain(keys);
@@ -46,28 +48,28 @@ pub(super) fn home(home: &Home) -> Finding {
             (
                 "others can put keys and settings in the place of yours; no daemon starts",
                 &format!(
-                    "chmod 700 {}, and look at what lies in it",
-                    folder.display()
+                    "chmod 700 {}  # and look at what lies in it",
+                    hint::word(&folder)
                 ),
             ),
         ),
     }
 }
 
-fn not_seen(check: Check, error: &io::Error) -> Finding {
+fn not_seen(check: Check, path: &Path, error: &io::Error) -> Finding {
     match error.kind() {
         io::ErrorKind::PermissionDenied => check.fault(
             error,
             (
                 "this user may not look at it, so that nothing of the agent can be said",
-                "run it as the owner of the home (sudo -u USER signet doctor), or name a home of yours with --home",
+                &hint::unreadable(path),
             ),
         ),
         _ => check.fault(
             error,
             (
                 "there is no agent here",
-                "signet init makes a home; --home names another",
+                "signet up --help  # makes a home; --home names another one",
             ),
         ),
     }
@@ -104,7 +106,8 @@ pub(super) fn files(home: &Home) -> Finding {
         }
     }
     check.well(format!(
-        "{seen} secret files, which their owner alone may read"
+        "{}, which their owner alone may read",
+        counted(seen as u64, "secret file")
     ))
 }
 
@@ -152,7 +155,7 @@ fn certificate(scene: &Scene, certificate: &Certificate) -> Finding {
             format!("it begins {from}, and the clock says {}", scene.now),
             (
                 "nothing is signed and all that is sent waits",
-                "set the clock: timedatectl set-ntp true; if it is right: signet key rotate signing",
+                "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
             ),
         );
     }
@@ -161,7 +164,7 @@ fn certificate(scene: &Scene, certificate: &Certificate) -> Finding {
             format!("it ended {to}"),
             (
                 "nothing is signed and all that is sent waits",
-                "signet key rotate signing; if the clock is ahead: timedatectl set-ntp true",
+                "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
             ),
         );
     }
@@ -169,13 +172,13 @@ fn certificate(scene: &Scene, certificate: &Certificate) -> Finding {
     let days = left.as_secs() / DAY;
     match left < ENDS_SOON {
         true => check.warning(
-            format!("it ends {to}, in {days} days"),
+            format!("it ends {to}, in {}", counted(days, "day")),
             (
                 "from then on nothing is signed and all that is sent waits",
                 "signet key rotate signing",
             ),
         ),
-        false => check.well(format!("it holds until {to}, for {days} days")),
+        false => check.well(format!("it holds until {to}, for {}", counted(days, "day"))),
     }
 }
 
@@ -250,7 +253,7 @@ fn checkpoint_key(scene: &Scene) -> Finding {
         ),
         Err(error) => check.unknown(
             error,
-            ("signet cannot tell whether the key is there", "look at it: ls -l checkpoint-keys"),
+            ("whether the key is there cannot be told", &format!("ls -l {}", hint::word(&scene.home.join("checkpoint-keys")))),
         ),
     }
 }

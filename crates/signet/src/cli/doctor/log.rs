@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_audit::{
-    Depth, Line, Progress, Settings, hold_against_anchor, log_files, peer_of, read_file,
-    verify_with,
+    Depth, Line, Progress, Settings, counted, counted_doing, hold_against_anchor, log_files,
+    peer_of, read_file, refuse_open_dir, verify_with,
 };
 use signet_proto::entry::{Did, Entry, OutcomeLine, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
@@ -14,6 +14,7 @@ use signet_proto::time::Timestamp;
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
+use crate::hint;
 use crate::memory::MemoryError;
 
 /// The log itself, then what it tells.
@@ -34,6 +35,27 @@ fn end(scene: &Scene) -> Finding {
         "the end of the log and what the home remembers of it",
     );
     let dir = &scene.config.audit_dir;
+    if !dir.exists() && scene.home.log_anchor().exists() {
+        return check.fault(
+            format!(
+                "{} is gone, and this agent has written its log there",
+                dir.display()
+            ),
+            (
+                "what it said and was told stands nowhere else",
+                "put the newest copy of the log back; if there is none: signet state accept-loss",
+            ),
+        );
+    }
+    let above = dir
+        .parent()
+        .filter(|above| above.starts_with(scene.home.path()));
+    let folders = [Some(dir.as_path()), above].into_iter().flatten();
+    let mut folders = folders.filter(|folder| folder.exists());
+    if let Some(error) = folders.find_map(|folder| refuse_open_dir(folder).err()) {
+        let means = "others can put lines into the log, or take it away";
+        return check.fault(&error, (means, &error.next()));
+    }
     match hold_against_anchor(dir, &scene.home.log_anchor()) {
         Ok(()) => check.well("the log ends where this agent left it"),
         Err(error) => {
@@ -71,13 +93,16 @@ fn month(scene: &Scene) -> Finding {
     match fault.map(ToString::to_string).or(unreadable) {
         None => {
             let lines: u64 = report.logs.iter().map(|log| log.lines).sum();
-            check.well(format!("{lines} lines hold; signet audit verify proves all of the log"))
+            check.well(format!("{}; signet audit verify proves all of the log", counted_doing(lines, "line", "holds")))
         }
         Some(fault) => check.fault(
             fault,
             (
                 "the log was changed or damaged after it was written",
-                "signet audit verify says all that is wrong; keep a copy of the log before anything else",
+                &format!(
+                    "signet audit verify {}  # says all that is wrong; keep a copy of the log before anything else",
+                    hint::word(&scene.config.audit_dir)
+                ),
             ),
         ),
     }
@@ -170,7 +195,7 @@ impl Recent {
                 ),
                 (
                     "nothing is signed and all that is sent waits",
-                    "timedatectl set-ntp true; if the clock is right: signet key rotate signing",
+                    "timedatectl set-ntp true  # if the clock is right: signet key rotate signing",
                 ),
             );
         }
@@ -193,7 +218,7 @@ impl Recent {
                 "all of them: it is probably ours",
             ),
             false => (
-                "timedatectl on both machines says whose clock is set by the network",
+                "timedatectl  # on both machines: whose clock is set by the network",
                 "theirs or ours",
             ),
         };
@@ -215,12 +240,12 @@ impl Recent {
         };
         check.warning(
             format!(
-                "{} messages could not be handled; {message} of {peer}: {why}",
-                self.failing.len()
+                "{} could not be handled; {message} of {peer}: {why}",
+                counted(self.failing.len() as u64, "message")
             ),
             (
                 "a message that fails five times goes into the quarantine, and who asked waits",
-                "see to the handler's own log; then signet inbox, signet quarantine list",
+                "signet inbox  # and see to the handler's own log; what failed too often: signet quarantine list",
             ),
         )
     }

@@ -1,11 +1,14 @@
 //! The command of `[notify]`: whether it is there, whether somebody else can change it, and whether it tells.
 
+use signet_audit::counted;
+
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
 use crate::config::NotifyCommand;
+use crate::hint;
 
 pub(super) fn command(scene: &Scene) -> Finding {
     let check = Check::of(
@@ -20,7 +23,7 @@ pub(super) fn command(scene: &Scene) -> Finding {
             format!("{} is no program that may be run here", command.program),
             (
                 NOBODY,
-                "install it, or correct `command` in [notify] of config.toml; then signet reload",
+                "install it, or correct `command` in [notify] of config.toml; then: signet reload",
             ),
         );
     };
@@ -32,7 +35,7 @@ pub(super) fn command(scene: &Scene) -> Finding {
             ),
             (
                 "whoever changes it acts as the daemon's user, who may read the keys",
-                &format!("chmod go-w {}", program.display()),
+                &format!("chmod go-w {}", hint::word(&program)),
             ),
         );
     }
@@ -40,7 +43,7 @@ pub(super) fn command(scene: &Scene) -> Finding {
     let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
     match state.and_then(|state| Some((state, state.fault.as_ref()?))) {
         Some((state, why)) => check.fault(
-            format!("{} failed {} times: {why}", state.program, state.tries),
+            format!("{} failed {}: {why}", state.program, counted(state.tries.into(), "time")),
             (
                 NOBODY,
                 "run it by hand: echo '{}' | COMMAND, as the daemon's user; what came waits for it; signet reload \

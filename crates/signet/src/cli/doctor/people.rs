@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use signet_api::{ListAlarms, ListPeers, ListQuarantine, Peer};
+use signet_audit::{counted, counted_doing};
 use signet_proto::ids::Version;
 
 use super::finding::{Check, Finding};
 use super::log::last_heard;
-use super::scene::Scene;
+use super::scene::{Scene, Unconfirmed};
+use crate::hint::Daemon;
 
 pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
     vec![
@@ -15,19 +17,23 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
         alarms(scene),
         peers(scene),
         versions(scene),
+        outbox(scene),
     ]
 }
 
 fn quarantine(scene: &mut Scene) -> Finding {
     let check = Check::of("quarantine", "messages whose handling failed five times");
     match scene.ask(ListQuarantine::default()) {
-        Err(why) => unasked(check, &why),
+        Err(why) => unasked(check, scene, &why),
         Ok(held) if held.waiting == 0 => check.well("it is empty"),
         Ok(held) => check.fault(
-            format!("{} messages wait for your decision", held.waiting),
+            format!(
+                "{} for your decision",
+                counted_doing(held.waiting as u64, "message", "waits")
+            ),
             (
                 "nobody handles them, and who asked gets no answer",
-                "signet quarantine list, then signet quarantine retry MESSAGE or drop MESSAGE",
+                "signet quarantine list  # then signet quarantine retry MESSAGE, or signet quarantine drop MESSAGE",
             ),
         ),
     }
@@ -36,20 +42,20 @@ fn quarantine(scene: &mut Scene) -> Finding {
 fn alarms(scene: &mut Scene) -> Finding {
     let check = Check::of("alarms", "alarms, which only the person can judge");
     match scene.ask(ListAlarms {}) {
-        Err(why) => unasked(check, &why),
+        Err(why) => unasked(check, scene, &why),
         Ok(ringing) => match ringing.alarms.first() {
             None => check.well("none rings"),
             Some(alarm) => check.fault(
                 format!(
-                    "{} ring; {} with {} since {}",
-                    ringing.alarms.len(),
+                    "{}; {} with {} since {}",
+                    counted_doing(ringing.alarms.len() as u64, "alarm", "rings"),
                     alarm.alarm,
                     alarm.peer,
                     alarm.since
                 ),
                 (
                     &alarm.text,
-                    "signet alarms, and signet alarms clear when you have seen to it",
+                    "signet alarms  # and, when you have seen to it: signet alarms clear",
                 ),
             ),
         },
@@ -60,7 +66,7 @@ fn alarms(scene: &mut Scene) -> Finding {
 fn peers(scene: &mut Scene) -> Finding {
     let check = Check::of("peers", "when each peer was last heard of");
     let peers = match scene.ask(ListPeers {}) {
-        Err(why) => return unasked(check, &why),
+        Err(why) => return unasked(check, scene, &why),
         Ok(peers) => peers,
     };
     let heard = last_heard(scene);
@@ -70,7 +76,10 @@ fn peers(scene: &mut Scene) -> Finding {
     };
     let mut silent = peers.iter().filter(silent);
     let Some(first) = silent.next() else {
-        return check.well(format!("{} peers, each within a week", peers.len()));
+        return check.well(format!(
+            "{}, each within a week",
+            counted(peers.len() as u64, "peer")
+        ));
     };
     let last = first.peer.parse().ok().and_then(|agent| heard.get(&agent));
     let last = last.map_or(
@@ -79,10 +88,49 @@ fn peers(scene: &mut Scene) -> Finding {
     );
     let more = silent.count();
     check.warning(
-        format!("{} was heard of {last}; {more} more peers for a week or longer", first.peer),
+        format!("{} was heard of {last}; {} for a week or longer", first.peer, counted(more as u64, "more peer")),
         (
             "its daemon does not run, cannot be reached, or its person has not made this agent known there",
             &format!("signet ping {}", first.peer),
+        ),
+    )
+}
+
+/// Messages without a receipt, though a peer that is there gives one at once.
+fn outbox(scene: &mut Scene) -> Finding {
+    let check = Check::of("outbox", "messages of this agent without a receipt");
+    let now = scene.now;
+    let late: Vec<Unconfirmed> = match scene.unconfirmed() {
+        Err(why) => return unasked(check, scene, &why),
+        Ok(all) => all
+            .into_iter()
+            .filter(|one| now.since(one.since) > LATE)
+            .collect(),
+    };
+    let Some(oldest) = late.iter().min_by_key(|one| one.since) else {
+        return check.well("none waits for its receipt");
+    };
+    let for_peer = late
+        .iter()
+        .filter(|message| message.peer == oldest.peer)
+        .count();
+    let words = match for_peer {
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
+    };
+    check.warning(
+        format!(
+            "{words} for {}, the oldest since {}; {} for other peers",
+            oldest.peer,
+            oldest.since,
+            late.len() - for_peer,
+        ),
+        (
+            "its daemon is away, or cannot be reached; they go out again by themselves until their life ends",
+            &format!(
+                "signet ping {}  # and signet outbox shows where each message is",
+                oldest.peer
+            ),
         ),
     )
 }
@@ -91,7 +139,7 @@ fn peers(scene: &mut Scene) -> Finding {
 fn versions(scene: &mut Scene) -> Finding {
     let check = Check::of("peer-versions", "the versions in the certificates of peers");
     let peers = match scene.ask(ListPeers {}) {
-        Err(why) => return unasked(check, &why),
+        Err(why) => return unasked(check, scene, &why),
         Ok(peers) => peers,
     };
     let Some(newest) = Version::SPOKEN.last().map(ToString::to_string) else {
@@ -132,20 +180,22 @@ fn versions(scene: &mut Scene) -> Finding {
             ),
             (
                 "with them there is no progress and no offers of programs",
-                "their person renews the certificate there: signet key rotate signing",
+                "their person renews the certificate there, by `key rotate signing`",
             ),
         ),
     }
 }
 
-fn unasked(check: Check, why: &str) -> Finding {
+fn unasked(check: Check, scene: &Scene, why: &str) -> Finding {
+    let start = Daemon::of(scene.home.path()).start();
     check.unknown(
         why,
         (
             "neither a daemon nor the state that it left can be asked",
-            "see to the log and the keys first, then signet run",
+            &format!("see to the log and the keys first, then: {start}"),
         ),
     )
 }
 
+const LATE: Duration = Duration::from_secs(10);
 const SILENT: Duration = Duration::from_secs(7 * 24 * 3600);

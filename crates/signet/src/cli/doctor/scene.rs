@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use signet_api::{ShowStatus, Status};
-use signet_proto::node::{At, Node};
+use signet_api::{ListOutbox, ShowStatus, State, Status, WaitsFor};
+use signet_proto::node::{self, At, Node};
 use signet_proto::time::Timestamp;
 
 use super::finding::{Check, Finding};
 use crate::clock;
 use crate::config::Config;
-use crate::control::Client;
+use crate::control::{Client, ClientError};
 use crate::daemon::{Reach, Serve};
 use crate::home::Home;
 use crate::memory::Memory;
@@ -69,6 +69,15 @@ impl Scene {
         }
     }
 
+    /// Every message of ours that went out, or waits for a session, and has no receipt.
+    pub(super) fn unconfirmed(&mut self) -> Result<Vec<Unconfirmed>, String> {
+        match &mut self.source {
+            Source::Daemon(client) => listed(client).map_err(|error| error.to_string()),
+            Source::Left(node) => Ok(node.outbox().filter_map(|out| left(&out)).collect()),
+            Source::Nobody(why) => Err(why.clone()),
+        }
+    }
+
     /// What the node knows: by the daemon, or by the state that it left.
     pub(super) fn ask<R: Serve>(&mut self, request: R) -> Result<R::Answer, String> {
         let at = At {
@@ -87,6 +96,45 @@ impl Scene {
             Source::Nobody(why) => Err(why.clone()),
         }
     }
+}
+
+/// A message of ours without a receipt.
+pub(super) struct Unconfirmed {
+    pub(super) peer: String,
+    pub(super) since: Timestamp,
+}
+
+fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
+    let (mut all, mut list) = (Vec::new(), ListOutbox::default());
+    loop {
+        let page = client.call(&list)?.messages;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        list.skip += page.len();
+        all.extend(page.into_iter().filter_map(|out| {
+            let is_under_way = match out.state {
+                State::Published => true,
+                State::Queued => matches!(out.waits_for, None | Some(WaitsFor::Session)),
+                _ => false,
+            };
+            let since = out.since.parse().ok().filter(|_| is_under_way)?;
+            let peer = out.peer;
+            Some(Unconfirmed { peer, since })
+        }));
+    }
+}
+
+fn left(out: &node::Outgoing) -> Option<Unconfirmed> {
+    let is_under_way = match out.state {
+        node::State::Published => true,
+        node::State::Queued => matches!(out.waits_for, None | Some(node::WaitsFor::Session)),
+        _ => false,
+    };
+    is_under_way.then(|| Unconfirmed {
+        peer: out.peer.to_string(),
+        since: out.since,
+    })
 }
 
 impl Source {

@@ -96,7 +96,7 @@ pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> 
         (None, _) => Err(Failure::new(
             Exit::Refused,
             format!("draft-unknown: no draft {name} waits"),
-            "signet drafts shows what waits; where a message is that has left says signet status ID",
+            "signet drafts  # shows what waits; where a message is that has left: signet status ID",
         )),
     }
 }

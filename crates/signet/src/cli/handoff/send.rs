@@ -10,6 +10,7 @@ use crate::cli::ask::{acknowledge_read, change, connect, or_dash, print_json};
 use crate::cli::input::{Input, short};
 use crate::cli::whereabouts::Whereabouts;
 use crate::cli::{Exit, Failure, exit, print, refusal};
+use crate::hint;
 
 /// See `signet handoff send --help`.
 #[derive(Debug, Args)]
@@ -98,7 +99,7 @@ fn tell(args: &SendArgs, sent: &Sent) -> Result<(), Failure> {
     let (task, peer) = (or_dash(sent.task.as_deref()), &args.peer);
     let place = Whereabouts::of_sent(sent, peer);
     let next =
-        format!("signet handoff show {task} says what was offered; hand it to somebody else");
+        format!("signet handoff show {task}  # says what was offered; hand it to somebody else");
     if let Some(answer) = &sent.answer
         && let Some(error) = &answer.error
     {
@@ -116,7 +117,7 @@ fn tell(args: &SendArgs, sent: &Sent) -> Result<(), Failure> {
                 "no-answer: the daemon stopped first; task {task} is {word}: {}",
                 place.sentence()
             );
-            let next = format!("start the daemon again, then: signet handoff show {task}");
+            let next = format!("{}  # then: signet handoff show {task}", hint::start());
             return Err(Failure::new(Exit::NotReachable, what, next));
         }
         State::Answered => "took it",

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use signet_handlers::Command;
+use signet_handlers::{Command, Environment};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::InboxArgs;
@@ -24,6 +24,7 @@ pub(super) fn run(args: &InboxArgs, home: Option<PathBuf>) -> Result<(), Failure
         command: args.command.clone(),
         home: Some(std::path::absolute(place.path()).map_err(no_room)?),
         timeout: seconds("--timeout", args.timeout)?,
+        environment: Environment::Whole,
     };
     let pause = seconds("--retry-after", args.retry_after)?;
     let mut round = Round::new(tries, handler, pause);

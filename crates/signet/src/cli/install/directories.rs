@@ -1,12 +1,14 @@
 //! Directories with an owner and a mode, below others that are not root's: no link in them leads anywhere.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 
 use super::machine::{Machine, unmade};
 use super::names::HOMES;
@@ -45,6 +47,26 @@ impl Machine {
         }
     }
 
+    /// Gives what belongs to root in a home to its user: root's commands and root's copies leave such files, which the
+    /// daemon cannot use. Says whether there was any.
+    pub(super) fn give_back(&self, path: &str, owner: Owner) -> Result<bool, Failure> {
+        if self.is_dry() {
+            return Ok(false);
+        }
+        let place = self.at(path);
+        let given = rustix::fs::open(&place, DIRECTORY, Mode::empty())
+            .map_err(io::Error::from)
+            .and_then(|home| give_in(home.as_fd(), owner, DEEP));
+        let given = given.map_err(|error| unmade(&place, &error))?;
+        for name in &given {
+            self.say(
+                &format!("{path}/{}", name.display()),
+                "given back to its user",
+            )?;
+        }
+        Ok(!given.is_empty())
+    }
+
     /// Opens a directory; below the homes no link is followed.
     fn open(&self, directory: &Path, path: &str) -> io::Result<OwnedFd> {
         let below = path
@@ -77,6 +99,42 @@ pub(super) fn give_all(directory: &Path, owner: Owner) -> io::Result<()> {
         std::os::unix::fs::lchown(&path, Some(owner.user), Some(owner.group))?;
     }
     Ok(())
+}
+
+/// Gives each file and directory of root's to `owner`, and says which. The directory is its user's to change meanwhile: what
+/// was looked at is what is given, no link is followed, and a file of two names may be another's too.
+fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<Vec<PathBuf>> {
+    let mut given = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = Path::new(OsStr::from_bytes(entry.file_name().to_bytes()));
+        if name == Path::new(".") || name == Path::new("..") {
+            continue;
+        }
+        let seen = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(directory, name, seen, Mode::empty()) else {
+            continue;
+        };
+        let facts = rustix::fs::fstat(&file)?;
+        let kind = FileType::from_raw_mode(facts.st_mode);
+        let is_whole = match kind {
+            FileType::Directory => true,
+            FileType::RegularFile => facts.st_nlink == 1,
+            _ => false,
+        };
+        if is_whole && facts.st_uid == 0 && owner.user != 0 {
+            let group = (facts.st_gid == 0).then(|| Gid::from_raw(owner.group));
+            let user = Some(Uid::from_raw(owner.user));
+            rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?;
+            given.push(name.to_owned());
+        }
+        if kind == FileType::Directory && deep > 0 {
+            let below = rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?;
+            let below = give_in(below.as_fd(), owner, deep - 1)?;
+            given.extend(below.into_iter().map(|path| name.join(path)));
+        }
+    }
+    Ok(given)
 }
 
 enum Settled {
@@ -138,6 +196,9 @@ fn in_the_way(path: &Path) -> Failure {
         "look who put it there; move it away, then again",
     )
 }
+
+/// Keys that were replaced stand in folders below folders.
+const DEEP: u8 = 8;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)

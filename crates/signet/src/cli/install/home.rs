@@ -72,8 +72,9 @@ pub(super) fn make(
     machine.say(&name.home(), "made, with new keys")
 }
 
-/// Owners and modes, as docs/operations.md has them: the setgid bit gives sockets and logs to their groups.
-pub(super) fn settle(machine: &Machine, name: &Name) -> Result<(), Failure> {
+/// Owners and modes, as docs/operations.md has them: the setgid bit gives sockets and logs to their groups. Says whether
+/// root had left a file there that the daemon could not use.
+pub(super) fn settle(machine: &Machine, name: &Name) -> Result<bool, Failure> {
     let user = name.user();
     let places = [
         (String::new(), user.clone(), 0o711),
@@ -84,7 +85,7 @@ pub(super) fn settle(machine: &Machine, name: &Name) -> Result<(), Failure> {
         let owner = machine.owner(&user, &group)?;
         machine.directory(&format!("{}{below}", name.home()), owner, mode)?;
     }
-    Ok(())
+    machine.give_back(&name.home(), machine.owner(&user, &user)?)
 }
 
 /// Puts the key of a login into a home that is there already.

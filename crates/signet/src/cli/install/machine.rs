@@ -2,9 +2,10 @@
 
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use super::directories::{Owner, make_all};
 use crate::cli::{Exit, Failure, print};
@@ -22,7 +23,7 @@ impl Machine {
     pub(super) fn new(sysroot: Option<&Path>, is_dry: bool) -> Result<Self, Failure> {
         if !is_dry && !rustix::process::geteuid().is_root() {
             let what = "users, groups and units are for root to make";
-            let next = "sudo signet install …; with --dry-run it only says what it would do";
+            let next = "type it with sudo in front; with --dry-run it only says what it would do";
             return Err(Failure::new(Exit::Usage, what, next));
         }
         let root = sysroot.unwrap_or(Path::new("/"));
@@ -219,6 +220,29 @@ impl Machine {
         Ok(end.success())
     }
 
+    /// Whether the unit's process was started before that file was changed for the last time. The words of `systemctl show`
+    /// are those of every systemd, and none of its times is asked for: how it writes them differs from one to the next.
+    pub(super) fn runs_longer_than(&self, unit: &str, file: &str) -> bool {
+        let args = ["show", "--property=MainPID", unit];
+        let said = Command::new("systemctl").args(args).output();
+        let (true, Ok(said)) = (self.has_manager(), said) else {
+            return false;
+        };
+        let changed = self.at(file).metadata().map(|facts| {
+            let since_1970 = Duration::new(
+                facts.ctime().try_into().unwrap_or_default(),
+                facts.ctime_nsec().try_into().unwrap_or_default(),
+            );
+            (SystemTime::UNIX_EPOCH + since_1970).elapsed()
+        });
+        let changed = changed.ok().and_then(Result::ok);
+        // A unit without a process says 0.
+        let said = String::from_utf8_lossy(&said.stdout);
+        let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
+        // A daemon that is started behind its file is not older by what the two clocks round off.
+        matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
+    }
+
     /// The number of a user and of its group, as the machine knows them.
     pub(super) fn owner(&self, user: &str, group: &str) -> Result<Owner, Failure> {
         Ok(Owner {
@@ -257,6 +281,19 @@ impl Machine {
     pub(super) fn kept(&self, what: &str) -> Result<(), Failure> {
         print(&format!("{what}: as it should be\n"))
     }
+}
+
+/// How long a process runs: proc_pid_stat(5) says when it started, in hundredths of a second since the machine's start, and
+/// proc_uptime(5) how long ago that was. Both count the time that a machine sleeps.
+fn age_of(process: &str) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    // The name of the program, which stands in brackets, may hold anything; the fields behind it begin with the third.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let started: u64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
+    let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let now = Duration::try_from_secs_f64(now).ok()?;
+    now.checked_sub(Duration::from_millis(started.checked_mul(10)?))
 }
 
 pub(super) fn unmade(path: &Path, error: &io::Error) -> Failure {

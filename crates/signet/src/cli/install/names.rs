@@ -96,6 +96,11 @@ impl Name {
         format!("{HOMES}/{}", self.0)
     }
 
+    /// Its login on the NATS server.
+    pub(super) fn nats_seed(&self) -> String {
+        format!("{}/nats.nk", self.home())
+    }
+
     /// Where the handlers may write.
     pub(super) fn handlers_directory(&self) -> String {
         format!("{HANDLERS}/{}", self.0)

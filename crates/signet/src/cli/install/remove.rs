@@ -16,7 +16,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let known = agents::find(machine, name)?.filter(|known| known.agent == *agent);
     let Some(mut known) = known else {
-        let what = format!("signet install has put no {agent} at {}", name.home());
+        let what = format!("install has put no {agent} at {}", name.home());
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
         return Err(Failure::new(Exit::Refused, what, next));
     };
@@ -46,7 +46,7 @@ fn stop(machine: &Machine, name: &Name) -> Result<(), Failure> {
     if machine.tool("systemctl", &args)? {
         return Ok(());
     }
-    let next = format!("systemctl status {daemon}; then again");
+    let next = format!("systemctl status {daemon}  # then again");
     Err(Failure::new(
         Exit::Refused,
         format!("{daemon} was not stopped"),

@@ -46,6 +46,11 @@ pub(super) fn is_ours(machine: &Machine) -> bool {
     machine.at(CONF).exists()
 }
 
+/// Whether signet keeps a server on the machine that runs.
+pub(in crate::cli) fn keeps_server() -> bool {
+    std::path::Path::new(CONF).exists()
+}
+
 /// Writes the configuration for the agents that are noted, and whether it is another than before.
 pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
     machine.sysusers(SYSUSERS)?;
@@ -97,7 +102,7 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
     while !machine.is_dry() && !speaks_nats(LISTEN) {
         if begin.elapsed() > PATIENCE {
             let what = format!("{UNIT} was started, and nothing answers at {LISTEN}");
-            let next = format!("journalctl -u {UNIT} says why; then again");
+            let next = format!("journalctl -n 20 -u {UNIT}  # says why; then again");
             return Err(Failure::new(Exit::NotReachable, what, next));
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -136,7 +141,7 @@ pub(super) fn by_hand(agent: &AgentId) -> String {
 /// The server's unit.
 pub(super) const UNIT: &str = "signet-nats.service";
 /// Where it listens.
-pub(super) const LISTEN: &str = "127.0.0.1:4222";
+pub(in crate::cli) const LISTEN: &str = "127.0.0.1:4222";
 const DIRECTORY: &str = "/etc/signet/nats";
 const CONF: &str = "/etc/signet/nats/nats.conf";
 const ADMIN: &str = "/etc/signet/nats/admin.nk";

@@ -11,7 +11,7 @@ use signet_proto::statement::{Invitation, InvitationError};
 
 use super::addresses::{addresses_of, meets, nats_of};
 use super::carriers::{carriers_of, keep};
-use super::{WEEK, made};
+use super::{WEEK, made, read_pasted};
 use crate::cli::ask::{decide_signed, print_json};
 use crate::cli::input::Input;
 use crate::cli::person::ControlKey;
@@ -24,9 +24,9 @@ use crate::home::Home;
 #[derive(Debug, Args)]
 #[command(after_help = ACCEPT)]
 pub(in crate::cli) struct AcceptArgs {
-    /// The line of `signet invite`: - reads it from standard input, @FILE from a file
-    #[arg(value_name = "LINE")]
-    line: String,
+    /// The line of `signet invite`, also as mail has wrapped or quoted it: - reads it from standard input, @FILE from a file
+    #[arg(required = true, value_name = "LINE")]
+    line: Vec<String>,
     /// The twelve words, as the other person said them: they are compared, and nobody is asked
     #[arg(long, value_name = "WORDS")]
     words: Option<String>,
@@ -55,9 +55,7 @@ struct Accepted<'a> {
 pub(in crate::cli) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
-    let line = Input::default().words(&args.line)?;
-    let invitation =
-        Invitation::parse_line(&line, clock::now()).map_err(|error| unusable(&error))?;
+    let invitation = pasted(&Input::default().words(&args.line.join(" "))?)?;
     let peer = &invitation.certificate;
     if peer.agent == config.agent.agent {
         let what = format!("this is an invitation to {} itself", peer.agent);
@@ -159,22 +157,35 @@ pub(in crate::cli) fn said_yes() -> Result<bool, Failure> {
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
+/// The invitation in what a person took out of a mail: its signature says where it ends.
+fn pasted(text: &str) -> Result<Invitation, Failure> {
+    let now = clock::now();
+    let read = |line: &str| Invitation::parse_line(line, now);
+    let is_telling = |error: &InvitationError| !matches!(error, InvitationError::NoLine);
+    let invitation = read_pasted(text, INVITATION, read, is_telling);
+    invitation.map_err(|error| unusable(&error))
+}
+
 fn unusable(error: &InvitationError) -> Failure {
     let next = match error {
         InvitationError::Login => {
             "it is for signet up --login; the line to accept begins with signet:1:"
         }
-        InvitationError::NoLine => "copy it whole, from signet:1: to its end",
+        InvitationError::NoLine => {
+            "copy all of it, from signet:1: to its end, into a file, then: signet accept @FILE"
+        }
         InvitationError::Newer => "install the newer release of signet",
         InvitationError::Early(_) => "look at the clocks of both machines",
-        _ => "ask for a new one: signet invite, on the other side",
+        _ => "ask for a new line, which their `invite` prints",
     };
     Failure::new(Exit::Refused, error, next)
 }
+
+const INVITATION: &str = "signet:1:";
 
 const ACCEPT: &str = "\
 The line that goes back stands on standard output.
 
 EXAMPLE:
   signet accept signet:1:eyJ…
-  signet accept @line.txt --words \"abandon ability able about above absent absorb abstract absurd abuse access accident\"";
+  signet accept @line.txt --words \"abandon ability … accident\"";

@@ -8,12 +8,15 @@ use signet_transport::{Config, Login, Secret};
 
 use super::setup::administrator;
 use super::{Exit, Failure};
+use crate::cli::up::server::OwnServer;
+use crate::config::Config as OfHome;
+use crate::home::Home;
 use crate::private;
 
 /// `--server`, `--creds`, `--nkey`, `--context`, and their variables.
 #[derive(Debug, Args)]
 pub(super) struct LoginArgs {
-    /// The server [default: $NATS_URL, the context's, or nats://127.0.0.1:4222]
+    /// The server [default: $NATS_URL, the context's, the home's, or nats://127.0.0.1:4222]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// A credentials file [default: $NATS_CREDS]
@@ -28,8 +31,9 @@ pub(super) struct LoginArgs {
 }
 
 impl LoginArgs {
-    /// A connection's settings: what is given comes before what the context says.
-    pub(super) fn config(&self) -> Result<Config, Failure> {
+    /// A connection's settings: what is given comes before what the context says, and both before what the
+    /// configuration of `home` says.
+    pub(super) fn config(&self, home: Option<&(Home, OfHome)>) -> Result<Config, Failure> {
         let name = self.context.clone().or_else(|| variable("NATS_CONTEXT"));
         let context = name.as_deref().map(read_context).transpose()?;
         let context = context.unwrap_or_default();
@@ -39,9 +43,15 @@ impl LoginArgs {
         };
         let server = self.server.clone().or_else(|| variable("NATS_URL"));
         let server = server.or_else(|| from("url"));
-        let server = server.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());
-        let servers = server.split(',').map(|server| server.trim().to_owned());
-        let mut config = administrator(servers.collect(), "signet nats setup");
+        let nats = home.map(|(_, config)| &config.nats);
+        let servers: Vec<String> = match (server, nats) {
+            (Some(list), _) => list.split(',').map(|one| one.trim().to_owned()).collect(),
+            (None, Some(nats)) if !nats.servers.is_empty() => nats.servers.clone(),
+            (None, _) => vec!["nats://127.0.0.1:4222".to_owned()],
+        };
+        // Whose certificates these are is known of the home's own server alone.
+        let nats = nats.filter(|nats| servers.iter().all(|one| nats.servers.contains(one)));
+        let mut config = administrator(servers, "signet nats setup");
         config.login = match (&self.creds, &self.nkey) {
             (Some(creds), _) => Login::CredsFile(creds.clone()),
             (None, Some(nkey)) => Login::NkeySeedFile(nkey.clone()),
@@ -54,13 +64,32 @@ impl LoginArgs {
                 named.or_else(|| from(name))
             }),
         };
+        if let (Login::None, Some(_), Some((home, _))) = (&config.login, nats, home) {
+            config.login = own_administrator(home, &config.servers)?;
+        }
         if let Some(secret) = secret_file(&config.login) {
             private::open(secret)?;
         }
         config.tls.ca = from("ca").map(PathBuf::from);
         config.tls.cert = from("cert").map(PathBuf::from);
         config.tls.key = from("key").map(PathBuf::from);
+        if let Some(nats) = nats {
+            let (cert, key) = nats.tls_client.clone().unzip();
+            config.tls.required = nats.tls_required;
+            config.tls.ca = config.tls.ca.or_else(|| nats.tls_ca.clone());
+            if config.tls.cert.is_none() && config.tls.key.is_none() {
+                (config.tls.cert, config.tls.key) = (cert, key);
+            }
+        }
         Ok(config)
+    }
+}
+
+/// The login of who makes the mailboxes on a server that `signet up` made for this home.
+fn own_administrator(home: &Home, servers: &[String]) -> Result<Login, Failure> {
+    match OwnServer::of(home) {
+        Some(own) if servers == [own.url()?] => Ok(Login::NkeySeedFile(own.admin_seed())),
+        _ => Ok(Login::None),
     }
 }
 

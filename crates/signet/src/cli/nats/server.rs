@@ -119,7 +119,7 @@ fn parse_nkey(text: &str) -> Result<String, Failure> {
     } else {
         unusable(
             "no public nkey of a user: 56 characters that begin with U",
-            "signet nats key prints it",
+            "signet nats key  # prints it",
         )
     })
 }

@@ -22,18 +22,22 @@ pub(super) struct SetupArgs {
     /// The agents [default: that of the home]; other agents keep their mailboxes
     #[arg(value_name = "AGENT")]
     agents: Vec<AgentId>,
+    /// Room that the stream keeps for each of its mailboxes [default: 64, or what it has where that is more]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    mailbox_mib: Option<u64>,
     #[command(flatten)]
     login: LoginArgs,
 }
 
 pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let agents = if args.agents.is_empty() {
-        vec![config::Config::load(&Home::find(home)?)?.agent.agent]
-    } else {
-        args.agents
+    let home = own_home(home, args.agents.is_empty())?;
+    let agents = match &home {
+        Some((_, config)) if args.agents.is_empty() => vec![config.agent.agent.clone()],
+        _ => args.agents,
     };
-    let config = args.login.config()?;
-    let report = make(&config, &agents).map_err(Fault::told)?;
+    let config = args.login.config(home.as_ref())?;
+    let share = args.mailbox_mib.map(|mib| mib << 20);
+    let report = make(&config, &agents, share).map_err(Fault::told)?;
     print(&page(&report))?;
     if report.made.iter().all(|made| made.differences.is_empty()) {
         return Ok(());
@@ -43,6 +47,26 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure>
         "the server has it otherwise than it was asked",
         "use a newer nats-server, or set what differs by hand",
     ))
+}
+
+/// The home whose NATS server is meant: the one that is named, or else the usual one, if there is one.
+fn own_home(
+    named: Option<PathBuf>,
+    is_needed: bool,
+) -> Result<Option<(Home, config::Config)>, Failure> {
+    let is_named = named.is_some() || is_needed;
+    let home = match Home::find(named) {
+        Ok(home) => home,
+        Err(error) if is_named => return Err(error.into()),
+        Err(_) => return Ok(None),
+    };
+    match config::Config::load(&home) {
+        Ok(config) => Ok(Some((home, config))),
+        Err(error) if is_named => Err(error.into()),
+        // Whoever keeps a household's server need have no agent.
+        Err(_) if !home.config_file().exists() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Why there are no mailboxes.
@@ -82,7 +106,7 @@ pub(in crate::cli) fn make_patiently(
     config.login = Login::NkeySeedFile(seed);
     let start = Instant::now();
     loop {
-        match make(&config, agents) {
+        match make(&config, agents, None) {
             Ok(_) => return Ok(()),
             Err(_) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
             Err(fault) => return Err(fault.told()),
@@ -92,13 +116,17 @@ pub(in crate::cli) fn make_patiently(
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes the mailboxes of `agents`, or brings them in line.
-pub(in crate::cli) fn make(config: &Config, agents: &[AgentId]) -> Result<Report, Fault> {
+/// Makes the mailboxes of `agents`, or brings them in line; `share` is the room of each, in bytes.
+pub(in crate::cli) fn make(
+    config: &Config,
+    agents: &[AgentId],
+    share: Option<u64>,
+) -> Result<Report, Fault> {
     let places: Vec<Place> = agents.iter().map(place).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let asked = set_up(config, &places);
+    let asked = set_up(config, &places, share);
     let made = runtime.map_err(Fault::System)?.block_on(asked);
     made.map_err(Fault::Server)
 }
@@ -112,7 +140,7 @@ fn place(agent: &AgentId) -> Place {
 }
 
 fn page(report: &Report) -> String {
-    let mut page = format!("nats-server {}\n", report.server);
+    let mut page = format!("nats-server {} at {}\n", report.server, report.address);
     for made in &report.made {
         let done = match made.done {
             Done::Created => "created",
@@ -130,6 +158,17 @@ fn page(report: &Report) -> String {
         }
     }
     let _ = writeln!(page, "mailboxes: {}", report.inboxes.join(" "));
+    let count = report.inboxes.len();
+    let _ = match report.room {
+        None => writeln!(page, "room: without a limit"),
+        Some(room) if room > report.usual_room => writeln!(
+            page,
+            "room: {} MiB, kept as it was; {} MiB are usual: --mailbox-mib 64 gives the rest back",
+            room >> 20,
+            report.usual_room >> 20
+        ),
+        Some(room) => writeln!(page, "room: {} MiB for {count}", room >> 20),
+    };
     page.lines()
         .map(|line| format!("{}\n", visible(line)))
         .collect()
@@ -141,6 +180,16 @@ fn refused(error: Error) -> Failure {
             Exit::NotReachable,
             &error,
             "name the server with --server or NATS_URL",
+        ),
+        Error::NoRoom { .. } => Failure::new(
+            Exit::Refused,
+            &error,
+            "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16",
+        ),
+        Error::Tls { .. } => Failure::new(
+            Exit::Refused,
+            &error,
+            "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME",
         ),
         Error::Setup { .. } => Failure::new(
             Exit::Refused,
@@ -169,7 +218,9 @@ fn refused(error: Error) -> Failure {
 }
 
 const EXAMPLE: &str = "\
-It may be repeated at any time: what is right stays, and further agents get their mailboxes.
+It may be repeated at any time: what is right stays, also replicas and room that somebody gave more of, and further agents
+get their mailboxes. The server is the home's own ([nats] of its config.toml, with its `ca`, `cert` and `key`) unless another
+is named. Where `signet up` made that server, its administrator's key is taken from the home.
 
 EXAMPLE:
   signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001

@@ -113,7 +113,7 @@ pub(super) fn list(known: &[TrustedPeer]) -> String {
         );
     }
     match page.is_empty() {
-        true => "nobody is known yet\n  next: signet peer add FILE, or signet trust pending\n"
+        true => "nobody is known yet\n  next: signet trust pending  # or signet peer add FILE\n"
             .to_owned(),
         false => visible_lines(&page),
     }

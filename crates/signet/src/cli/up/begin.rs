@@ -1,14 +1,23 @@
 //! What `signet up` looks at before it changes anything.
 
+use std::time::Duration;
+
+use signet_api::{Client, ListPeers, Peer};
 use signet_proto::ids::PrincipalId;
+use signet_proto::keys::fingerprint;
+use signet_proto::node::At;
 
 use super::server::OwnServer;
-use super::{UpArgs, config, daemon, shown};
+use super::{UpArgs, config, daemon};
+use crate::cli::nats::key;
 use crate::cli::{Exit, Failure};
+use crate::clock;
 use crate::config::Config;
-use crate::daemon::Sign;
+use crate::daemon::{Reach, Serve as _, Sign};
+use crate::hint;
 use crate::home::Home;
-use crate::keystore::{CONTROL, ROOT};
+use crate::keystore::{CONTROL, Keys, ROOT};
+use crate::memory::Memory;
 use crate::room::{self, Room};
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
@@ -29,8 +38,74 @@ pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Res
         "a daemon runs in this home, by {}",
         config.nats.servers.join(", ")
     );
-    let next = "signet down --keep-nats ends it; then the same command again";
+    let next = "signet down --keep-nats  # ends it; then the same command again";
     Err(Failure::new(Exit::Refused, what, next))
+}
+
+/// Two agents of one id would take each other's login and mail: looked at before the server of the other home, or anything
+/// else, is touched. A home that the other one knows by this very root key is the same agent's, whatever it has lost.
+pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+    let Some(other) = args.beside.as_deref().map(Home::at) else {
+        return Ok(());
+    };
+    let beside = config::load(&other)?;
+    let own = match home.config_file().exists() {
+        true => Some(config::load(home)?.agent),
+        false => None,
+    };
+    let Some(agent) = own.as_ref().map(|own| &own.agent).or(args.agent.as_ref()) else {
+        return Ok(());
+    };
+    let root = own.as_ref().and_then(|own| Keys::open(home, own).ok());
+    let root = root.map(|keys| fingerprint(&keys.certificate.root));
+    let known = peers_of(&other, &beside).into_iter();
+    let known = known
+        .filter(|peer| peer.peer == agent.as_str())
+        .find_map(|peer| peer.fingerprint);
+    let login = match OwnServer::of(&other) {
+        Some(server) => server.login_of(agent)?,
+        None => None,
+    };
+    let seed = home.nats_seed();
+    let has_login = || seed.exists() && key::read(&seed).ok() == login;
+    let is_other = match (&known, &root) {
+        (Some(known), Some(root)) => known != root,
+        (Some(_), None) => true,
+        (None, _) => login.is_some() && !has_login(),
+    };
+    if !is_other {
+        return Ok(());
+    }
+    let what = format!(
+        "{} has a {agent} beside it already, and {} is not that agent's home",
+        beside.agent.agent,
+        home.path().display()
+    );
+    let next = format!(
+        "name the home of {agent} with --home, or take another id: --agent ID; if that home is lost, a new one gets its \
+         login by: signet invite --login {agent} --replace --home {}",
+        hint::word(other.path())
+    );
+    Err(Failure::new(Exit::Refused, what, next))
+}
+
+/// Whom the agent of a home knows, by its daemon or by the state that it left.
+fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
+    let list = ListPeers {};
+    if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
+        return client.call(&list).unwrap_or_default();
+    }
+    let at = At {
+        now: clock::now(),
+        elapsed: clock::elapsed(),
+        head: None,
+    };
+    // What cannot be read here is told of when that agent is to trust this one.
+    let Ok(mut node) = Memory::glance(home, config) else {
+        return Vec::new();
+    };
+    let served = list.serve(&mut node, at, &Reach::default());
+    served.map(|(peers, _)| peers).unwrap_or_default()
 }
 
 /// A person has one root key: with another one, their two agents would take each other for impostors.
@@ -49,7 +124,7 @@ pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Resu
     );
     let root = other.key_file(ROOT);
     let next = match root.exists() {
-        true => format!("the same command with --root {}", shown(&root)),
+        true => format!("the same command with --root {}", hint::word(&root)),
         false => "the same command with --root FILE, where that key is kept".to_owned(),
     };
     Err(Failure::new(Exit::Usage, what, next))
@@ -112,6 +187,8 @@ pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failur
     Err(Failure::new(Exit::Usage, what, next))
 }
 
+/// A daemon that hangs is one that does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
 const FIRST_ROOM: u64 = 7 << 20;
 /// For those who have run before.

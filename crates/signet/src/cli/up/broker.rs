@@ -11,10 +11,12 @@ use signet_transport::{Error, new_user, user_of_seed};
 use zeroize::Zeroizing;
 
 use crate::cli::input::Input;
+use crate::cli::invite::read_pasted;
 use crate::cli::nats::{key, setup};
 use crate::cli::{Exit, Failure, doctor, print};
 use crate::config::Config;
 use crate::daemon::transport;
+use crate::hint;
 use crate::home::Home;
 use crate::{private, random};
 
@@ -22,7 +24,6 @@ use super::config::{load, servers_of, set_servers};
 use super::interrupt::Interrupts;
 use super::lock::UpLock;
 use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
-use super::shown;
 
 /// How a person names the server.
 #[derive(Debug, Args)]
@@ -152,14 +153,14 @@ impl Broker<'_> {
 
     fn with_login(&self, line: &str) -> Result<(), Failure> {
         let (home, agent) = (self.home, self.agent);
-        let login = Login::parse(&Input::default().words(line)?)?;
+        let text = Zeroizing::new(Input::default().words(line)?);
+        let login = read_pasted(&text, PREFIX, Login::parse, |_| false)?;
         if login.agent != *agent {
             let what = format!(
                 "this login is for {}, and this home is that of {agent}",
                 login.agent
             );
-            let next =
-                "ask for one for this agent: signet invite --login ID, on the server's machine";
+            let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
             return Err(Failure::new(Exit::Refused, what, next));
         }
         // First what can be refused: a key that worked is not thrown away for a line that does not.
@@ -188,7 +189,7 @@ impl Broker<'_> {
         let mut connection = transport(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
         connection.mailbox = None;
-        let said = match setup::make(&connection, std::slice::from_ref(&agent)) {
+        let said = match setup::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),
             Err(setup::Fault::Server(Error::Unreachable { .. })) => {
                 "not looked at: the server does not answer".to_owned()
@@ -211,11 +212,14 @@ fn has_mailbox(config: &Config) -> bool {
 /// A server that others can reach has no TLS: whoever starts one that way is told what that means.
 fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
     if let Some(listen) = own.listens_beyond()? {
+        let next = hint::typed(
+            "let it listen at the address of a VPN: signet down, then signet up --listen HOST:PORT; or use a server with \
+             TLS: signet up --nats tls://HOST:4222",
+        );
         anstream::eprintln!(
             "warning: this NATS server listens at {listen}, beyond this machine, and without TLS: nobody gets in without \
              a login, but whoever reads the network sees who writes to whom and when, and what is of tier 1 or 2\n  \
-             next: let it listen at the address of a VPN: signet down, then signet up --listen HOST:PORT; or use a server \
-             with TLS: signet up --nats tls://HOST:4222"
+             next: {next}"
         );
     }
     Ok(())
@@ -237,8 +241,8 @@ fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failur
 /// What to do about a damaged seed whose server is a home's own: that server takes another one.
 pub(super) fn made_anew(seed: &Path) -> String {
     format!(
-        "remove it: rm {}; the same signet up makes another, and tells this server of it",
-        shown(seed)
+        "rm {}  # then the same command again makes another, and tells this server of it",
+        hint::word(seed)
     )
 }
 

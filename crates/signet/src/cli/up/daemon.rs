@@ -30,7 +30,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Fa
         .open(&log);
     let failed = |what: &str, error: std::io::Error| {
         let what = format!("{what}: {error}");
-        Failure::file(&error, what, "signet run, with the same --home, shows more")
+        Failure::file(&error, what, "signet run  # shows more")
     };
     let out = opened.map_err(|error| failed(&log.display().to_string(), error))?;
     let mut command = Command::new(super::own_program()?);
@@ -90,11 +90,11 @@ fn not_started(said: Option<Said>, code: Option<i32>) -> Failure {
         (said.what, said.next)
     });
     let next = next.map_or_else(
-        || {
-            "mend that, then signet up again; signet run, with the same --home, says more"
-                .to_owned()
+        || "signet run  # says more; mend that, then: signet up".to_owned(),
+        |next| match next.contains(" # ") {
+            true => format!("{next}; then: signet up"),
+            false => format!("{next}  # then: signet up"),
         },
-        |next| format!("{next}; then signet up again"),
     );
     Failure::new(
         exit.unwrap_or(Exit::NotReachable),
@@ -187,7 +187,7 @@ mod tests {
         assert!(
             matches!(&failure, Failure::Told { exit: Exit::Usage, what, next, .. }
                 if what.ends_with("others than its owner may use it")
-                    && next == "chmod 600 /h/keys/signing.pem; then signet up again"),
+                    && next == "chmod 600 /h/keys/signing.pem  # then: signet up"),
             "{failure:?}"
         );
     }

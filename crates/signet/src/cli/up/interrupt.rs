@@ -143,7 +143,7 @@ fn end(server: Option<Child>) {
 
 fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
-    let next = "signet up goes on where this one stopped";
+    let next = "signet up  # goes on where this one stopped";
     // The exit code is given below.
     let _ = Failure::new(Exit::Refused, what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
 use crate::cli::{Exit, Failure};
+use crate::hint;
 use crate::home::Home;
 use crate::lock::refuse_open;
 use crate::room;
@@ -21,6 +22,9 @@ impl UpLock {
         let failed = |error: std::io::Error| {
             let next = match room::is_full(&error) {
                 true => room::make_room(&path),
+                false if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    hint::unreadable(&path)
+                }
                 false => "name the home of an agent with --home, as its owner".to_owned(),
             };
             Failure::file(&error, format!("{}: {error}", path.display()), next)

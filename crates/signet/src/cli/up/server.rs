@@ -18,6 +18,7 @@ use signet_proto::ids::AgentId;
 use crate::cli::nats::conf::{Server, User, is_quotable};
 use crate::cli::nats::{key, setup};
 use crate::cli::{Exit, Failure};
+use crate::hint;
 use crate::home::Home;
 use crate::{private, room};
 
@@ -105,8 +106,7 @@ impl OwnServer {
                 "the NATS server of this home runs, and listens at {}",
                 facts.listen
             );
-            let next =
-                "signet down ends it; whoever was invited by the old address needs a new line then";
+            let next = "signet down  # ends it; whoever was invited by the old address needs a new line then";
             return Err(Failure::new(Exit::Refused, what, next));
         }
         facts.listen = free(listen)?;
@@ -124,6 +124,11 @@ impl OwnServer {
             Some(address) => format!("nats://127.0.0.1:{}", address.port()),
             None => format!("nats://{listen}"),
         })
+    }
+
+    /// The public key by which `agent` logs in, where it has a login.
+    pub(in crate::cli) fn login_of(&self, agent: &AgentId) -> Result<Option<String>, Failure> {
+        Ok(self.facts()?.users.remove(agent))
     }
 
     /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
@@ -196,8 +201,8 @@ impl OwnServer {
                     pid.as_raw_nonzero()
                 );
                 let next = format!(
-                    "{} says more; signet down ends it, then signet up again",
-                    self.log_file().display()
+                    "tail -n 20 {}  # says more; signet down ends it, then: signet up",
+                    hint::word(&self.log_file())
                 );
                 return Err(Failure::new(Exit::NotReachable, what, next));
             }
@@ -252,7 +257,8 @@ impl OwnServer {
         self.directory.join("server.json")
     }
 
-    fn admin_seed(&self) -> PathBuf {
+    /// The file with the seed of who makes the mailboxes.
+    pub(in crate::cli) fn admin_seed(&self) -> PathBuf {
         self.directory.join("admin.nk")
     }
 
@@ -334,7 +340,10 @@ impl OwnServer {
                 let fault = said.lines().rev().find(|line| line.contains("[FTL]"));
                 let fault = fault.unwrap_or("it does not listen").trim();
                 let what = format!("nats-server ended or never listened: {fault}");
-                let next = format!("{} says more; then signet up again", log.display());
+                let next = format!(
+                    "tail -n 20 {}  # says more; then: signet up",
+                    hint::word(&log)
+                );
                 return Err(Failure::new(Exit::NotReachable, what, next));
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -423,8 +432,8 @@ fn taken(listen: &str) -> Failure {
         "a NATS server listens at {listen}, the address of this home's own, and was not started for this home as it is now"
     );
     let next = format!(
-        "ss -ltnp 'sport = :{port}' shows its process: if it is this home's from before, end it with kill and signet up \
-         again; or name another address: signet up --listen HOST:PORT"
+        "ss -ltnp 'sport = :{port}'  # shows its process: if it is this home's from before, end it with kill, then: signet \
+         up; or name another address: signet up --listen HOST:PORT"
     );
     Failure::new(Exit::Refused, what, next)
 }

@@ -155,8 +155,7 @@ fn done(args: &[&str]) -> Result<(), Failure> {
         Err(error) => error.to_string(),
     };
     let what = format!("systemctl --user {}: {why}", args.join(" "));
-    let next = "systemctl --user status and journalctl --user say more; without the service manager: \
-                signet up --background";
+    let next = "systemctl --user status  # and journalctl --user say more; without the service manager: signet up --background";
     Err(Failure::new(Exit::Refused, what, next))
 }
 

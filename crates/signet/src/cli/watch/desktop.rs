@@ -12,6 +12,7 @@ use signet_audit::printable;
 use crate::attention::{Next, Pace};
 use crate::cli::{Exit, Failure};
 use crate::clock;
+use crate::hint::typed;
 
 /// Shows records by a thread of its own: a desktop that hangs holds up no terminal.
 pub(super) struct Desktop {
@@ -92,7 +93,7 @@ fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     command.arg(format!(
         "{}\nnext: {}",
         plain(&attention.text),
-        plain(&attention.next)
+        plain(&typed(&attention.next))
     ));
     command
         .stdin(Stdio::null())

@@ -3,19 +3,22 @@
 use signet_api::{ApiError, OfferCapability, Offered};
 use signet_proto::policy::{BodySchema, Capability};
 
-use crate::control::{Notifier, Reply};
+use crate::control::{Caller, Notifier, Reply};
 use crate::daemon::heart::Heart;
 use crate::daemon::methods::value_of;
 use crate::daemon::serve::{named, refused};
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 200;
+/// The longest schema, in bytes of JSON: what it says leaves for peers, and no person has looked at it.
+const SCHEMA: usize = 8 * 1024;
 
 impl Heart {
     /// Offers a capability to the peers until the client has gone.
     pub(in crate::daemon) async fn offer(
         &mut self,
         asked: OfferCapability,
+        caller: &Caller,
         reply: Reply,
         client: &Notifier,
     ) {
@@ -26,6 +29,7 @@ impl Heart {
                 capability: capability.name.to_string(),
                 tier: capability.tier,
             };
+            let program = (program, caller.reach.peers.clone());
             let outcome = self.node.handle_offer(at, program, capability);
             Ok((offered, outcome.map_err(refused)?))
         });
@@ -46,8 +50,14 @@ fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
             "description has at most 200 characters",
         ));
     }
-    let schema = asked.schema.map(|schema| {
-        let compiled = BodySchema::compile(schema.to_string().as_bytes());
+    let schema = asked.schema.map(|schema| schema.to_string());
+    if schema.as_ref().is_some_and(|schema| schema.len() > SCHEMA) {
+        return Err(ApiError::invalid_params(
+            "the schema of an offer has at most 8 KiB; a [[capability]] of config.toml may have a longer one",
+        ));
+    }
+    let schema = schema.map(|schema| {
+        let compiled = BodySchema::compile(schema.as_bytes());
         compiled.map_err(|fault| ApiError::invalid_params(format!("schema: {fault}")))
     });
     Ok(Capability {

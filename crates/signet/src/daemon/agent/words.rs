@@ -43,7 +43,13 @@ impl Serve for Respond {
 /// The holder of a lease could not handle its message.
 impl Serve for Fail {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let failed = node.handle_lease_fail(at, lease(&self.lease)?, &self.reason);
+        let lease = lease(&self.lease)?;
+        if self.unbegun {
+            let given_back = node.handle_lease_unbegun(at, lease, &self.reason);
+            let quarantined = false;
+            return Ok((Failed { quarantined }, given_back.map_err(refused)?));
+        }
+        let failed = node.handle_lease_fail(at, lease, &self.reason);
         let (quarantined, outcome) = failed.map_err(refused)?;
         Ok((Failed { quarantined }, outcome))
     }
@@ -85,7 +91,7 @@ impl Serve for Progress {
             part: self.part.map(|part| Part {
                 index: part.index,
                 last: part.last,
-                name: None,
+                name: part.name,
                 body: Some(part.body),
             }),
         };

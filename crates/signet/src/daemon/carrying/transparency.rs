@@ -197,7 +197,7 @@ fn whole(verdict: &Verdict) -> Option<&Arc<Message>> {
 }
 
 fn unreadable(why: &str) -> ApiError {
-    let text = format!("the log cannot be read: {why}; signet audit verify says more");
+    let text = format!("the log cannot be read: {why}; `signet doctor` says more");
     ApiError::refused("history-unreadable", text)
 }
 

@@ -239,7 +239,7 @@ fn a_command_that_fails_is_warned_of_once_is_seen_by_the_doctor_and_another_one_
     let found = doctor(&alice);
     assert_eq!(found["health"], "fault");
     let said = found["found"].as_str().unwrap();
-    assert!(said.contains("failed 1 times: exit status 3"), "{said}");
+    assert!(said.contains("failed 1 time: exit status 3"), "{said}");
 
     // A reload takes another one, which is told at once what stands.
     alice.configure("\"exit 3\"", "\"true\"");

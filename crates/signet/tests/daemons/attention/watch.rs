@@ -86,7 +86,12 @@ fn what_stands_and_what_comes_is_shown_with_the_next_command_and_again_by_nobody
         line.contains("  introduction  the stranger agent-bob, "),
         "{line}"
     );
-    assert_eq!(words.line(), "  next: signet trust pending");
+    let typed = format!("signet trust pending --home {}", alice.dir.display());
+    let line = words.line();
+    assert!(
+        line.starts_with("  next: ") && line.ends_with(&typed),
+        "{line}"
+    );
 
     // Whoever comes later sees what stands, and then what comes.
     let json = Watching::by(&alice, &["--json"], "");
@@ -178,7 +183,11 @@ fn the_desktop_shows_it_by_notify_send_and_a_machine_without_one_says_so() {
             "--",
             "signet: agent-alice",
             text,
-            "next: signet trust pending"
+            &format!(
+                "next: {} trust pending --home {}",
+                crate::house::signet().display(),
+                alice.dir.display()
+            )
         ]
     );
 }

@@ -40,8 +40,7 @@ fn scene() -> &'static Scene {
             }
             let all = numbers.end as usize;
             house::eventually("the messages arrive", || {
-                // Alice's ping has its answer there.
-                (bob.inbox().len() == all && alice.inbox().len() == all + 1).then_some(())
+                (bob.inbox().len() == all && alice.inbox().len() == all).then_some(())
             });
         };
         alice.ping(&bob);
@@ -134,7 +133,8 @@ impl Victim {
         what: impl FnOnce(&HomeLock, &Config) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
         let home = Home::at(self.dir.path());
-        let lock = HomeLock::acquire(&home).unwrap();
+        // A process that another test starts at this moment has its open files until it is another program.
+        let lock = house::eventually("the lock is free", || HomeLock::acquire(&home).ok());
         what(&lock, &Config::load(&home).unwrap())
     }
 

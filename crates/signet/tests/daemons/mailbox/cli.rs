@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::house::House;
+use crate::house::{House, Server};
 
 #[test]
 fn a_key_is_made_once_for_its_owner_alone_and_only_its_public_name_is_printed() {
@@ -160,4 +160,84 @@ fn a_context_of_the_nats_tool_names_the_server_and_no_path_of_ones_own() {
     for name in ["../house", "none", "a/b"] {
         assert_eq!(with(name).status.code(), Some(2), "{name}");
     }
+}
+
+#[test]
+fn setup_asks_the_server_of_its_home_with_the_certificates_that_it_names() {
+    let house = House::with_jetstream();
+    let alice = house.home("alice");
+    let servers = format!("servers = [\"{}\"]", house.server.url());
+    alice.configure("# servers = [\"nats://127.0.0.1:4222\"]", &servers);
+    let setup = |args: &[&str]| {
+        let mut command = alice.command(&[&["nats", "setup"], args].concat());
+        command.env_remove("NATS_URL").output().unwrap()
+    };
+    let made = setup(&[]);
+    let said = String::from_utf8_lossy(&made.stdout);
+    assert!(made.status.success(), "{made:?}");
+    assert!(
+        said.contains(&format!("at {}", house.server.url())),
+        "{said}"
+    );
+    // An agent that is named besides is another's, and the server is the home's.
+    assert!(setup(&["agent-bob"]).status.success());
+    alice.configure("# ca = \"ca.pem\"", "ca = \"of-the-home.pem\"");
+    let refused = setup(&[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("alice/of-the-home.pem"), "{said}");
+    // Another server is not one that these certificates are known of.
+    let other = setup(&["--server", "nats://127.0.0.1:1"]);
+    assert_eq!(other.status.code(), Some(3), "{other:?}");
+}
+
+#[test]
+fn each_mailbox_has_64_mib_and_what_an_earlier_setup_gave_more_of_is_told() {
+    let house = House::with_jetstream();
+    let alice = house.home("alice");
+    let setup = |args: &[&str]| alice.done(&[&["nats", "setup", "agent-alice"], args].concat());
+    assert!(setup(&["agent-bob"]).contains("room: 128 MiB for 2"));
+    assert_eq!(room(&house.server), 128 << 20);
+    // As releases before this one made it.
+    assert!(setup(&["--mailbox-mib", "1024"]).contains("stream AGENT_INBOX: updated"));
+    assert_eq!(room(&house.server), 2 << 30);
+    let said = setup(&["agent-carol"]);
+    assert_eq!(room(&house.server), 2 << 30, "{said}");
+    assert!(
+        said.contains("room: 2048 MiB, kept as it was; 192 MiB are usual"),
+        "{said}"
+    );
+    let said = setup(&["--mailbox-mib", "64"]);
+    assert_eq!(room(&house.server), 192 << 20, "{said}");
+}
+
+#[test]
+fn a_store_without_the_room_is_told_of_in_numbers() {
+    let house = House::new();
+    let alice = house.home("alice");
+    let small = Server::start("jetstream { store_dir: \"js\", max_file: 100MB }");
+    let url = small.url();
+    let setup = ["nats", "setup", "--server", &url, "agent-alice"];
+    alice.done(&setup);
+    let said = alice.fails(1, &[&setup[..], &["agent-bob", "agent-carol"]].concat());
+    for part in [
+        "3 mailboxes are to have 192 MiB together, and have 64 MiB",
+        "all streams of this account have 64 MiB",
+        "max_file",
+        "--mailbox-mib",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// What the stream of the mailboxes has reserved, in bytes.
+fn room(server: &Server) -> i64 {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = async_nats::connect(server.url()).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let stream = context.get_stream("AGENT_INBOX").await.unwrap();
+        stream.cached_info().config.max_bytes
+    })
 }

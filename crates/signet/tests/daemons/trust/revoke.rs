@@ -42,16 +42,16 @@ fn trust_is_taken_back_and_given_again() {
     );
     assert!(said.contains("your agent no longer gets: 1"), "{said}");
     assert_eq!(standing(&bob, &alice), "withdrawn");
-    assert!(
-        bob.done(&["trust", "list"])
-            .contains("next: signet trust approve agent-alice")
-    );
+    assert!(bob.done(&["trust", "list"]).contains(&format!(
+        "next: signet trust approve --home {} agent-alice",
+        bob.dir.display()
+    )));
     // Her message is the person's to read, and no more the agent's.
     assert_eq!(bob.done(&["inbox"]), "nothing waits\n");
     assert!(bob.done(&["inbox", "--set-aside"]).contains("{\"n\":1}"));
     let said = bob.fails(1, &["send", &alice.agent, "--notify", "{}"]);
     assert!(
-        said.contains("peer-revoked") && said.contains("next: `signet trust list`"),
+        said.contains("peer-revoked") && said.contains("next: signet trust list --home "),
         "{said}"
     );
     let said = bob.fails(1, &["trust", "revoke", &alice.agent]);

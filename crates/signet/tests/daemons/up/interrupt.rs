@@ -129,7 +129,10 @@ fn whoever_interrupts_hears_what_became_of_it() {
         said.starts_with("error: interrupted before the agent ran"),
         "{said}"
     );
-    assert!(said.contains("\n  next: signet up goes on"), "{said}");
+    assert!(
+        said.contains("  # goes on where this one stopped"),
+        "{said}"
+    );
 }
 
 #[test]

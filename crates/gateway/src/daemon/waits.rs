@@ -1,0 +1,218 @@
+//! Calls that wait for others, in turns: whoever has waited for a while makes room for the next in line, and goes on when
+//! its turn comes again. What a call does is done at once, also while its wait is in line.
+
+use std::time::Duration;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde_json::Value;
+use signet_api::{
+    Outgoing, Receive, Request as _, Send, SendHandoff, Sent, ShowMessage, State, WaitsFor,
+};
+use tokio::time::{Instant, sleep};
+
+use super::{Daemon, LINE, Lasting, Link};
+use crate::fault::Fault;
+
+impl Daemon {
+    /// Sends, and waits for as long as the call says for what becomes of it.
+    ///
+    /// # Errors
+    /// The daemon's refusal, that there is no answer, or `busy`.
+    pub(crate) async fn send(&self, call: &Send) -> Result<Value, Fault> {
+        let wait = seconds(call.wait);
+        if wait.is_zero() {
+            return self.raw(Send::METHOD, call, wait).await;
+        }
+        let (places, caller) = (&self.shared.places, &self.whose.caller);
+        let until = Instant::now() + wait;
+        let mut place = places.take_now(caller, Lasting::AWhile);
+        let mut call = call.clone();
+        // What may be asked for more than once is one message by its key.
+        if call.key.is_none() && (place.is_none() || wait > self.turn()) {
+            call.key = Some(fresh_key("gateway")?);
+        }
+        let mut last = None;
+        loop {
+            let has_place = match (place.take(), last.take()) {
+                (Some(place), _) => place,
+                (None, None) => {
+                    call.wait = 0.0;
+                    let answer = self.raw(Send::METHOD, &call, Duration::ZERO).await?;
+                    if !is_awaited(&answer) {
+                        return Ok(answer);
+                    }
+                    last = Some(answer);
+                    continue;
+                }
+                (None, Some(so_far)) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    match places.take(caller, Lasting::AWhile, left).await {
+                        Ok(place) => place,
+                        // The wait is over, and this is where it was.
+                        Err(_) => return Ok(so_far),
+                    }
+                }
+            };
+            let began = Instant::now();
+            let turn = until
+                .saturating_duration_since(began)
+                .min(self.turn_for(&call));
+            call.wait = turn.as_secs_f64();
+            let answer = self.asked(Send::METHOD, &call, turn, has_place).await?;
+            // The daemon answers before the wait is over where there is nothing to wait for any more.
+            if began.elapsed() < turn || Instant::now() >= until {
+                return Ok(answer);
+            }
+            last = Some(answer);
+        }
+    }
+
+    /// Hands work on, and waits for as long as the call says until the other side has it.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn hand_off(&self, call: &SendHandoff) -> Result<Value, Fault> {
+        let until = Instant::now() + seconds(call.wait);
+        let place = self
+            .shared
+            .places
+            .take_now(&self.whose.caller, Lasting::AWhile);
+        let turn = match place {
+            Some(_) => seconds(call.wait).min(self.turn()),
+            None => Duration::ZERO,
+        };
+        let call = SendHandoff {
+            wait: turn.as_secs_f64(),
+            ..call.clone()
+        };
+        let mut answer = match place {
+            Some(place) => self.asked(SendHandoff::METHOD, &call, turn, place).await?,
+            None => self.raw(SendHandoff::METHOD, &call, turn).await?,
+        };
+        let Ok(mut sent) = serde_json::from_value::<Sent>(answer.clone()) else {
+            return Ok(answer);
+        };
+        while is_under_way(&sent) && Instant::now() < until {
+            sleep(LOOK_AGAIN.min(until - Instant::now())).await;
+            sent = self.as_it_is_now(sent).await?;
+            answer = serde_json::to_value(&sent).unwrap_or(answer);
+        }
+        Ok(answer)
+    }
+
+    /// Where the wait was over, the daemon has told where the message was when it began.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn as_it_is_now(&self, sent: Sent) -> Result<Sent, Fault> {
+        let asked = ShowMessage {
+            message_id: sent.message_id.clone(),
+        };
+        let out: Outgoing = self.call(&asked, Duration::ZERO).await?;
+        Ok(Sent {
+            state: out.state,
+            reason: out.reason,
+            by: out.by,
+            waits_for: out.waits_for,
+            held_by: out.held_by,
+            stored: out.stored,
+            ..sent
+        })
+    }
+
+    /// Receives, and waits for as long as the call says; with the connection on which what was received is held.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn receive(&self, call: &Receive) -> Result<(Value, Option<Link>), Fault> {
+        let (places, caller) = (&self.shared.places, &self.whose.caller);
+        let lasting = Lasting::Received;
+        let until = Instant::now() + seconds(call.wait);
+        let mut last = None;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let patience = match last {
+                None => left.max(LINE),
+                Some(_) => left,
+            };
+            let place = match (places.take(caller, lasting, patience).await, last.take()) {
+                (Ok(place), _) => place,
+                (Err(_), Some(nothing)) => return Ok((nothing, None)),
+                (Err(busy), None) => return Err(busy),
+            };
+            let mut link = self.begin(Some(place)).await?;
+            loop {
+                let left = until.saturating_duration_since(Instant::now());
+                let turn = left.min(self.turn_of(lasting));
+                let call = Receive {
+                    wait: turn.as_secs_f64(),
+                    ..call.clone()
+                };
+                let answer = link.raw(Receive::METHOD, &call, turn).await?;
+                let messages = answer.get("messages").and_then(Value::as_array);
+                let is_empty = messages.is_some_and(Vec::is_empty);
+                if !is_empty || Instant::now() >= until {
+                    return Ok((answer, Some(link)));
+                }
+                if places.has_line(lasting) {
+                    last = Some(answer);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn turn(&self) -> Duration {
+        self.turn_of(Lasting::AWhile)
+    }
+
+    /// How long a call may wait before it looks whether somebody else needs its place.
+    fn turn_of(&self, lasting: Lasting) -> Duration {
+        match self.shared.places.has_line(lasting) {
+            true => SHORT_TURN,
+            false => TURN,
+        }
+    }
+
+    /// A wait that the mailbox of the other side may end is not begun anew before it can.
+    fn turn_for(&self, call: &Send) -> Duration {
+        let mailbox = call.mailbox_after.map_or(Duration::ZERO, seconds);
+        self.turn().max(mailbox + SHORT_TURN)
+    }
+}
+
+/// Whether a program waits for what becomes of it: for people nobody does.
+fn is_awaited(answer: &Value) -> bool {
+    let sent = serde_json::from_value::<Sent>(answer.clone());
+    sent.is_ok_and(|sent| is_under_way(&sent) || sent.state == State::Received)
+}
+
+const fn is_under_way(sent: &Sent) -> bool {
+    matches!(sent.state, State::Queued | State::Published)
+        && matches!(sent.waits_for, None | Some(WaitsFor::Session))
+}
+
+fn seconds(wait: f64) -> Duration {
+    Duration::try_from_secs_f64(wait).map_or(Duration::ZERO, |wait| wait.min(LONGEST_WAIT))
+}
+
+/// A name for a call that nobody else gives.
+///
+/// # Errors
+/// Where the system gives no randomness.
+pub(crate) fn fresh_key(of_what: &str) -> Result<String, Fault> {
+    let mut bytes = [0; 16];
+    match getrandom(&mut bytes, GetRandomFlags::empty()) {
+        Ok(filled) if filled == bytes.len() => Ok(format!(
+            "{of_what}-{}",
+            data_encoding::HEXLOWER.encode(&bytes)
+        )),
+        _ => Err(Fault::Own("the system gives no randomness")),
+    }
+}
+
+/// How long one call waits at the daemon, and while others are in line.
+const TURN: Duration = Duration::from_secs(5);
+const SHORT_TURN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -1,0 +1,87 @@
+//! What the peer refused because our clock was ahead, until it can be signed anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Ledger;
+use crate::envelope::{Form, Message};
+use crate::ids::MessageId;
+use crate::policy::is_report;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
+
+/// How many messages are kept …
+const MOST: usize = 256;
+/// … and how many bytes of them: they stand in the row of their session.
+const MOST_BYTES: usize = 1024 * 1024;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Anew {
+    /// By number.
+    refused: BTreeMap<u64, Refused>,
+    /// What was signed anew and waits for its receipt: it is refused for good, if it is refused again.
+    second: BTreeSet<MessageId>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Refused {
+    #[serde(with = "crate::stored")]
+    message: Arc<Message>,
+    /// Whether our clock was put back since.
+    ripe: bool,
+}
+
+impl Anew {
+    /// The peer refused the message of that number as `timestamp-in-future`.
+    pub(super) fn keep(&mut self, number: u64, message: &Arc<Message>) {
+        let kept = self.refused.values();
+        let bytes: usize = kept.map(|kept| kept.message.canonical().len()).sum();
+        let room = self.refused.len() < MOST && bytes + message.canonical().len() <= MOST_BYTES;
+        let second = self.second.contains(&message.headers.message_id);
+        if room && !second && can_be_said_once(message) {
+            let (message, ripe) = (Arc::clone(message), false);
+            self.refused.insert(number, Refused { message, ripe });
+        }
+    }
+
+    /// Our clock was put back.
+    pub(super) fn ripen(&mut self) {
+        self.refused.values_mut().for_each(|kept| kept.ripe = true);
+    }
+
+    /// A message is settled.
+    pub(super) fn forget(&mut self, name: MessageId) {
+        self.second.remove(&name);
+    }
+}
+
+impl Ledger {
+    /// What was refused because our clock was ahead, and can be signed anew: the clock was put back since.
+    pub(crate) fn to_sign_anew(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Message>> {
+        let ahead = now.saturating_add(CLOCK_TOLERANCE);
+        let kept = self.anew.refused.values();
+        let lives = kept.filter(move |kept| now < kept.message.headers.expires_at);
+        let ripe = lives.filter(move |kept| kept.ripe || kept.message.headers.timestamp > ahead);
+        ripe.map(|kept| &kept.message)
+    }
+
+    /// A message of that name goes out. Says whether it was refused here before.
+    pub(crate) fn takes_anew(&mut self, name: MessageId) -> bool {
+        let before = self.anew.refused.len();
+        let named = |kept: &Refused| kept.message.headers.message_id == name;
+        self.anew.refused.retain(|_, kept| !named(kept));
+        self.anew.refused.len() < before
+    }
+
+    /// A message of that name goes out a second time.
+    pub(crate) fn note_second(&mut self, name: MessageId) {
+        self.anew.second.insert(name);
+    }
+}
+
+/// Whether our agent cannot say it again: an answer, or a report on a task. A request ends with its refusal,
+/// which its peer has told us by a failure as well.
+fn can_be_said_once(message: &Message) -> bool {
+    matches!(message.form, Form::Success | Form::Failure { .. }) || is_report(message)
+}

@@ -1,0 +1,93 @@
+//! The first request to a peer, which names no capability: what it is for once there is a session.
+
+use crate::household::net::{Net, message_of};
+use crate::progress_and_offers::{ALICE, BOB, PROGRAM, lamp, offer, speaking};
+use signet_proto::envelope::{Form, Method};
+use signet_proto::ids::{MessageId, Version};
+use signet_proto::node::{Content, Sending, State};
+use signet_proto::policy::{Capability, Policy};
+
+/// Alice and Bob, who have not met; Bob has these capabilities in his configuration.
+fn strangers(configured: &[&str]) -> Net {
+    let policy = Policy {
+        offerable: vec!["lamp.*".parse().unwrap()],
+        capabilities: configured
+            .iter()
+            .map(|name| Capability::new(name.parse().unwrap(), 1))
+            .collect(),
+        ..Policy::default()
+    };
+    let mut agents = vec![
+        speaking("agent-alice", "alice", &Version::SPOKEN, Policy::default()),
+        speaking("agent-bob", "bob", &Version::SPOKEN, policy),
+    ];
+    crate::household::sealing::introduce(&mut agents);
+    Net::new(agents, 1)
+}
+
+fn ask(net: &mut Net, finds_capability: bool) -> MessageId {
+    let content = Content {
+        finds_capability,
+        ..Content::default()
+    };
+    net.send(ALICE, BOB, Sending::Request(content))
+}
+
+fn state(net: &Net, name: MessageId) -> State {
+    net.agents[ALICE].node.status(name).unwrap().state
+}
+
+/// For what Alice's request left; `None` where it did not leave.
+fn left_for(net: &Net, name: MessageId) -> Option<Option<String>> {
+    let sent = net.sent.iter().filter(|(_, who, _)| *who == ALICE);
+    let mut sent = sent.map(|(_, _, bytes)| message_of(bytes));
+    let request = sent.find(|message| {
+        message.form == Form::Call(Method::Request) && message.headers.message_id == name
+    })?;
+    let capability = request.headers.capability.as_ref();
+    Some(capability.map(|name| name.to_string()))
+}
+
+#[test]
+fn the_first_request_to_a_peer_is_for_what_its_only_program_offers() {
+    let mut net = strangers(&[]);
+    offer(&mut net, BOB, PROGRAM, lamp(1)).unwrap();
+    let (request, for_people) = (ask(&mut net, true), ask(&mut net, false));
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), Some(Some("lamp.switch".into())));
+    assert_eq!(left_for(&net, for_people), Some(None));
+    assert_eq!(state(&net, request), State::Received);
+    let now = net.at(ALICE).now;
+    let lived = net.agents[ALICE].node.snapshot(now).rows();
+    assert_eq!(net.agents[ALICE].retold().snapshot(now).rows(), lived);
+}
+
+#[test]
+fn the_first_request_to_a_peer_is_for_the_only_capability_of_its_configuration() {
+    let mut net = strangers(&["door.open"]);
+    let request = ask(&mut net, true);
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), Some(Some("door.open".into())));
+}
+
+#[test]
+fn the_first_request_to_a_peer_that_offers_several_ends_and_says_so() {
+    let mut net = strangers(&["door.open", "door.shut"]);
+    let (request, next) = (ask(&mut net, true), ask(&mut net, false));
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), None);
+    assert_eq!(
+        state(&net, request),
+        State::RefusedHere("capability-needed".into())
+    );
+    assert_eq!(state(&net, next), State::Received, "it holds up no other");
+}
+
+#[test]
+fn the_first_request_to_a_peer_that_offers_nothing_is_for_its_people() {
+    let mut net = strangers(&[]);
+    let request = ask(&mut net, true);
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), Some(None));
+    assert_eq!(state(&net, request), State::Received);
+}

@@ -1,0 +1,277 @@
+//! What is broken in a home before a command is typed there: keys, lock, state, log, and who is beside the daemon.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::cases::*;
+
+pub const OF_ITS_FILES: &[Case] = &[
+    // Keys.
+    Case(
+        "a signing key for all",
+        Ran,
+        |home| mode(home.join("keys/signing.pem"), 0o644),
+        "peer export",
+        Mends,
+    ),
+    Case(
+        "a sealing key for all",
+        Ran,
+        |home| mode(home.join("keys/sealing.pem"), 0o666),
+        "trust list",
+        Mends,
+    ),
+    Case(
+        "a key for all, doctor",
+        Ran,
+        |home| mode(home.join("keys/signing.pem"), 0o640),
+        "doctor key-files",
+        Mends,
+    ),
+    Case(
+        "a month's key for all",
+        Ran,
+        |home| {
+            let keys = fs::read_dir(home.join("checkpoint-keys"))
+                .unwrap()
+                .flatten();
+            let mut keys = keys.map(|entry| entry.path());
+            mode(
+                keys.find(|key| key.extension().is_some_and(|end| end == "key"))
+                    .unwrap(),
+                0o644,
+            );
+        },
+        "doctor key-files",
+        Mends,
+    ),
+    Case(
+        "a login for all",
+        Upped,
+        |home| mode(home.join("nats.nk"), 0o644),
+        "status",
+        Mends,
+    ),
+    Case(
+        "no signing key",
+        Ran,
+        |home| fs::remove_file(home.join("keys/signing.pem")).unwrap(),
+        "key show",
+        Runs(0),
+    ),
+    Case(
+        "no certificate",
+        Ran,
+        |home| fs::remove_file(home.join("keys/certificate.json")).unwrap(),
+        "peer export",
+        Runs(0),
+    ),
+    Case(
+        "no keys",
+        Ran,
+        |home| fs::remove_dir_all(home.join("keys")).unwrap(),
+        "doctor keys",
+        Runs(0),
+    ),
+    Case(
+        "a key that is none",
+        Ran,
+        |home| fs::write(home.join("keys/signing.pem"), "no key\n").unwrap(),
+        "key show",
+        Words("its person has the backup, and no command makes that key again"),
+    ),
+    Case(
+        "a certificate that is none",
+        Ran,
+        |home| fs::write(home.join("keys/certificate.json"), "{}").unwrap(),
+        "peer export",
+        Words("its person has the backup"),
+    ),
+    Case(
+        "no root key",
+        Ran,
+        |home| fs::remove_file(home.join("keys/root.pem")).unwrap(),
+        "key rotate signing",
+        Words("its person keeps the root key somewhere else"),
+    ),
+    Case(
+        "a login that is none",
+        Upped,
+        |home| fs::write(home.join("nats.nk"), "x\n").unwrap(),
+        "up --background",
+        Mends,
+    ),
+    // The lock, the state and the log.
+    Case(
+        "a folder for a lock",
+        Ran,
+        |home| {
+            fs::remove_file(home.join("lock")).unwrap();
+            fs::create_dir(home.join("lock")).unwrap();
+        },
+        "trust list",
+        Runs(0),
+    ),
+    Case(
+        "a link for a lock",
+        Ran,
+        |home| {
+            fs::remove_file(home.join("lock")).unwrap();
+            symlink("nowhere", home.join("lock")).unwrap();
+        },
+        "trust list",
+        Runs(0),
+    ),
+    Case(
+        "a state that is none",
+        Ran,
+        |home| fs::write(home.join("state.db"), "no state").unwrap(),
+        "state compare",
+        Runs(0),
+    ),
+    Case(
+        "no log",
+        Ran,
+        |home| fs::remove_dir_all(home.join("audit")).unwrap(),
+        "doctor log-end",
+        Runs(0),
+    ),
+    Case(
+        "a log for all, doctor",
+        Ran,
+        |home| mode(log_of(home), 0o777),
+        "doctor log-end",
+        Mends,
+    ),
+    Case(
+        "a log for all",
+        Ran,
+        |home| mode(log_of(home), 0o777),
+        "trust list",
+        Mends,
+    ),
+    Case(
+        "a log that ends early",
+        Ran,
+        |home| fs::write(month_of(home), "").unwrap(),
+        "doctor log-end",
+        Runs(0),
+    ),
+    Case(
+        "a line of nobody",
+        Ran,
+        |home| {
+            let text = fs::read_to_string(month_of(home)).unwrap();
+            fs::write(month_of(home), format!("{text}no line\nneither\n")).unwrap();
+        },
+        "trust log",
+        Runs(1),
+    ),
+    Case(
+        "a line that was changed",
+        Ran,
+        |home| {
+            let text = fs::read_to_string(month_of(home)).unwrap();
+            fs::write(month_of(home), text.replacen("genesis", "gemesis", 1)).unwrap();
+        },
+        "doctor log-month",
+        Runs(1),
+    ),
+    // The NATS server, and who is beside the daemon.
+    Case(
+        "a server that is down",
+        Upped,
+        nothing,
+        "doctor broker",
+        Mends,
+    ),
+    Case(
+        "a server of somebody's that is down",
+        Ran,
+        |home| {
+            edit(home, |text| {
+                text.replacen(
+                    "# servers = [\"nats://127.0.0.1:4222\"]",
+                    "servers = [\"nats://127.0.0.1:1\"]",
+                    1,
+                )
+            });
+        },
+        "doctor broker",
+        Words("the server is somebody else's: no command here starts it"),
+    ),
+    Case(
+        "a file for a socket",
+        Ran,
+        |home| fs::write(home.join("control.sock"), "").unwrap(),
+        "run",
+        Words("its person decides what becomes of the file"),
+    ),
+    Case(
+        "peers' carriers that are none",
+        Ran,
+        |home| {
+            fs::write(home.join("carriers.json"), "{").unwrap();
+            mode(home.join("carriers.json"), 0o600);
+        },
+        "status",
+        Words("its person decides whether it is mended or removed"),
+    ),
+    Case(
+        "a gateway's file that is none",
+        Ran,
+        |home| fs::write(home.join("gateway.toml"), "[listen]\nadress = 1\n").unwrap(),
+        "doctor gateway-file",
+        Words("its person knows which key was meant"),
+    ),
+    Case(
+        "a gateway's file for all",
+        Ran,
+        |home| {
+            fs::write(home.join("gateway.toml"), "").unwrap();
+            mode(home.join("gateway.toml"), 0o666);
+        },
+        "doctor gateway-file",
+        Runs(0),
+    ),
+    Case(
+        "a handlers' file that is none",
+        Ran,
+        |home| fs::write(home.join("handlers.toml"), "[[handler]]\n").unwrap(),
+        "doctor handlers-file",
+        Words("its person knows which capability was meant"),
+    ),
+    Case(
+        "nobody of that name",
+        Ran,
+        nothing,
+        "trust approve agent-x",
+        Runs(0),
+    ),
+    Case(
+        "a command for all to change",
+        Ran,
+        |home| {
+            let command = program(home, "tell");
+            tell_by(home, &command);
+            mode(home.join("tell"), 0o777);
+        },
+        "doctor notify",
+        Mends,
+    ),
+    Case(
+        "no command",
+        Ran,
+        |home| tell_by(home, "command = [\"/nowhere/tell\"]"),
+        "doctor notify",
+        // No daemon runs in this home, and `reload` says so.
+        Runs(3),
+    ),
+    Case(
+        "no draft of that name",
+        Ran,
+        nothing,
+        "approve 0192f0c1",
+        Runs(0),
+    ),
+];

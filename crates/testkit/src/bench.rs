@@ -1,0 +1,220 @@
+//! What a bench measures: each figure is printed beside its limit, and only when all are printed does a missed one fail.
+//!
+//! `cargo bench` passes `--bench`, and then a bench measures. Without that word (`make test` runs benches so, in the
+//! profile of tests) it takes its smallest numbers and holds the form alone: every part of it ran, and every figure is a
+//! number. Time is held by nothing there.
+//!
+//! This file knows the standard library alone, so that the benches of crates that do without the testkit include it too.
+#![allow(dead_code, unreachable_pub, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// A bench that is running, with the figures that it took so far.
+pub struct Bench {
+    name: &'static str,
+    measures: bool,
+    figures: Vec<Figure>,
+}
+
+struct Figure {
+    what: String,
+    value: f64,
+    limit: Option<Limit>,
+}
+
+/// Where a figure has to lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// At most so much.
+    Most(f64),
+    /// At least so much.
+    Least(f64),
+}
+
+/// Whether Cargo runs this process to measure.
+pub fn measures() -> bool {
+    std::env::args().any(|word| word == "--bench")
+}
+
+impl Bench {
+    /// Begins the bench of that name.
+    pub fn begin(name: &'static str) -> Self {
+        Self {
+            name,
+            measures: measures(),
+            figures: Vec::new(),
+        }
+    }
+
+    /// A number of rounds, lines or seconds: the former to measure, the latter to hold the form.
+    pub fn size<T>(&self, measured: T, smallest: T) -> T {
+        if self.measures { measured } else { smallest }
+    }
+
+    /// A figure that has no limit. `what` names its unit.
+    pub fn figure(&mut self, what: impl Into<String>, value: f64) {
+        self.take(what.into(), value, None);
+    }
+
+    /// A figure with the limit that it is held against at the end. `what` names its unit.
+    pub fn held(&mut self, what: impl Into<String>, value: f64, limit: Limit) {
+        self.take(what.into(), value, Some(limit));
+    }
+
+    fn take(&mut self, what: String, value: f64, limit: Option<Limit>) {
+        assert!(value.is_finite(), "{}: {what} is {value}", self.name);
+        // A limit is of what is measured: smaller numbers in another profile say nothing of it.
+        let limit = limit.filter(|_| self.measures);
+        let figure = Figure { what, value, limit };
+        println!("{}", figure.said());
+        self.figures.push(figure);
+    }
+
+    /// Writes the figures down for `make bench`, and ends the process with 1 if one of them missed its limit.
+    pub fn end(self) {
+        let program = std::env::current_exe().unwrap_or_default();
+        // target/release/deps/NAME
+        let built = program.ancestors().nth(3).unwrap_or_else(|| Path::new(""));
+        self.end_in(&built.join("figures"));
+    }
+
+    fn end_in(self, kept: &Path) {
+        assert!(!self.figures.is_empty(), "{} took no figure", self.name);
+        if !self.measures {
+            println!(
+                "{}: {} figures in form; nothing was measured",
+                self.name,
+                self.figures.len()
+            );
+            return;
+        }
+        self.keep(kept);
+        let missed: Vec<String> = self
+            .figures
+            .iter()
+            .filter(|figure| !figure.holds())
+            .map(Figure::said)
+            .collect();
+        if !missed.is_empty() {
+            println!("\n{} missed:\n{}", self.name, missed.join("\n"));
+            std::process::exit(1);
+        }
+    }
+
+    /// The rows of a table in `target/figures`, which `make bench` prints when every bench has ended.
+    fn keep(&self, kept: &Path) {
+        let mut rows = String::new();
+        for figure in &self.figures {
+            let limit = figure
+                .limit
+                .map_or_else(String::new, |limit| limit.to_string());
+            let holds = if figure.holds() { "" } else { "**missed**" };
+            let _ = writeln!(
+                rows,
+                "| {} | {} | {} | {limit} | {holds} |",
+                self.name,
+                figure.what,
+                number(figure.value)
+            );
+        }
+        let written =
+            std::fs::create_dir_all(kept).and_then(|()| std::fs::write(kept.join(self.name), rows));
+        if let Err(error) = written {
+            panic!("{}: {error}", kept.display());
+        }
+    }
+}
+
+impl Figure {
+    fn holds(&self) -> bool {
+        match self.limit {
+            None => true,
+            Some(Limit::Most(most)) => self.value <= most,
+            Some(Limit::Least(least)) => self.value >= least,
+        }
+    }
+
+    fn said(&self) -> String {
+        let limit = self
+            .limit
+            .map_or_else(String::new, |limit| format!("   ({limit})"));
+        let missed = if self.holds() { "" } else { "   MISSED" };
+        format!(
+            "{:<66} {:>12}{limit}{missed}",
+            self.what,
+            number(self.value)
+        )
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Most(most) => write!(f, "at most {}", number(*most)),
+            Self::Least(least) => write!(f, "at least {}", number(*least)),
+        }
+    }
+}
+
+/// Three digits behind the point of what is small, none of what is large.
+fn number(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // The benches that include this file have no harness, and there the test is left out.
+    #![allow(clippy::unwrap_used, unused_imports)]
+
+    use std::process::Command;
+
+    use super::*;
+
+    const PLAYED: &str = "SIGNET_PLAYED_BENCH";
+
+    /// The bench that measures ends its process, so that it is played in one of its own: this test once more.
+    #[test]
+    fn a_figure_beyond_its_limit_is_printed_and_kept_with_all_others_and_fails_at_the_end() {
+        if let Some(kept) = std::env::var_os(PLAYED) {
+            let mut bench = Bench {
+                name: "played",
+                measures: true,
+                figures: Vec::new(),
+            };
+            bench.held("slow, ms", 3.0, Limit::Most(2.0));
+            bench.held("fast, a second", 5.0, Limit::Least(1.0));
+            bench.figure("size, KiB", 12.5);
+            bench.end_in(Path::new(&kept));
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut played = Command::new(std::env::current_exe().unwrap());
+        played.args(["--nocapture", "a_figure_beyond_its_limit"]);
+        let played = played.env(PLAYED, dir.path()).output().unwrap();
+        let said = String::from_utf8(played.stdout).unwrap();
+        assert_eq!(played.status.code(), Some(1), "{said}");
+        let kept = std::fs::read_to_string(dir.path().join("played")).unwrap();
+        let rows = [
+            "| played | slow, ms | 3 | at most 2 | **missed** |",
+            "| played | fast, a second | 5 | at least 1 |  |",
+            "| played | size, KiB | 12.5 |  |  |",
+        ];
+        assert_eq!(kept.lines().collect::<Vec<_>>(), rows);
+        for figure in ["slow, ms", "fast, a second", "size, KiB"] {
+            assert!(said.contains(figure), "{said}");
+        }
+        let (_, missed) = said.split_once("played missed:").unwrap();
+        assert!(
+            missed.contains("slow, ms") && !missed.contains("fast"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! What the mailboxes of a household are asked to be.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, ReplayPolicy, pull};
+use async_nats::jetstream::stream::{
+    Config as Stream, DiscardPolicy, RetentionPolicy, StorageType,
+};
+
+use crate::setup::{Difference, Place};
+
+/// How many messages one inbox holds.
+pub(crate) const INBOX_MESSAGES: i64 = 4_000;
+/// The room of one inbox, in bytes: the server keeps it free for nobody else, also while it is empty. All messages fit
+/// in up to 16 KiB each.
+pub(crate) const INBOX_BYTES: u64 = 64 << 20;
+
+/// A full inbox refuses, and nobody removes mail but its reader. What somebody gave more of than is wanted stays:
+/// replicas, and room unless `share` says how many bytes each mailbox is to have. Settings that are none of ours stay
+/// as `found` has them.
+pub(crate) fn stream(
+    name: &str,
+    subjects: Vec<String>,
+    share: Option<u64>,
+    found: Option<&Stream>,
+) -> Stream {
+    let found = found.cloned().unwrap_or_default();
+    let max_bytes = room(subjects.len(), share.unwrap_or(INBOX_BYTES));
+    let max_bytes = match (share, found.max_bytes) {
+        (None, has) if !found.name.is_empty() && (has < 0 || has > max_bytes) => has,
+        _ => max_bytes,
+    };
+    Stream {
+        name: name.to_owned(),
+        subjects,
+        storage: StorageType::File,
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        discard_new_per_subject: true,
+        max_messages_per_subject: INBOX_MESSAGES,
+        max_messages: -1,
+        max_consumers: -1,
+        max_bytes,
+        max_age: Duration::from_secs(30 * 24 * 3600),
+        max_message_size: 256 * 1024,
+        num_replicas: found.num_replicas.max(1),
+        no_ack: false,
+        sealed: false,
+        deny_delete: true,
+        deny_purge: true,
+        allow_rollup: false,
+        allow_direct: false,
+        // Nobody sends a `Nats-Msg-Id`, and nobody may suppress another's message by one for long.
+        duplicate_window: Duration::from_millis(100),
+        republish: None,
+        mirror: None,
+        sources: None,
+        subject_transform: None,
+        ..found
+    }
+}
+
+/// The room of so many mailboxes, as the server counts it.
+pub(crate) fn room(mailboxes: usize, share: u64) -> i64 {
+    let mailboxes = u64::try_from(mailboxes).unwrap_or(u64::MAX);
+    i64::try_from(mailboxes.saturating_mul(share)).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn consumer(place: &Place, found: Option<&pull::Config>) -> pull::Config {
+    let backoff = [30, 60, 5 * 60, 30 * 60].map(Duration::from_secs);
+    pull::Config {
+        durable_name: Some(place.mailbox.consumer.clone()),
+        name: Some(place.mailbox.consumer.clone()),
+        filter_subject: place.inbox.clone(),
+        filter_subjects: Vec::new(),
+        deliver_policy: DeliverPolicy::All,
+        ack_policy: AckPolicy::Explicit,
+        replay_policy: ReplayPolicy::Instant,
+        ack_wait: Duration::from_secs(30),
+        backoff: backoff.to_vec(),
+        max_deliver: 10,
+        max_ack_pending: 1024,
+        max_waiting: 512,
+        headers_only: false,
+        max_batch: 0,
+        max_bytes: 0,
+        inactive_threshold: Duration::ZERO,
+        memory_storage: false,
+        ..found.cloned().unwrap_or_default()
+    }
+}
+
+macro_rules! differences {
+    ($asked:expr, $is:expr, $($field:ident as $name:literal),* $(,)?) => {{
+        let mut differences = Vec::new();
+        $(if $asked.$field != $is.$field {
+            differences.push(Difference {
+                setting: $name,
+                asked: format!("{:?}", $asked.$field),
+                is: format!("{:?}", $is.$field),
+            });
+        })*
+        differences
+    }};
+}
+
+pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<Difference> {
+    let mut is = is.clone();
+    is.subjects.sort_unstable();
+    differences!(
+        asked, is,
+        subjects as "subjects",
+        storage as "storage",
+        retention as "retention",
+        discard as "discard",
+        discard_new_per_subject as "discard_new_per_subject",
+        max_messages_per_subject as "max_msgs_per_subject",
+        max_messages as "max_msgs",
+        max_consumers as "max_consumers",
+        max_bytes as "max_bytes",
+        max_age as "max_age",
+        max_message_size as "max_msg_size",
+        num_replicas as "num_replicas",
+        no_ack as "no_ack",
+        sealed as "sealed",
+        deny_delete as "deny_delete",
+        deny_purge as "deny_purge",
+        allow_rollup as "allow_rollup_hdrs",
+        allow_direct as "allow_direct",
+        duplicate_window as "duplicate_window",
+        republish as "republish",
+        mirror as "mirror",
+        sources as "sources",
+        subject_transform as "subject_transform",
+    )
+}
+
+pub(crate) fn consumer_differences(asked: &pull::Config, is: &pull::Config) -> Vec<Difference> {
+    differences!(
+        asked, is,
+        durable_name as "durable_name",
+        filter_subject as "filter_subject",
+        filter_subjects as "filter_subjects",
+        deliver_policy as "deliver_policy",
+        ack_policy as "ack_policy",
+        replay_policy as "replay_policy",
+        backoff as "backoff",
+        max_deliver as "max_deliver",
+        max_ack_pending as "max_ack_pending",
+        headers_only as "headers_only",
+        max_batch as "max_batch",
+        max_bytes as "max_bytes",
+        inactive_threshold as "inactive_threshold",
+        memory_storage as "mem_storage",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inboxes() -> Vec<String> {
+        let inboxes = ["agent.alpha.inbox", "agent.beta.inbox", "agent.gamma.inbox"];
+        inboxes.map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn each_mailbox_has_room_for_all_its_messages_of_the_usual_size() {
+        let stream = stream("AGENT_INBOX", inboxes(), None, None);
+        assert!(stream.discard_new_per_subject);
+        assert!(stream.max_messages_per_subject.unsigned_abs() * 16 * 1024 <= INBOX_BYTES);
+        assert_eq!(stream.max_bytes, 3 * 64 * 1024 * 1024);
+    }
+
+    #[test]
+    fn what_somebody_gave_more_of_stays_and_what_is_none_of_ours_too() {
+        let mut found = stream("AGENT_INBOX", inboxes(), None, None);
+        found.num_replicas = 3;
+        found.max_bytes = 3 << 30;
+        found.description = Some("kept by Ann".to_owned());
+        let again = |share| stream("AGENT_INBOX", inboxes(), share, Some(&found));
+        assert!(stream_differences(&again(None), &found).is_empty());
+        assert_eq!(again(None).description, found.description);
+        let less = again(Some(1 << 20));
+        assert_eq!((less.max_bytes, less.num_replicas), (3 << 20, 3));
+        found.max_bytes = -1;
+        let unlimited = stream("AGENT_INBOX", inboxes(), None, Some(&found));
+        assert_eq!(unlimited.max_bytes, -1);
+    }
+}

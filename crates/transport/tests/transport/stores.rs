@@ -1,0 +1,124 @@
+//! What confirmations say of the stores behind them, and what no store keeps.
+
+use std::time::Duration;
+
+use async_nats::jetstream;
+use bytes::Bytes;
+use signet_testkit::Server;
+use signet_testkit::server::MAILBOXES;
+use signet_transport::{Arrival, Config, Inbox, Mailbox, Nats, Place, Storage, set_up};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Whoever does not log in is in one account; the inbox of beta is in another, in a stream of the same name.
+const ACCOUNTS: &str = r#"
+no_auth_user: near
+accounts {
+  NEAR {
+    jetstream: enabled
+    users: [{ user: near, password: near }]
+    imports: [{ service: { account: FAR, subject: "agent.beta.inbox" } }]
+  }
+  FAR {
+    jetstream: enabled
+    users: [{ user: far, password: far }]
+    exports: [{ service: "agent.beta.inbox" }]
+  }
+}
+"#;
+
+#[tokio::test]
+async fn streams_of_one_name_in_two_accounts_are_no_store_that_was_lost() {
+    let server = Server::start(&format!("{MAILBOXES}\n{ACCOUNTS}"));
+    set_up_all(&server, &["alpha", "gamma"]).await;
+    let far = far(&server).await;
+    take_beta(&far).await;
+    let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
+    wait_for(&mut inbox, &Arrival::Drained).await;
+    for _ in 0..20 {
+        stored(&alpha, "agent.gamma.inbox").await;
+    }
+    for _ in 0..20 {
+        stored(&alpha, "agent.beta.inbox").await;
+        stored(&alpha, "agent.gamma.inbox").await;
+    }
+    let until = Instant::now() + Duration::from_millis(500);
+    while let Ok(arrival) = timeout_at(until, inbox.receive()).await {
+        assert_ne!(arrival, Some(Arrival::StoreLost), "nothing was lost");
+    }
+    // And one that is lost is noticed.
+    far.delete_stream("AGENT_INBOX").await.unwrap();
+    take_beta(&far).await;
+    stored(&alpha, "agent.beta.inbox").await;
+    wait_for(&mut inbox, &Arrival::StoreLost).await;
+}
+
+#[tokio::test]
+async fn our_own_round_trip_is_not_kept_by_a_stream_and_read_as_somebodys_mail() {
+    let server = Server::start(MAILBOXES);
+    set_up_all(&server, &["alpha"]).await;
+    let admin = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+    // The stream takes the inbox, and has no consumer for it: the inbox is subscribed.
+    let deleted = admin.delete_consumer_from_stream("alpha", "AGENT_INBOX");
+    deleted.await.unwrap();
+    for _ in 0..3 {
+        let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
+        wait_for(&mut inbox, &Arrival::Drained).await;
+        assert!(!alpha.has_mailbox());
+        alpha.drain().await.unwrap();
+    }
+    let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
+    wait_for(&mut inbox, &Arrival::Drained).await;
+    set_up_all(&server, &["alpha"]).await;
+    wait_for(&mut inbox, &Arrival::Connected).await;
+    assert!(alpha.has_mailbox());
+    let until = Instant::now() + Duration::from_secs(1);
+    while let Ok(arrival) = timeout_at(until, inbox.receive()).await {
+        let mail = matches!(arrival, Some(Arrival::Message { .. }));
+        assert!(!mail, "nobody wrote: {arrival:?}");
+    }
+}
+
+fn config(server: &Server, agent: &str) -> Config {
+    let inbox = format!("agent.{agent}.inbox");
+    let mut config = Config::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
+    config.mailbox = Some(Mailbox::of(agent));
+    config
+}
+
+async fn set_up_all(server: &Server, agents: &[&str]) {
+    let admin = Config::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
+    let place = |agent: &&str| Place {
+        inbox: format!("agent.{agent}.inbox"),
+        mailbox: Mailbox::of(agent),
+    };
+    let places: Vec<Place> = agents.iter().map(place).collect();
+    set_up(&admin, &places, None).await.unwrap();
+}
+
+async fn far(server: &Server) -> jetstream::Context {
+    let options = async_nats::ConnectOptions::with_user_and_password("far".into(), "far".into());
+    jetstream::new(options.connect(server.url()).await.unwrap())
+}
+
+async fn take_beta(far: &jetstream::Context) {
+    let stream = jetstream::stream::Config {
+        name: "AGENT_INBOX".into(),
+        subjects: vec!["agent.beta.inbox".into()],
+        ..Default::default()
+    };
+    far.create_stream(stream).await.unwrap();
+}
+
+async fn stored(nats: &Nats, inbox: &str) {
+    let sent = nats.publish(inbox.into(), Bytes::from_static(b"word"));
+    let storage = sent.await.unwrap().wait().await;
+    assert!(matches!(storage, Storage::Stored { .. }), "{storage:?}");
+}
+
+async fn wait_for(inbox: &mut Inbox, wanted: &Arrival) {
+    let found =
+        async { while inbox.receive().await.expect("the connection was closed") != *wanted {} };
+    timeout(Duration::from_secs(40), found)
+        .await
+        .expect("in vain");
+}
