@@ -2,10 +2,10 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help build install uninstall deb interop demo test lint ci bench fuzz older mutants torture sample clean
+.PHONY: help build install uninstall deb interop demo test lint ci bench instructions fuzz older mutants torture sample clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the programs that are handed to others
 	@cargo build --release --locked -p signet && cargo build --release --locked -p signet-gateway
@@ -48,6 +48,9 @@ ci: ## everything that the merge of a change asks for
 
 bench: ## measure what is handed out, on a machine that does nothing else (builds releases first; half an hour)
 	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server) && NATS_SERVER=$$server scripts/bench
+
+instructions: ## count what a message, a handshake and a call take, and hold it against scripts/instructions.limits (fetches valgrind and gungraun-runner)
+	@scripts/instructions
 
 fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs the nightly toolchain, fetches cargo-fuzz; not part of ci)
 	@scripts/fuzz '$(or $(SECONDS),60)'

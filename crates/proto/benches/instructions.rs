@@ -1,0 +1,130 @@
+//! How many instructions the core takes for a message, a handshake and a call: counts, which are the same in every run
+//! of one program, where times differ. `scripts/instructions` holds them against `scripts/instructions.limits`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+#[path = "../tests/household/mod.rs"]
+mod household;
+
+use std::sync::Arc;
+
+use gungraun::{library_benchmark, library_benchmark_group, main};
+use household::{Agent, at, published, settle};
+use signet_proto::entry::Entry;
+use signet_proto::ids::AgentId;
+use signet_proto::node::{Content, Judged, Outcome, Sending};
+
+/// Messages of one count.
+const MESSAGES: usize = 100;
+/// Calls that a conversation already has.
+const BEFORE: usize = 1_000;
+
+fn bob() -> AgentId {
+    "agent-bob".parse().unwrap()
+}
+
+fn appointment() -> Sending {
+    Sending::Notification(Content {
+        summary: Some("The plumber comes on Thursday".into()),
+        body: serde_json::json!({"event": "appointment", "who": "plumber", "when": "2026-02-12T09:30:00+01:00",
+            "where": {"street": "Lindenweg 4", "floor": 2}, "notes": ["bring the key", "ask about the boiler"]}),
+        conversation_id: Some("household-2026-02".parse().unwrap()),
+        ..Content::default()
+    })
+}
+
+fn send(alice: &mut Agent) -> Outcome {
+    alice
+        .node
+        .handle_send(at(1), &bob(), appointment())
+        .unwrap()
+        .1
+}
+
+/// Two agents who know each other and have never spoken. Two others have, so that what a process makes once (the
+/// compiled schemas) is there.
+fn strangers() -> (Agent, Agent) {
+    in_session();
+    household::alice_and_bob()
+}
+
+/// Two agents in a session.
+fn in_session() -> (Agent, Agent) {
+    meet(household::alice_and_bob())
+}
+
+/// The handshake, with the first message behind it.
+fn meet((mut alice, mut bob): (Agent, Agent)) -> (Agent, Agent) {
+    let outcome = send(&mut alice);
+    let effects = alice.keep(at(0), outcome);
+    settle(at(0), &mut [&mut alice, &mut bob], effects);
+    let standing = alice.node.standing(&bob.id(), at(0).now);
+    assert!(standing.session.is_some(), "no session");
+    (alice, bob)
+}
+
+/// The receiver, and what was signed for it.
+fn with_mail() -> (Agent, Vec<Arc<[u8]>>) {
+    let (mut alice, bob) = in_session();
+    let mut signed = || published(&send(&mut alice).effects)[0].1.clone();
+    let mail = (0..MESSAGES).map(|_| signed()).collect();
+    (bob, mail)
+}
+
+fn in_a_new_conversation() -> Agent {
+    in_session().0
+}
+
+/// A sender whose conversation is long.
+fn in_a_long_conversation() -> Agent {
+    let (mut alice, _) = in_session();
+    for _ in 0..BEFORE {
+        send(&mut alice);
+    }
+    alice
+}
+
+// From bytes to the line of the log: V01 to V12, and what follows.
+#[library_benchmark]
+#[bench::of_a_session(setup = with_mail)]
+fn inbound((mut bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<u8>) {
+    let mut line = Vec::with_capacity(4096);
+    for bytes in mail {
+        let judged = Judged::of(&bytes, bob.node.trust());
+        for entry in bob.node.handle_inbound(at(1), judged).entries {
+            let Entry::Message(verdict) = &entry else {
+                continue;
+            };
+            assert!(verdict.reason().is_none(), "refused");
+            line.clear();
+            entry.write(&mut line);
+        }
+    }
+    (bob, line)
+}
+
+// Both sides of four flights, and the message that waited for them.
+#[library_benchmark]
+#[bench::of_two(setup = strangers)]
+fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
+    meet(two)
+}
+
+// One call, signed, at the beginning of a conversation.
+#[library_benchmark]
+#[bench::first(setup = in_a_new_conversation)]
+#[bench::behind_a_thousand(setup = in_a_long_conversation)]
+fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
+    let outcome = send(&mut alice);
+    (alice, outcome)
+}
+
+library_benchmark_group!(name = core, benchmarks = [inbound, handshake, handle_send]);
+
+main!(library_benchmark_groups = core);
