@@ -47,7 +47,7 @@ ci: ## everything that the merge of a change asks for
 	@.ci/run
 
 bench: ## measure what is handed out, on a machine that does nothing else (builds releases first; half an hour)
-	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server) && NATS_SERVER=$$server scripts/bench
+	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server newest) && NATS_SERVER=$$server scripts/bench
 
 instructions: ## count what a message, a handshake and a call take, and hold it against scripts/instructions.limits (fetches valgrind and gungraun-runner)
 	@scripts/instructions

@@ -8,12 +8,14 @@
 #![allow(dead_code, unreachable_pub, clippy::panic)]
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A bench that is running, with the figures that it took so far.
 pub struct Bench {
     name: &'static str,
     measures: bool,
+    /// Where its figures are written down: `target/figures`.
+    kept: PathBuf,
     figures: Vec<Figure>,
 }
 
@@ -40,9 +42,13 @@ pub fn measures() -> bool {
 impl Bench {
     /// Begins the bench of that name.
     pub fn begin(name: &'static str) -> Self {
+        let program = std::env::current_exe().unwrap_or_default();
+        // target/release/deps/NAME
+        let built = program.ancestors().nth(3).unwrap_or_else(|| Path::new(""));
         Self {
             name,
             measures: measures(),
+            kept: built.join("figures"),
             figures: Vec::new(),
         }
     }
@@ -73,55 +79,46 @@ impl Bench {
 
     /// Writes the figures down for `make bench`, and ends the process with 1 if one of them missed its limit.
     pub fn end(self) {
-        let program = std::env::current_exe().unwrap_or_default();
-        // target/release/deps/NAME
-        let built = program.ancestors().nth(3).unwrap_or_else(|| Path::new(""));
-        self.end_in(&built.join("figures"));
-    }
-
-    fn end_in(self, kept: &Path) {
         assert!(!self.figures.is_empty(), "{} took no figure", self.name);
+        let (name, count) = (self.name, self.figures.len());
         if !self.measures {
-            println!(
-                "{}: {} figures in form; nothing was measured",
-                self.name,
-                self.figures.len()
-            );
-            return;
+            return println!("{name}: {count} figures in form; nothing was measured");
         }
-        self.keep(kept);
-        let missed: Vec<String> = self
-            .figures
-            .iter()
-            .filter(|figure| !figure.holds())
-            .map(Figure::said)
-            .collect();
+        self.keep();
+        let missed = self.figures.iter().filter(|figure| !figure.holds());
+        let missed: Vec<String> = missed.map(Figure::said).collect();
         if !missed.is_empty() {
-            println!("\n{} missed:\n{}", self.name, missed.join("\n"));
+            println!("\n{name} missed:\n{}", missed.join("\n"));
             std::process::exit(1);
         }
     }
 
-    /// The rows of a table in `target/figures`, which `make bench` prints when every bench has ended.
-    fn keep(&self, kept: &Path) {
+    /// The rows of a table, which `make bench` prints when every bench has ended.
+    fn keep(&self) {
         let mut rows = String::new();
         for figure in &self.figures {
-            let limit = figure
-                .limit
-                .map_or_else(String::new, |limit| limit.to_string());
+            let (what, value, limit) = (&figure.what, number(figure.value), figure.bounds());
             let holds = if figure.holds() { "" } else { "**missed**" };
             let _ = writeln!(
                 rows,
-                "| {} | {} | {} | {limit} | {holds} |",
-                self.name,
-                figure.what,
-                number(figure.value)
+                "| {} | {what} | {value} | {limit} | {holds} |",
+                self.name
             );
         }
-        let written =
-            std::fs::create_dir_all(kept).and_then(|()| std::fs::write(kept.join(self.name), rows));
+        let written = std::fs::create_dir_all(&self.kept);
+        let written = written.and_then(|()| std::fs::write(self.kept.join(self.name), rows));
         if let Err(error) = written {
-            panic!("{}: {error}", kept.display());
+            panic!("{}: {error}", self.kept.display());
+        }
+    }
+}
+
+/// A bench that panics keeps what it had measured, and a row that says so.
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if self.measures && std::thread::panicking() {
+            self.held("came to its end", 0.0, Limit::Least(1.0));
+            self.keep();
         }
     }
 }
@@ -135,16 +132,17 @@ impl Figure {
         }
     }
 
+    /// Its limit, or nothing.
+    fn bounds(&self) -> String {
+        let limit = self.limit.as_ref();
+        limit.map_or_else(String::new, Limit::to_string)
+    }
+
     fn said(&self) -> String {
-        let limit = self
-            .limit
-            .map_or_else(String::new, |limit| format!("   ({limit})"));
-        let missed = if self.holds() { "" } else { "   MISSED" };
-        format!(
-            "{:<66} {:>12}{limit}{missed}",
-            self.what,
-            number(self.value)
-        )
+        let missed = if self.holds() { "" } else { "MISSED" };
+        let (what, value, limit) = (&self.what, number(self.value), self.bounds());
+        let said = format!("{what:<66} {value:>12}   {limit:<16} {missed}");
+        said.trim_end().to_owned()
     }
 }
 
@@ -174,7 +172,7 @@ mod tests {
     // The benches that include this file have no harness, and there the test is left out.
     #![allow(clippy::unwrap_used, unused_imports)]
 
-    use std::process::Command;
+    use std::process::{Command, Output};
 
     use super::*;
 
@@ -183,22 +181,15 @@ mod tests {
     /// The bench that measures ends its process, so that it is played in one of its own: this test once more.
     #[test]
     fn a_figure_beyond_its_limit_is_printed_and_kept_with_all_others_and_fails_at_the_end() {
-        if let Some(kept) = std::env::var_os(PLAYED) {
-            let mut bench = Bench {
-                name: "played",
-                measures: true,
-                figures: Vec::new(),
-            };
+        if let Some(mut bench) = playing() {
             bench.held("slow, ms", 3.0, Limit::Most(2.0));
             bench.held("fast, a second", 5.0, Limit::Least(1.0));
             bench.figure("size, KiB", 12.5);
-            bench.end_in(Path::new(&kept));
+            bench.end();
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let mut played = Command::new(std::env::current_exe().unwrap());
-        played.args(["--nocapture", "a_figure_beyond_its_limit"]);
-        let played = played.env(PLAYED, dir.path()).output().unwrap();
+        let played = played(dir.path(), "a_figure_beyond_its_limit");
         let said = String::from_utf8(played.stdout).unwrap();
         assert_eq!(played.status.code(), Some(1), "{said}");
         let kept = std::fs::read_to_string(dir.path().join("played")).unwrap();
@@ -216,5 +207,39 @@ mod tests {
             missed.contains("slow, ms") && !missed.contains("fast"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_bench_that_panics_keeps_the_rows_that_it_had() {
+        if let Some(mut bench) = playing() {
+            bench.figure("size, KiB", 12.5);
+            panic!("messages are missing");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let played = played(dir.path(), "a_bench_that_panics");
+        assert_eq!(played.status.code(), Some(101), "{played:?}");
+        let kept = std::fs::read_to_string(dir.path().join("played")).unwrap();
+        let rows = [
+            "| played | size, KiB | 12.5 |  |  |",
+            "| played | came to its end | 0 | at least 1 | **missed** |",
+        ];
+        assert_eq!(kept.lines().collect::<Vec<_>>(), rows);
+    }
+
+    /// The bench, where this process is the one that plays it.
+    fn playing() -> Option<Bench> {
+        let kept = std::env::var_os(PLAYED)?;
+        Some(Bench {
+            name: "played",
+            measures: true,
+            kept: kept.into(),
+            figures: Vec::new(),
+        })
+    }
+
+    fn played(kept: &Path, test: &str) -> Output {
+        let mut played = Command::new(std::env::current_exe().unwrap());
+        played.args(["--nocapture", test]).env(PLAYED, kept);
+        played.output().unwrap()
     }
 }

@@ -134,6 +134,20 @@ mod tests {
         assert_eq!(store.era(), 2);
     }
 
+    /// The price of counting each inbox apart: one whose last number was low sees later that it begins anew.
+    #[test]
+    fn a_loss_is_noticed_when_an_inbox_does_not_rise_above_its_own_last_number() {
+        let store = Store::default();
+        let behind = |inbox, sequence| store.is_behind(hub(), inbox, sequence);
+        assert!(!behind("agent.bob.inbox", 2) && !behind("agent.carol.inbox", 900));
+        assert!(
+            !behind("agent.bob.inbox", 3),
+            "of the new store, and above 2"
+        );
+        assert!(behind("agent.carol.inbox", 4));
+        assert!(!behind("agent.bob.inbox", 5), "told already");
+    }
+
     #[test]
     fn confirmations_that_a_stranger_writes_fill_no_memory_and_are_no_loss() {
         let store = Store::default();

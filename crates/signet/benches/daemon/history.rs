@@ -90,35 +90,37 @@ fn side(dir: &Path, server: &Server, lines: u64, runtime: &tokio::runtime::Runti
 /// Messages that come and are taken from the inbox, two lines each, and receipts.
 fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let to = near.node.identity().agent().clone();
-    // A receipt a second is written at most, by the clock that nobody sets: for the reader, each hundred messages have
-    // seconds of their own, or what is unreceipted would fill the sender's outbox.
-    let mut ahead = Duration::ZERO;
+    // Receipts leave when a timeout is handled, fifty a second at most by the clock that nobody sets: for the reader it goes on
+    // by a second behind each hundred messages. What is unreceipted would fill the sender's outbox.
+    let mut clock = clock::elapsed();
     while near.log.commit().unwrap().seq < lines {
         for _ in 0..100 {
             let sent = far.node.handle_send(peer::at(), &to, peer::notification());
-            let taken = exchange(ahead, near, far, sent.unwrap().1);
-            let outcome = near.node.handle_acknowledge(later(ahead), &taken).unwrap();
+            let taken = exchange(clock, near, far, sent.unwrap().1);
+            let outcome = near.node.handle_acknowledge(by(clock), &taken).unwrap();
             keep(near, &outcome);
         }
-        ahead += Duration::from_millis(1100);
-        let outcome = near.node.handle_timeout(later(ahead));
+        clock += Duration::from_secs(1);
+        let outcome = near.node.handle_timeout(by(clock));
         keep(near, &outcome);
         hear(far, peer::published(outcome));
+        // A short history shows by this what a long one would come to, whose sender has room for 4,096.
+        let open = far.node.standing(&to, clock::now()).unconfirmed;
+        assert_eq!(open, 0, "messages that no receipt covers");
     }
 }
 
-/// Now, by a clock of the process that runs so much ahead.
-fn later(ahead: Duration) -> At {
-    let now = peer::at();
+/// Now, where the clock that nobody sets has come so far.
+fn by(clock: Duration) -> At {
     At {
-        elapsed: now.elapsed + ahead,
-        ..now
+        elapsed: clock,
+        ..peer::at()
     }
 }
 
 /// Carries messages to and fro until nobody has anything to say; names those that reached the inbox.
 fn exchange(
-    ahead: Duration,
+    clock: Duration,
     near: &mut Memory,
     far: &mut Memory,
     outcome: Outcome,
@@ -128,7 +130,7 @@ fn exchange(
         let mut to_far = Vec::new();
         for bytes in to_near.drain(..) {
             let judged = Judged::of(&bytes, near.node.trust());
-            let outcome = near.node.handle_inbound(later(ahead), judged);
+            let outcome = near.node.handle_inbound(by(clock), judged);
             keep(near, &outcome);
             to_far.extend(peer::published(outcome));
         }

@@ -1,7 +1,7 @@
 //! How fast a mailbox is read through whole daemons, on each server that `SIGNET_NATS_SERVERS` names (paths with `:`
 //! between them, as in PATH; the one of the tests unless set): what waits at a start, and what comes while a line is cut.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -25,6 +25,8 @@ const EVERY: Duration = Duration::from_millis(100);
 const AROUND: Duration = Duration::from_secs(10);
 /// The most copies of a hundred messages.
 const COPIES: f64 = 5.0;
+/// How many servers are compared: the first is the measure of the others.
+const SERVERS: f64 = 3.0;
 /// The most time that a newer server may take, beside the first one.
 const BESIDE_THE_FIRST: f64 = 1.1;
 
@@ -33,8 +35,10 @@ pub(crate) fn run(mut bench: Bench) {
     let cut = bench.size(CUT, Duration::from_millis(300));
     let around = bench.size(AROUND, Duration::from_millis(300));
     let mut first = None;
+    let mut compared = BTreeSet::new();
     for program in servers() {
         let server = program.as_deref().map_or_else(String::new, version);
+        compared.insert(server.clone());
         let times: Vec<f64> = (0..rounds)
             .map(|_| waiting(&house(program.as_deref()), count))
             .collect();
@@ -57,6 +61,11 @@ pub(crate) fn run(mut bench: Bench) {
             Limit::Most(COPIES),
         );
     }
+    bench.held(
+        "servers compared",
+        compared.len() as f64,
+        Limit::Least(SERVERS),
+    );
     bench.end();
 }
 

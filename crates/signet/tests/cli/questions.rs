@@ -335,6 +335,53 @@ fn the_recipes_and_the_clients_are_where_the_page_says_after_an_install() {
         assert!(listed.lines().any(|line| line == file), "{file}: {listed}");
     }
     assert!(!listed.contains("pycache"), "{listed}");
+    let said = String::from_utf8_lossy(&installed.stderr);
+    let is_built = top().join("clients/typescript/dist/index.js").exists();
+    assert_eq!(said.contains(LEFT_OUT), !is_built, "{said}");
+    if is_built {
+        let listed = answer(&format!(
+            "tar -tzf {root}/usr/share/signet/clients/signet-agent-*.tgz"
+        ));
+        for file in ["package.json", "README.md", "dist/index.js"] {
+            let file = format!("package/{file}");
+            assert!(listed.lines().any(|line| line == file), "{file}: {listed}");
+        }
+    }
+}
+
+/// What an install says where the TypeScript client was not compiled.
+const LEFT_OUT: &str = "the TypeScript client is left out: it is not built";
+
+#[test]
+fn an_install_without_the_built_typescript_client_says_that_it_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    // The repository as it is on a machine without Node.
+    let source = dir.path().join("source");
+    let clients = source.join("clients");
+    fs::create_dir_all(clients.join("typescript")).unwrap();
+    let link = |from: PathBuf, to: PathBuf| std::os::unix::fs::symlink(from, to).unwrap();
+    for entry in fs::read_dir(top()).unwrap() {
+        let name = entry.unwrap().file_name();
+        if name != "clients" {
+            link(top().join(&name), source.join(&name));
+        }
+    }
+    for part in ["python", "typescript/README.md", "typescript/package.json"] {
+        link(top().join("clients").join(part), clients.join(part));
+    }
+    let root = dir.path().join("root");
+    let mut install = Command::new("sh");
+    install.arg(source.join("scripts/install")).arg("install");
+    install.env("DESTDIR", &root).env("PREFIX", "/usr");
+    install.env("SIGNET", env!("CARGO_BIN_EXE_signet"));
+    let installed = install.output().unwrap();
+    let said = String::from_utf8_lossy(&installed.stderr);
+    assert!(installed.status.success(), "{said}");
+    assert!(said.contains(LEFT_OUT), "{said}");
+    let given = fs::read_dir(root.join("usr/share/signet/clients")).unwrap();
+    let given = given.map(|entry| entry.unwrap().path());
+    let mut archives = given.filter(|path| path.extension().is_some_and(|end| end == "tgz"));
+    assert_eq!(archives.next(), None);
 }
 
 /// A summary from outside cannot move the cursor, forge a second row, or turn the text around.

@@ -9,11 +9,15 @@
     unreachable_pub
 )]
 
+// Its own tests run here: they play benches in processes of their own.
+#[path = "../../../testkit/src/bench.rs"]
+mod bench;
 mod defaults;
 mod glossary;
 mod masks;
 mod named_tests;
 mod pages;
+mod performance;
 mod quickstart;
 mod shell;
 mod transcript;

@@ -114,7 +114,8 @@ async fn a_line_cut_for_five_seconds_keeps_nobody_waiting_five_seconds_more() {
     }
     println!("cut for {cut:?} at 10 a second: late by {latest:?}, {copies} copies of 120");
     assert!(latest < cut + Duration::from_secs(5), "{latest:?}");
-    assert!(copies <= 6, "{copies}");
+    // Under five of a hundred.
+    assert!(copies < 6, "{copies}");
 }
 
 fn behind(line: &Proxy) -> Config {

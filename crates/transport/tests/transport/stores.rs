@@ -1,5 +1,6 @@
 //! What confirmations say of the stores behind them, and what no store keeps.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -52,6 +53,35 @@ async fn streams_of_one_name_in_two_accounts_are_no_store_that_was_lost() {
     wait_for(&mut inbox, &Arrival::StoreLost).await;
 }
 
+/// A hub's mailboxes beside those of a house: one inbox is the hub's alone at first, and then in both domains.
+#[tokio::test]
+async fn streams_of_one_name_in_two_domains_are_no_store_that_was_lost() {
+    let (hub, leaf) = hub_and_leaf();
+    set_up_all(&leaf, &["alpha", "gamma"]).await;
+    let far = jetstream::new(async_nats::connect(hub.url()).await.unwrap());
+    take_beta(&far).await;
+    joined(&leaf).await;
+    let (alpha, mut inbox) = Nats::connect(config(&leaf, "alpha")).await.unwrap();
+    wait_for(&mut inbox, &Arrival::Drained).await;
+    for _ in 0..100 {
+        stored(&alpha, "agent.beta.inbox").await;
+    }
+    for _ in 0..10 {
+        stored(&alpha, "agent.gamma.inbox").await;
+        stored(&alpha, "agent.beta.inbox").await;
+    }
+    // Both confirm what goes to beta now, and the nearer one counts from eleven.
+    set_up_all(&leaf, &["alpha", "beta", "gamma"]).await;
+    for _ in 0..20 {
+        stored(&alpha, "agent.beta.inbox").await;
+        stored(&alpha, "agent.gamma.inbox").await;
+    }
+    let until = Instant::now() + Duration::from_millis(500);
+    while let Ok(arrival) = timeout_at(until, inbox.receive()).await {
+        assert_ne!(arrival, Some(Arrival::StoreLost), "nothing was lost");
+    }
+}
+
 #[tokio::test]
 async fn our_own_round_trip_is_not_kept_by_a_stream_and_read_as_somebodys_mail() {
     let server = Server::start(MAILBOXES);
@@ -98,6 +128,41 @@ async fn set_up_all(server: &Server, agents: &[&str]) {
 async fn far(server: &Server) -> jetstream::Context {
     let options = async_nats::ConnectOptions::with_user_and_password("far".into(), "far".into());
     jetstream::new(options.connect(server.url()).await.unwrap())
+}
+
+/// A server with mailboxes in a domain of its own, and one beside it that is its leaf.
+fn hub_and_leaf() -> (Server, Server) {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let domain = |name: &str| {
+        format!("server_name: {name}\njetstream {{ store_dir: \"js\", domain: {name} }}")
+    };
+    let hub = Server::start(&format!(
+        "{}\nleafnodes {{ listen: \"127.0.0.1:{port}\" }}",
+        domain("hub")
+    ));
+    let leaf = Server::start(&format!(
+        "{}\nleafnodes {{ remotes: [{{ url: \"nats-leaf://127.0.0.1:{port}\" }}] }}",
+        domain("leaf")
+    ));
+    (hub, leaf)
+}
+
+/// Waits until what is sent at the leaf to beta is stored by the hub, and says so.
+async fn joined(leaf: &Server) {
+    let client = async_nats::connect(leaf.url()).await.unwrap();
+    let limit = Instant::now() + Duration::from_secs(20);
+    loop {
+        let said = client.request("agent.beta.inbox", Bytes::new()).await;
+        if let Ok(said) = &said {
+            let said = String::from_utf8_lossy(&said.payload);
+            assert!(said.contains(r#""domain":"hub""#), "{said}");
+            return;
+        }
+        assert!(Instant::now() < limit, "{said:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn take_beta(far: &jetstream::Context) {

@@ -1,6 +1,9 @@
 //! `signet nats`: what it makes, what it refuses, and what it never prints.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::house::{House, Server};
 
@@ -189,6 +192,63 @@ fn setup_asks_the_server_of_its_home_with_the_certificates_that_it_names() {
     // Another server is not one that these certificates are known of.
     let other = setup(&["--server", "nats://127.0.0.1:1"]);
     assert_eq!(other.status.code(), Some(3), "{other:?}");
+}
+
+#[test]
+fn setup_makes_mailboxes_on_a_server_that_asks_for_the_homes_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::new();
+    let alice = house.home("alice");
+    certificates(dir.path(), &alice.dir);
+    let server = Server::start_in(
+        dir,
+        "jetstream { store_dir: \"js\" }
+        tls { cert_file: server.pem, key_file: server.key, ca_file: ca.pem, verify: true }",
+    );
+    let url = format!("tls://127.0.0.1:{}", server.port());
+    let servers = format!("servers = [\"{url}\"]");
+    alice.configure("# servers = [\"nats://127.0.0.1:4222\"]", &servers);
+    alice.configure("# ca = \"ca.pem\"", "ca = \"ca.pem\"");
+    let setup = || {
+        let mut command = alice.command(&["nats", "setup"]);
+        command.env_remove("NATS_URL").output().unwrap()
+    };
+    let nameless = setup();
+    assert!(!nameless.status.success(), "{nameless:?}");
+    alice.configure("# cert = \"client.pem\"", "cert = \"client.pem\"");
+    alice.configure("# key = \"client-key.pem\"", "key = \"client-key.pem\"");
+    let made = setup();
+    let said = String::from_utf8_lossy(&made.stdout);
+    assert!(made.status.success(), "{made:?}");
+    assert!(said.contains("stream AGENT_INBOX: created"), "{said}");
+    assert!(said.contains(&format!("at {url}")), "{said}");
+    // By another authority, the certificate of the same name opens nothing.
+    let ca = std::fs::read(alice.dir.join("ca.pem")).unwrap();
+    certificates(&house.path(""), &alice.dir);
+    std::fs::write(alice.dir.join("ca.pem"), ca).unwrap();
+    let refused = setup();
+    assert!(!refused.status.success(), "{refused:?}");
+}
+
+/// An authority: its certificate and that of a server of this machine in the one folder, a client's in the other.
+fn certificates(server: &Path, client: &Path) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let issue = |folder: &Path, name: &str, files: [&str; 2]| {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let signed = params.signed_by(&key, &issuer).unwrap();
+        std::fs::write(folder.join("ca.pem"), &ca).unwrap();
+        std::fs::write(folder.join(files[0]), signed.pem()).unwrap();
+        let file = folder.join(files[1]);
+        std::fs::write(&file, key.serialize_pem()).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    issue(server, "127.0.0.1", ["server.pem", "server.key"]);
+    issue(client, "agent-alice", ["client.pem", "client-key.pem"]);
 }
 
 #[test]
