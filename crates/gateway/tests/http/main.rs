@@ -26,6 +26,7 @@ mod listener;
 mod mcp;
 mod openapi;
 mod peer;
+mod polls;
 mod proxied;
 mod rpc;
 mod starts;
