@@ -22,6 +22,7 @@ mod discord;
 #[path = "../../src/carrying/framing.rs"]
 mod framing;
 mod households;
+mod kept_back;
 mod listener;
 mod mcp;
 mod openapi;
