@@ -1,6 +1,7 @@
 //! The audit log as a stranger reads it: files, lines, SHA-256 and a JSON parser, nothing of ours.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use signet_proto::ids::Digest;
@@ -11,31 +12,28 @@ use crate::{Home, eventually};
 impl Home {
     /// The raw bytes of the log, month by month, without what fallocate or a torn write left.
     pub fn log_bytes(&self) -> Vec<u8> {
-        let mut files: Vec<_> = std::fs::read_dir(self.dir.join("audit").join(&self.agent))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
-            .collect();
-        files.sort();
+        let files = self.months().into_iter();
         files
-            .iter()
             .flat_map(|file| std::fs::read(file).unwrap())
             .collect()
+    }
+
+    fn months(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.dir.join("audit").join(&self.agent)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let is_month = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+        let mut files: Vec<_> = paths.filter(is_month).collect();
+        files.sort();
+        files
     }
 
     /// Every whole line, parsed. A tail without its newline is not a line.
     pub fn log(&self) -> Vec<Value> {
         let bytes = self.log_bytes();
-        let end = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |last| last + 1);
-        let lines = bytes[..end]
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty());
-        lines
-            .map(|line| serde_json::from_slice(line).expect("a line is JSON"))
-            .collect()
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let whole = lines.filter(|line| line.len() > 1 && line.ends_with(b"\n"));
+        let parsed = whole.map(|line| serde_json::from_slice(line).expect("a line is JSON"));
+        parsed.collect()
     }
 
     /// Walks the chain: whole lines, `seq` from 1, `prev` the SHA-256 of the raw line before.
@@ -75,29 +73,18 @@ impl Home {
     /// Cuts the log in the middle of the line after the first that fits, as a crash during a write does.
     pub fn tear_after(&self, fits: impl Fn(&Value) -> bool) {
         let bytes = self.log_bytes();
-        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let ends = ends.map(|(at, _)| at + 1);
-        let (mut start, mut next) = (0, None);
-        for end in ends {
-            let line = serde_json::from_slice(&bytes[start..end]).unwrap();
-            if fits(&line) {
-                next = Some(end);
-                break;
-            }
-            start = end;
-        }
-        let torn = next.expect("such a line") + 20;
-        let files = std::fs::read_dir(self.dir.join("audit").join(&self.agent)).unwrap();
-        let mut files = files
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        let file = files.next().unwrap();
-        assert_eq!(files.next(), None, "one month");
-        std::fs::write(&file, &bytes[..torn]).unwrap();
+        let mut end = 0;
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let line = lines.find(|line| {
+            end += line.len();
+            fits(&serde_json::from_slice(line).unwrap())
+        });
+        let line = line.expect("such a line").trim_ascii_end();
+        let files = self.months();
+        assert_eq!(files.len(), 1, "one month");
+        let file = &files[0];
+        std::fs::write(file, &bytes[..end + 20]).unwrap();
         // A line that was never durable was never anchored either.
-        let end = torn - 20;
-        let start = bytes[..end - 1].iter().rposition(|byte| *byte == b'\n');
-        let line = &bytes[start.map_or(0, |at| at + 1)..end - 1];
         let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
         let name = file.file_name().unwrap().to_str().unwrap();
         let hash = Digest::of(&[line]).to_hex();

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Signal;
 use signet_driver::send_signal;
 
+use crate::eventually;
+
 /// The program `signet`, which Cargo builds beside the tests and benches of its package.
 pub fn signet() -> PathBuf {
     built("signet", "signet")
@@ -31,8 +33,24 @@ fn built(program: &str, package: &str) -> PathBuf {
     program
 }
 
+/// Sends the signal. Whoever is to stop has done so when this returns: its other threads go on for a moment.
 pub fn kill(pid: u32, signal: Signal) {
     send_signal(pid, signal).unwrap();
+    if signal == Signal::STOP {
+        eventually("every thread has stopped", || {
+            has_stopped(pid).then_some(())
+        });
+    }
+}
+
+fn has_stopped(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    tasks.into_iter().flatten().flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // The name before the state may hold parentheses of its own; who has ended is no more.
+        let state = stat.rsplit_once(") ");
+        state.is_none_or(|(_, state)| state.starts_with(['T', 't', 'Z', 'X']))
+    })
 }
 
 /// A daemon that no home holds: a test that fails leaves it nowhere.

@@ -19,8 +19,11 @@ use super::link::{Link, Told};
 /// The polls that wait, and the connections that they share.
 pub(crate) struct PollPlaces {
     waiting: Arc<Mutex<HashMap<AgentId, Newest>>>,
+    /// How many peers' polls wait at once.
+    most: usize,
     socket: PathBuf,
-    lines: Mutex<Vec<SharedLink>>,
+    /// While somebody opens one, the others wait for it, and find room on it.
+    lines: tokio::sync::Mutex<Vec<SharedLink>>,
 }
 
 /// The newest poll of a peer.
@@ -61,11 +64,13 @@ pub(crate) struct PollPlace {
 }
 
 impl PollPlaces {
-    pub(crate) fn at(socket: &Path) -> Self {
+    /// At that socket, for a listener that has so many connections.
+    pub(crate) fn at(socket: &Path, connections: usize) -> Self {
         Self {
             waiting: Arc::default(),
+            most: MOST.min(connections.saturating_sub((connections / 8).max(1))),
             socket: socket.to_owned(),
-            lines: Mutex::default(),
+            lines: tokio::sync::Mutex::default(),
         }
     }
 
@@ -78,7 +83,7 @@ impl PollPlaces {
         match waiting.get(&poller.peer) {
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
-            None if waiting.len() >= MOST => return Err(NotWaiting::Full),
+            None if waiting.len() >= self.most => return Err(NotWaiting::Full),
             None => {}
         }
         let ended = CancellationToken::new();
@@ -119,7 +124,8 @@ impl PollPlaces {
 
     /// A connection that has room for one more call.
     async fn line(&self) -> Result<(Link, OwnedSemaphorePermit), ClientError> {
-        if let Some(line) = self.free_line() {
+        let mut lines = self.lines.lock().await;
+        if let Some(line) = free_line(&mut lines) {
             return Ok(line);
         }
         let (link, told) = Link::open(&self.socket).await?;
@@ -131,27 +137,23 @@ impl PollPlaces {
             places,
             _told: told,
         };
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(shared);
+        lines.push(shared);
         Ok((link, place))
     }
+}
 
-    fn free_line(&self) -> Option<(Link, OwnedSemaphorePermit)> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|line| line.link.is_open());
-        // One that nobody uses is closed as soon as another has room.
-        let idle = |line: &SharedLink| line.places.available_permits() == OF_ONE_LINK;
-        if lines.iter().filter(|line| idle(line)).count() > 1 {
-            let first = lines.iter().position(idle)?;
-            lines.remove(first);
-        }
-        lines.iter().find_map(|line| {
-            let place = Arc::clone(&line.places).try_acquire_owned().ok()?;
-            Some((line.link.clone(), place))
-        })
+fn free_line(lines: &mut Vec<SharedLink>) -> Option<(Link, OwnedSemaphorePermit)> {
+    lines.retain(|line| line.link.is_open());
+    // One that nobody uses is closed as soon as another has room.
+    let idle = |line: &SharedLink| line.places.available_permits() == OF_ONE_LINK;
+    if lines.iter().filter(|line| idle(line)).count() > 1 {
+        let first = lines.iter().position(idle)?;
+        lines.remove(first);
     }
+    lines.iter().find_map(|line| {
+        let place = Arc::clone(&line.places).try_acquire_owned().ok()?;
+        Some((line.link.clone(), place))
+    })
 }
 
 impl Drop for PollPlace {
@@ -168,7 +170,8 @@ fn lock(waiting: &Mutex<HashMap<AgentId, Newest>>) -> MutexGuard<'_, HashMap<Age
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Peers whose polls wait at once: of the 512 connections that a listener has by default, 64 stay for who brings something.
+/// Peers whose polls wait at once, at most. An eighth of the connections that the listener has stays for who brings
+/// something: 64 of the usual 512.
 const MOST: usize = 448;
 /// Calls that the daemon takes at once on one connection.
 const OF_ONE_LINK: usize = 16;
@@ -176,6 +179,7 @@ const OF_ONE_LINK: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Limits;
 
     fn poller(peer: &str, second: u64) -> Poller {
         Poller {
@@ -186,9 +190,13 @@ mod tests {
         }
     }
 
+    fn at_usual() -> PollPlaces {
+        PollPlaces::at(Path::new("/nowhere"), Limits::default().connections)
+    }
+
     #[test]
     fn a_newer_poll_ends_the_older_one_of_its_peer_and_nobody_elses() {
-        let places = PollPlaces::at(Path::new("/nowhere"));
+        let places = at_usual();
         let first = places.admit(poller("agent-bob", 1)).unwrap();
         let other = places.admit(poller("agent-carol", 1)).unwrap();
         let copy = places.admit(poller("agent-bob", 1));
@@ -205,20 +213,47 @@ mod tests {
 
     #[test]
     fn polls_of_ever_more_peers_leave_connections_to_who_brings_something() {
-        let places = PollPlaces::at(Path::new("/nowhere"));
+        let places = at_usual();
         let peers = (0..MOST).map(|n| places.admit(poller(&format!("agent-{n:03}"), 1)));
         let all: Vec<_> = peers.map(Result::unwrap).collect();
         let more = places.admit(poller("agent-bob", 1));
         assert_eq!(more.err(), Some(NotWaiting::Full));
-        let connections = crate::config::Limits::default().connections;
+        let connections = Limits::default().connections;
         assert!(connections >= all.len() + 64, "{connections}");
         let again = places.admit(poller("agent-000", 2));
         assert!(again.is_ok(), "whoever waits may come again");
     }
 
     #[test]
+    fn a_listener_with_few_connections_keeps_an_eighth_of_them_from_polls() {
+        for (connections, polls) in [(1, 0), (2, 1), (8, 7), (32, 28), (128, 112), (4_096, MOST)] {
+            let places = PollPlaces::at(Path::new("/nowhere"), connections);
+            let peers = (0..connections).map(|n| places.admit(poller(&format!("agent-{n}"), 1)));
+            let all: Vec<_> = peers.filter_map(Result::ok).collect();
+            assert_eq!(all.len(), polls, "{connections}");
+        }
+    }
+
+    #[tokio::test]
+    async fn sixteen_polls_that_begin_together_open_one_connection_to_the_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("carrier.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let places = Arc::new(PollPlaces::at(&socket, 512));
+        let mut asked = tokio::task::JoinSet::new();
+        for _ in 0..OF_ONE_LINK {
+            let places = Arc::clone(&places);
+            asked.spawn(async move { places.line().await });
+        }
+        let lines = asked.join_all().await;
+        assert!(lines.iter().all(Result::is_ok));
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(listener.incoming().map_while(Result::ok).count(), 1);
+    }
+
+    #[test]
     fn one_peer_that_polls_without_end_has_one_place() {
-        let places = PollPlaces::at(Path::new("/nowhere"));
+        let places = at_usual();
         let all: Vec<_> = (0..600)
             .map(|second| places.admit(poller("agent-bob", second)).unwrap())
             .collect();

@@ -113,7 +113,7 @@ impl Room {
             counts: Counts::default(),
             lanes: Lanes::default(),
             judges: Semaphore::new(JUDGES),
-            poll_places: PollPlaces::at(&socket),
+            poll_places: PollPlaces::at(&socket, context.config.limits.connections),
             view: RwLock::default(),
             is_up: AtomicBool::new(false),
             section: section.clone(),

@@ -114,16 +114,13 @@ impl CallPlaces {
     pub(super) fn take_spare(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallPlace> {
         let kind = self.of(lasting);
         let is_spare = kind.lock().all < kind.most / 2;
-        is_spare
-            .then(|| kind.take_now(&holder(caller, lasting)))
-            .flatten()
+        is_spare.then(|| kind.take_now(&holder(caller, lasting)))?
     }
 
-    /// Whether somebody waits for a place of that kind.
+    /// Whether somebody waits for a place that calls of that kind may give back.
     pub(super) fn has_line(&self, lasting: Lasting) -> bool {
-        let mut taken = self.of(lasting).lock();
-        taken.line.retain(|waiting| !waiting.turn.is_closed());
-        !taken.line.is_empty()
+        let pool = self.of(lasting);
+        pool.lock().has_line(share(lasting), pool)
     }
 
     const fn of(&self, lasting: Lasting) -> &Arc<Pool> {
@@ -138,10 +135,14 @@ impl CallPlaces {
 fn holder(caller: &Arc<str>, lasting: Lasting) -> Holder {
     Holder {
         caller: Arc::clone(caller),
-        share: match lasting {
-            Lasting::AsLongAsItsLink => Share::Second,
-            _ => Share::First,
-        },
+        share: share(lasting),
+    }
+}
+
+const fn share(lasting: Lasting) -> Share {
+    match lasting {
+        Lasting::AsLongAsItsLink => Share::Second,
+        _ => Share::First,
     }
 }
 
@@ -156,37 +157,24 @@ impl Pool {
 
     /// A place, or the turn at which there will be one.
     fn ask(self: &Arc<Self>, holder: &Holder) -> Result<CallPlace, oneshot::Receiver<CallPlace>> {
-        if let Some(place) = self.take_now(holder) {
-            return Ok(place);
+        let mut taken = self.lock();
+        if taken.admit(holder, self) {
+            return Ok(self.place(holder));
         }
         let (turn, comes) = oneshot::channel();
         let holder = holder.clone();
-        self.lock().line.push_back(InLine { holder, turn });
-        // A place may have come free in between.
-        self.serve_line();
+        taken.line.push_back(InLine { holder, turn });
         Err(comes)
     }
 
     fn take_now(self: &Arc<Self>, holder: &Holder) -> Option<CallPlace> {
-        let admitted = self.lock().admit(holder, self);
-        admitted.then(|| self.place(holder))
+        self.lock().admit(holder, self).then(|| self.place(holder))
     }
 
     fn place(self: &Arc<Self>, holder: &Holder) -> CallPlace {
         CallPlace {
             holder: holder.clone(),
             kind: Arc::clone(self),
-        }
-    }
-
-    /// Gives what is free to those who wait, in their order.
-    fn serve_line(self: &Arc<Self>) {
-        loop {
-            // The lock is free again before a place may be given back by somebody who has gone meanwhile.
-            let next = self.lock().next(self);
-            let Some(next) = next else { return };
-            let place = self.place(&next.holder);
-            drop(next.turn.send(place));
         }
     }
 
@@ -202,14 +190,27 @@ impl PoolState {
 
     /// Half of what is free is for one caller, and what is free is what both the kind and its share have left.
     fn may_have(&self, holder: &Holder, pool: &Pool) -> bool {
-        let (most_of, taken) = match holder.share {
+        let free = self
+            .left_of(holder.share, pool)
+            .min(pool.most.saturating_sub(self.all));
+        self.held(holder) < free
+    }
+
+    /// What is left of that share alone.
+    const fn left_of(&self, share: Share, pool: &Pool) -> usize {
+        let (most, taken) = match share {
             Share::First => (pool.most_of[0], self.by_share[0]),
             Share::Second => (pool.most_of[1], self.by_share[1]),
         };
-        let free = most_of
-            .saturating_sub(taken)
-            .min(pool.most.saturating_sub(self.all));
-        self.held(holder) < free
+        most.saturating_sub(taken)
+    }
+
+    /// Whether somebody waits for what that share may give back: nothing of it helps whom their own share stops.
+    fn has_line(&mut self, of: Share, pool: &Pool) -> bool {
+        self.line.retain(|waiting| !waiting.turn.is_closed());
+        self.line.iter().any(|InLine { holder, .. }| {
+            holder.share == of || self.held(holder) < self.left_of(holder.share, pool)
+        })
     }
 
     fn admit(&mut self, holder: &Holder, pool: &Pool) -> bool {
@@ -242,7 +243,8 @@ impl PoolState {
         Some(next)
     }
 
-    fn release(&mut self, holder: &Holder) {
+    /// Who has a place by that, first come first served, before anybody who asks later.
+    fn release(&mut self, holder: &Holder, pool: &Pool) -> Vec<InLine> {
         self.all = self.all.saturating_sub(1);
         let share = self.share(holder.share);
         *share = share.saturating_sub(1);
@@ -253,13 +255,17 @@ impl PoolState {
         if left == Some(0) {
             self.by_caller.remove(holder);
         }
+        std::iter::from_fn(|| self.next(pool)).collect()
     }
 }
 
 impl Drop for CallPlace {
     fn drop(&mut self) {
-        self.kind.lock().release(&self.holder);
-        self.kind.serve_line();
+        let next = self.kind.lock().release(&self.holder, &self.kind);
+        // The lock is free again: the place of somebody who has gone meanwhile comes back by the same way.
+        for next in next {
+            drop(next.turn.send(self.kind.place(&next.holder)));
+        }
     }
 }
 
@@ -272,104 +278,4 @@ const STREAMS: usize = 16;
 const RECEIVED: usize = 20;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn caller(name: &str) -> Arc<str> {
-        name.into()
-    }
-
-    /// As many places as that caller can have now.
-    fn all_of(places: &CallPlaces, name: &str, lasting: Lasting) -> Vec<CallPlace> {
-        std::iter::from_fn(|| places.take_now(&caller(name), lasting)).collect()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn calls_that_wait_take_no_place_of_those_that_are_done_at_once() {
-        let places = CallPlaces::new();
-        let _waiting: Vec<_> = ["a", "b", "c", "d", "e", "f"]
-            .iter()
-            .flat_map(|name| all_of(&places, name, Lasting::AWhile))
-            .collect();
-        let _kept: Vec<_> = ["a", "b", "c", "d", "e", "f"]
-            .iter()
-            .flat_map(|name| all_of(&places, name, Lasting::AsLongAsItsLink))
-            .collect();
-        for name in ["a", "z"] {
-            let caller = caller(name);
-            let place = places.take(&caller, Lasting::AtOnce, Duration::ZERO);
-            assert!(place.await.is_ok(), "{name}");
-        }
-    }
-
-    #[test]
-    fn one_caller_has_half_of_the_places_and_there_is_one_for_the_next() {
-        let places = CallPlaces::new();
-        let first = all_of(&places, "one", Lasting::AsLongAsItsLink);
-        assert_eq!(first.len(), STREAMS / 2);
-        let second = all_of(&places, "two", Lasting::AsLongAsItsLink);
-        assert_eq!(second.len(), STREAMS / 4);
-        assert!(!all_of(&places, "three", Lasting::AsLongAsItsLink).is_empty());
-        drop((first, second));
-        let kind = places.of(Lasting::AsLongAsItsLink);
-        assert!(kind.lock().by_caller.is_empty() && kind.lock().all == 0);
-    }
-
-    #[test]
-    fn neither_streams_nor_leases_of_many_callers_take_all_places_of_the_other() {
-        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-        for (taken, left, always) in [
-            (Lasting::AsLongAsItsLink, Lasting::Received, KEPT - STREAMS),
-            (Lasting::Received, Lasting::AsLongAsItsLink, KEPT - RECEIVED),
-        ] {
-            let places = CallPlaces::new();
-            let all = |lasting| -> Vec<CallPlace> {
-                let each = names.iter().flat_map(|name| all_of(&places, name, lasting));
-                each.collect()
-            };
-            let held = all(taken);
-            assert_eq!(held.len(), KEPT - always, "{taken:?}");
-            // Who holds some of the one is not kept from the other.
-            assert!(places.take_now(&caller("a"), left).is_some());
-            assert_eq!(all(left).len(), always, "{left:?}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
-        let places = Arc::new(CallPlaces::new());
-        let mut held = all_of(&places, "one", Lasting::AWhile);
-        let waits = |name: &'static str| {
-            let places = Arc::clone(&places);
-            tokio::spawn(async move {
-                let patience = Duration::from_secs(60);
-                places.take(&caller(name), Lasting::AWhile, patience).await
-            })
-        };
-        let (first, second) = (waits("one"), waits("one"));
-        tokio::task::yield_now().await;
-        assert!(places.has_line(Lasting::AWhile));
-        // Another caller has places of its own, and does not wait behind them.
-        assert!(places.take_now(&caller("two"), Lasting::AWhile).is_some());
-        held.pop();
-        let first = first.await.unwrap();
-        assert!(first.is_ok() && !second.is_finished());
-        second.abort();
-        let _ = second.await;
-        drop((first, held));
-        assert!(!places.has_line(Lasting::AWhile));
-        assert_eq!(places.of(Lasting::AWhile).lock().all, 0, "nothing is lost");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nobody_waits_in_line_for_ever() {
-        let places = CallPlaces::new();
-        let _held = all_of(&places, "one", Lasting::AtOnce);
-        let began = tokio::time::Instant::now();
-        let patience = Duration::from_secs(10);
-        let late = places.take(&caller("one"), Lasting::AtOnce, patience).await;
-        assert!(matches!(late, Err(Fault::Busy)) && began.elapsed() == patience);
-        let next = places.take(&caller("two"), Lasting::AtOnce, patience).await;
-        assert!(next.is_ok(), "who gave up stands in nobody's way");
-    }
-}
+mod tests;

@@ -27,8 +27,8 @@ impl Daemon {
         let until = Instant::now() + wait;
         let mut place = places.take_now(caller, Lasting::AWhile);
         let mut call = call.clone();
-        // What may be asked for more than once is one message by its key.
-        if call.key.is_none() && (place.is_none() || wait > self.turn()) {
+        // What may be asked for more than once is one message by its key, and any line, now or later, makes turns short.
+        if call.key.is_none() && (place.is_none() || wait > SHORT_TURN) {
             call.key = Some(fresh_key("gateway")?);
         }
         let mut last = None;
@@ -78,7 +78,7 @@ impl Daemon {
             .places
             .take_now(&self.whose.caller, Lasting::AWhile);
         let turn = match place {
-            Some(_) => seconds(call.wait).min(self.turn()),
+            Some(_) => seconds(call.wait).min(self.turn_of(Lasting::AWhile)),
             None => Duration::ZERO,
         };
         let call = SendHandoff {
@@ -162,10 +162,6 @@ impl Daemon {
         }
     }
 
-    fn turn(&self) -> Duration {
-        self.turn_of(Lasting::AWhile)
-    }
-
     /// How long a call may wait before it looks whether somebody else needs its place.
     fn turn_of(&self, lasting: Lasting) -> Duration {
         match self.shared.places.has_line(lasting) {
@@ -177,7 +173,7 @@ impl Daemon {
     /// A wait that the mailbox of the other side may end is not begun anew before it can.
     fn turn_for(&self, call: &Send) -> Duration {
         let mailbox = call.mailbox_after.map_or(Duration::ZERO, seconds);
-        self.turn().max(mailbox + SHORT_TURN)
+        self.turn_of(Lasting::AWhile).max(mailbox + SHORT_TURN)
     }
 }
 
@@ -216,3 +212,6 @@ const TURN: Duration = Duration::from_secs(5);
 const SHORT_TURN: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ struct Bench {
     gateway: Gateway,
 }
 
-const INBOX: &str = "/agent/agent-bob/inbox";
+pub(crate) const INBOX: &str = "/agent/agent-bob/inbox";
 const SESSION: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 impl Bench {
@@ -377,92 +377,6 @@ fn only_a_poll_that_verifies_is_answered_with_what_is_kept() {
         answered.body,
         [b"[", &kept[0][..], b",", &kept[1], b"]"].concat()
     );
-}
-
-#[test]
-fn a_peer_that_polls_without_end_keeps_no_other_peer_from_its_mail() {
-    let dir = tempfile::tempdir().unwrap();
-    let pen = |agent: &str, principal: &str, byte: u8| {
-        Pen::made(agent, principal, &seed([byte; 32]), |_| {})
-    };
-    let bob = pen("agent-bob", "bob", 2);
-    let (mallory, alice) = (
-        pen("agent-mallory", "mallory", 9),
-        pen("agent-alice", "alice", 1),
-    );
-    let daemon = Daemon::start(dir.path(), &bob, &[&alice, &mallory]);
-    let gateway = Gateway::start_in(dir.path(), free_port(), "[inbox]");
-    eventually("the gateway takes what comes", || {
-        (post(gateway.port, INBOX, b"[]").status == 202).then_some(())
-    });
-    daemon.is_stuck.store(true, Ordering::SeqCst);
-    let poll = |pen: &Pen| pen.sign(pen.call("agent.poll", "agent-bob", json!({})));
-    let port = gateway.port;
-    let wait_for = |bytes: Vec<u8>| std::thread::spawn(move || post(port, INBOX, &bytes));
-    let hostile: Vec<_> = (0..20)
-        .map(|_| {
-            // Each is newer than the one before.
-            std::thread::sleep(Duration::from_millis(20));
-            wait_for(poll(&mallory))
-        })
-        .collect();
-    // On a busy machine some come out of turn, and are judged as the copies that they might be.
-    eventually("the older ones are ended by the newer", || {
-        let over = hostile.iter().filter(|asked| asked.is_finished());
-        (over.count() >= hostile.len() / 2).then_some(())
-    });
-    let honest = wait_for(poll(&alice));
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(
-        !honest.is_finished(),
-        "it waits for its mail: {:?}",
-        honest.join()
-    );
-    daemon.seen.lock().unwrap().kept = vec![br#"{"mail" : 1}"#.to_vec()];
-    daemon.is_stuck.store(false, Ordering::SeqCst);
-    let mail = honest.join().unwrap();
-    assert_eq!(
-        (mail.status, &mail.body[..]),
-        (200, &br#"[{"mail" : 1}]"#[..])
-    );
-    for ended in hostile {
-        let ended = ended.join().unwrap();
-        assert!([200, 202].contains(&ended.status), "{ended:?}");
-    }
-}
-
-#[test]
-fn forty_honest_peers_that_poll_at_once_all_wait_for_their_mail() {
-    let dir = tempfile::tempdir().unwrap();
-    let bob = Pen::made("agent-bob", "bob", &seed([2; 32]), |_| {});
-    let all: Vec<Pen> = (0..40_u8)
-        .map(|n| {
-            let (agent, principal) = (format!("agent-n{n}"), format!("n{n}"));
-            Pen::made(&agent, &principal, &seed([n + 10; 32]), |_| {})
-        })
-        .collect();
-    let daemon = Daemon::start(dir.path(), &bob, &all.iter().collect::<Vec<_>>());
-    let gateway = Gateway::start_in(dir.path(), free_port(), "[inbox]");
-    eventually("the gateway takes what comes", || {
-        (post(gateway.port, INBOX, b"[]").status == 202).then_some(())
-    });
-    daemon.is_stuck.store(true, Ordering::SeqCst);
-    let port = gateway.port;
-    let polls: Vec<_> = all
-        .iter()
-        .map(|pen| {
-            let poll = pen.sign(pen.call("agent.poll", "agent-bob", json!({})));
-            std::thread::spawn(move || post(port, INBOX, &poll))
-        })
-        .collect();
-    std::thread::sleep(Duration::from_secs(1));
-    let over = polls.iter().filter(|poll| poll.is_finished()).count();
-    assert_eq!(over, 0, "each has a place of its own");
-    daemon.seen.lock().unwrap().kept = vec![br#"{"mail" : 1}"#.to_vec()];
-    daemon.is_stuck.store(false, Ordering::SeqCst);
-    for poll in polls {
-        assert_eq!(poll.join().unwrap().status, 200);
-    }
 }
 
 #[test]

@@ -22,10 +22,12 @@ mod discord;
 #[path = "../../src/carrying/framing.rs"]
 mod framing;
 mod households;
+mod kept_back;
 mod listener;
 mod mcp;
 mod openapi;
 mod peer;
+mod polls;
 mod proxied;
 mod rpc;
 mod starts;

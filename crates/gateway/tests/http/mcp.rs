@@ -7,14 +7,14 @@ use crate::client::{Answer, Gateway, three, token};
 use crate::waits::at_once;
 
 /// One session of the revision that has them.
-struct Session<'a> {
+pub(crate) struct Session<'a> {
     gateway: &'a Gateway,
-    token: String,
+    pub(crate) token: String,
     id: String,
 }
 
 impl<'a> Session<'a> {
-    fn begin(gateway: &'a Gateway, token: &str) -> Self {
+    pub(crate) fn begin(gateway: &'a Gateway, token: &str) -> Self {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
         let answer = gateway.post("/mcp", token, &hello.to_string());
@@ -31,7 +31,7 @@ impl<'a> Session<'a> {
         session
     }
 
-    fn post(&self, body: &Value) -> Answer {
+    pub(crate) fn post(&self, body: &Value) -> Answer {
         self.post_as(&self.token, body)
     }
 
@@ -48,17 +48,17 @@ impl<'a> Session<'a> {
         self.gateway.send(&head, body.to_string().as_bytes())
     }
 
-    fn request(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&self, method: &str, params: Value) -> Value {
         event(&self.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})))
     }
 
-    fn tool(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn tool(&self, name: &str, arguments: Value) -> Value {
         self.request("tools/call", json!({"name": name, "arguments": arguments}))["result"].clone()
     }
 }
 
 /// The response in an answer, which is JSON or the last event of a stream.
-fn event(answer: &Answer) -> Value {
+pub(crate) fn event(answer: &Answer) -> Value {
     let text = answer.text();
     let mut data = text.lines().filter_map(|line| line.strip_prefix("data:"));
     let last = data.rfind(|data| !data.trim().is_empty());

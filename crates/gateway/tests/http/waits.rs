@@ -1,14 +1,16 @@
 //! Calls that wait, and calls that are done at once: neither keeps the other from the daemon.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use signet_testkit::House;
 
 use crate::client::{Answer, Gateway, three, token};
+use crate::mcp::{Session, event};
 
 /// What is done at once, and for how long that took.
 pub(crate) fn at_once(gateway: &Gateway, token: &str) -> Duration {
@@ -94,7 +96,20 @@ fn one_who_waits_in_line_sends_at_once_and_hears_the_answer() {
 
 /// A stream that begins, or the refusal of it.
 fn stream(gateway: &Gateway, token: &str) -> Result<BufReader<TcpStream>, Answer> {
-    let body = r#"{"jsonrpc":"2.0","id":7,"method":"inbox.follow"}"#;
+    stream_of(
+        gateway,
+        token,
+        &json!({"jsonrpc": "2.0", "id": 7, "method": "inbox.follow"}),
+    )
+}
+
+/// The same of any call that lasts.
+pub(crate) fn stream_of(
+    gateway: &Gateway,
+    token: &str,
+    call: &Value,
+) -> Result<BufReader<TcpStream>, Answer> {
+    let body = call.to_string();
     let mut stream = gateway.connect();
     write!(
         stream,
@@ -205,15 +220,15 @@ fn a2a_and_the_card_tell_whoever_finds_no_place_to_come_again() {
             scope.spawn(move || cards.send(("card", card())));
             scope.spawn(move || asks.send(("ask", ask())));
         }
-        for door in ["card", "ask"] {
-            let began = Instant::now();
-            let answer = loop {
-                let left = Duration::from_secs(20).saturating_sub(began.elapsed());
-                let (which, answer) = heard.recv_timeout(left).expect(door);
-                if which == door {
-                    break answer;
-                }
-            };
+        // Whoever has a place waits for the daemon for longer: the first answer at each door is of one who has none.
+        let mut first = BTreeMap::new();
+        let began = Instant::now();
+        while first.len() < 2 {
+            let left = Duration::from_secs(25).saturating_sub(began.elapsed());
+            let (door, answer) = heard.recv_timeout(left).expect("an answer at each door");
+            first.entry(door).or_insert(answer);
+        }
+        for (door, answer) in first {
             assert_eq!(
                 (answer.status, answer.header("retry-after")),
                 (503, Some("1")),
@@ -225,6 +240,31 @@ fn a2a_and_the_card_tell_whoever_finds_no_place_to_come_again() {
                 answer.text()
             );
         }
+        alice.signal(Signal::CONT);
+    });
+}
+
+#[test]
+fn a_model_that_finds_no_place_reads_so_as_the_error_of_its_tool() {
+    let house = House::new();
+    let [alice, _bob, _carol] = three(&house);
+    let gateway = &Gateway::start(&alice, "");
+    let session = &Session::begin(gateway, &token(&alice, "one", &[]));
+    alice.signal(Signal::STOP);
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for id in 0..8 {
+            let told = told.clone();
+            let params = json!({"name": "agent_status", "arguments": {}});
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            scope.spawn(move || told.send(session.post(&call)));
+        }
+        // Whoever has a place waits for the daemon for longer.
+        let answer = heard.recv_timeout(Duration::from_secs(25)).unwrap();
+        let result = event(&answer)["result"].clone();
+        assert_eq!((answer.status, &result["isError"]), (200, &json!(true)));
+        assert!(result.to_string().contains("busy"), "{result}");
         alice.signal(Signal::CONT);
     });
 }

@@ -30,22 +30,42 @@ pub(crate) fn post(port: u16, path: &str, body: &[u8]) -> Reply {
 
 /// The same with other headers.
 pub(crate) fn post_as(port: u16, path: &str, headers: &str, body: &[u8]) -> Reply {
+    exchange(port, &posting(port, path, headers, body))
+}
+
+/// The same again and again, while the listener has too many connections to read this one.
+pub(crate) fn post_until_read(port: u16, path: &str, body: &[u8]) -> Reply {
+    let bytes = posting(port, path, "Content-Type: application/json\r\n", body);
+    loop {
+        match parsed(&exchanged(port, &bytes)) {
+            Some(reply) => return reply,
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+fn posting(port: u16, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    exchange(port, &[head.as_bytes(), body].concat())
+    [head.as_bytes(), body].concat()
 }
 
 /// Sends these bytes and reads to the end.
 pub(crate) fn exchange(port: u16, bytes: &[u8]) -> Reply {
+    let all = exchanged(port, bytes);
+    parsed(&all).unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(&all)))
+}
+
+fn exchanged(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     // Who is refused early may not read the rest.
     let _ = stream.write_all(bytes);
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
-    parsed(&all).unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(&all)))
+    all
 }
 
 /// A head that promises a body, and a first piece of it.

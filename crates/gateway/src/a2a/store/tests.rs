@@ -8,6 +8,8 @@ use super::*;
 use crate::a2a::fault::Kind;
 use crate::a2a::model::Role;
 
+mod shares;
+
 const LIMITS: Limits = Limits {
     tasks: 10_000,
     open: 2_000,
@@ -440,54 +442,6 @@ async fn the_oldest_tasks_that_are_over_give_way_and_no_other() {
         .unwrap();
     assert!(store.task(owner(), "t1".to_owned()).await.is_err());
     assert!(store.task(owner(), "t0".to_owned()).await.is_ok());
-}
-
-fn of_another(id: &str) -> Record {
-    let mut record = record(id, 1, "x");
-    "you".clone_into(&mut record.caller);
-    record
-}
-
-#[tokio::test]
-async fn a_token_with_as_many_open_messages_as_it_can_have_leaves_room_for_another() {
-    let dir = tempfile::tempdir().unwrap();
-    let limits = Limits {
-        open: 100,
-        ..LIMITS
-    };
-    let store = Store::open(&dir.path().join("a2a.db"), limits).unwrap();
-    let mut begun = 0;
-    while store
-        .begin(begin(
-            &format!("k{begun}"),
-            record(&format!("t{begun}"), 1, "x"),
-        ))
-        .await
-        .is_ok()
-    {
-        begun += 1;
-        assert!(begun <= 80, "one token takes three quarters at most");
-    }
-    assert!(begun >= 70, "{begun}");
-    for number in 0..10 {
-        let another = begin(&format!("y{number}"), of_another(&format!("y{number}")));
-        let taken = store.begin(another).await;
-        assert!(taken.is_ok(), "{number}: {:?}", taken.err());
-    }
-    // The tasks of a token that holds no more are found, and settled.
-    assert_eq!(store.callers().await.unwrap(), ["me", "you"]);
-    for task in store.unsettled("me".to_owned()).await.unwrap() {
-        store
-            .change(task.clone(), Change::TokenEnded)
-            .await
-            .unwrap();
-        store.settled_all(task).await.unwrap();
-    }
-    assert_eq!(store.callers().await.unwrap(), ["you"]);
-    let calls = store.open_calls().await.unwrap();
-    assert!(calls.iter().all(|call| call.caller == "you") && calls.len() == 10);
-    let task = store.task(owner(), "t0".to_owned()).await.unwrap().0;
-    assert_eq!(task.task.status.state, State::Canceled);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use signet_testkit::{Home, House, eventually};
@@ -12,7 +12,7 @@ use super::client::{Agent, begins};
 use crate::client::{Gateway, token};
 
 /// Whatever is posted to it, as it came.
-fn listener() -> (String, Receiver<String>) {
+pub(super) fn listener() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let (came, all) = channel();
@@ -30,7 +30,7 @@ fn listener() -> (String, Receiver<String>) {
     (url, all)
 }
 
-fn call(gateway: &Gateway, token: &str, method: &str, params: &Value) -> Value {
+pub(super) fn call(gateway: &Gateway, token: &str, method: &str, params: &Value) -> Value {
     let bearer = format!("Authorization: Bearer {token}");
     let head = [
         "POST /a2a/agent-bob HTTP/1.1",
@@ -170,67 +170,72 @@ fn what_waits_in_the_gateway_leaves_for_no_token_that_was_revoked_or_reaches_its
     assert!(!log.contains("words of the"), "it left all the same");
 }
 
-/// How many tasks are open in the store of a gateway that has ended: while it runs, nobody else opens that file.
-fn open_tasks(home: &Home, ended: Gateway) -> i64 {
-    drop(ended);
-    let files = std::fs::read_dir(&home.dir).unwrap().flatten();
-    let mut files = files.map(|entry| entry.path());
-    let store = files
-        .find(|file| file.to_string_lossy().ends_with("a2a.db"))
-        .expect("the gateway keeps its tasks in a file of the home");
-    let db = rusqlite::Connection::open(store).unwrap();
-    db.busy_timeout(Duration::from_secs(5)).unwrap();
+/// How many tasks are open in the gateway's file, which nobody else opens while it runs: in a copy of it.
+fn open_tasks(home: &Home) -> Option<i64> {
+    let copy = tempfile::tempdir().unwrap();
+    let mut store = None;
+    for entry in std::fs::read_dir(&home.dir).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with("a2a.db") || name.ends_with("a2a.db-wal") {
+            let copied = copy.path().join(&name);
+            std::fs::copy(entry.path(), &copied).ok()?;
+            store = store.or(name.ends_with(".db").then_some(copied));
+        }
+    }
+    // A copy that was made in the middle of a write may be none.
+    let db = rusqlite::Connection::open(store?).ok()?;
     let count = "SELECT count(*) FROM tasks WHERE is_over = 0";
-    db.query_row(count, [], |row| row.get(0)).unwrap()
+    db.query_row(count, [], |row| row.get(0)).ok()
+}
+
+fn until_open(home: &Home, many: i64) {
+    eventually(&format!("{many} tasks are open"), || {
+        (open_tasks(home)? == many).then_some(())
+    });
 }
 
 /// Alice's gateway with a task of a token open at Bob, who never answers.
-fn with_an_open_task(house: &House, change: impl FnOnce(&Home)) -> (Home, Home, Gateway) {
+fn with_an_open_task(house: &House) -> (Home, Home, Gateway) {
     let (alice, bob) = house.alice_and_bob();
     bob.ping(&alice);
     let laptop = token(&alice, "laptop", &["--days", "1"]);
-    change(&alice);
     let gateway = Gateway::start(&alice, "");
     let told = call(&gateway, &laptop, "SendMessage", &begins("m", "a word"));
     assert!(told["result"]["task"]["id"].is_string(), "{told}");
+    until_open(&alice, 1);
     (alice, bob, gateway)
 }
-
-/// The gateway reads its tokens every second.
-const READ_AGAIN: Duration = Duration::from_secs(4);
 
 #[test]
 fn a_token_that_is_revoked_while_the_gateway_runs_leaves_no_open_task() {
     let house = House::new();
-    let (alice, _bob, gateway) = with_an_open_task(&house, |_| {});
+    let (alice, _bob, _gateway) = with_an_open_task(&house);
     alice.done(&["token", "revoke", "laptop"]);
-    std::thread::sleep(READ_AGAIN);
-    assert_eq!(open_tasks(&alice, gateway), 0);
+    until_open(&alice, 0);
 }
 
 #[test]
 fn a_token_that_was_revoked_while_the_gateway_was_stopped_leaves_no_open_task_at_its_start() {
     let house = House::new();
-    let (alice, _bob, gateway) = with_an_open_task(&house, |_| {});
-    assert_eq!(open_tasks(&alice, gateway), 1, "nothing has ended it yet");
+    let (alice, _bob, gateway) = with_an_open_task(&house);
+    drop(gateway);
     alice.done(&["token", "revoke", "laptop"]);
-    let gateway = Gateway::start(&alice, "");
-    std::thread::sleep(READ_AGAIN);
-    assert_eq!(open_tasks(&alice, gateway), 0);
+    assert_eq!(open_tasks(&alice), Some(1), "nothing has ended it yet");
+    let _gateway = Gateway::start(&alice, "");
+    until_open(&alice, 0);
 }
 
 #[test]
 fn a_token_that_expires_leaves_no_open_task() {
     let house = House::new();
-    let soon = |alice: &Home| {
-        let file = alice.dir.join("gateway-tokens.toml");
-        let text = std::fs::read_to_string(&file).unwrap();
-        let (before, expires) = text.split_once("expires = ").unwrap();
-        let (expires, after) = expires.split_once('\n').unwrap();
-        let soon = expires.parse::<u64>().unwrap() - 24 * 3600 + 4;
-        std::fs::write(&file, format!("{before}expires = {soon}\n{after}")).unwrap();
-    };
-    let (alice, _bob, gateway) = with_an_open_task(&house, soon);
-    std::thread::sleep(READ_AGAIN * 2);
-    assert_eq!(open_tasks(&alice, gateway), 0);
+    let (alice, _bob, _gateway) = with_an_open_task(&house);
+    let file = alice.dir.join("gateway-tokens.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = text.split_once("expires = ").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    // The gateway reads it every second, and is to see the token end by itself.
+    let soon = SystemTime::now() + Duration::from_secs(4);
+    let soon = soon.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    std::fs::write(&file, format!("{before}expires = {soon}\n{after}")).unwrap();
+    until_open(&alice, 0);
 }
