@@ -139,6 +139,8 @@ pub enum LogError {
         path: PathBuf,
         /// Its mode.
         mode: u32,
+        /// Whether it is this user's, whose rights it is to give and to take.
+        is_ours: bool,
     },
     /// The anchor is gone, and the log has more than what else the home remembers of it.
     #[error(
@@ -188,7 +190,8 @@ impl LogError {
                 "`dmesg` says why it is; mount it writable, then start again".to_owned()
             }
             Self::Gone { .. } => {
-                "find out who took it away, and put it back where it was; then start again".to_owned()
+                "find out who took it away, and put it back where it was; then start again"
+                    .to_owned()
             }
             Self::Record {
                 source: RecordError::Kind,
@@ -205,18 +208,19 @@ impl LogError {
                     word(log)
                 )
             }
-            Self::WentBack { .. } => {
-                "put the newest copy of the log back; if there is none: signet state accept-loss"
-                    .to_owned()
-            }
-            Self::Appended { offset, .. } => format!(
-                "find out who else writes there; keep a copy as evidence, then cut the file to {offset} bytes"
+            Self::WentBack { dir, .. } => put_the_log_back(dir),
+            Self::Appended { file, offset, .. } => format!(
+                "cp -p {0} {1} && truncate -s {offset} {0}  # keeps a copy as evidence, and cuts the file behind the \
+                 last line of this agent's; find out who else writes there",
+                word(file),
+                word(&file.with_extension("evidence"))
             ),
             Self::NoLog(_) => {
                 "name the directory of a log; that of a home is HOME/audit/AGENT-ID".to_owned()
             }
             Self::OpenKey(path) => format!(
-                "move it away, or, when you know that nobody else read it: chmod 600 {}",
+                "chmod 600 {}  # if nobody else can have read it; else move it away, and this month gets no more \
+                 checkpoints",
                 word(path)
             ),
             Self::SameAgent(_) => {
@@ -230,14 +234,26 @@ impl LogError {
             Self::OpenFolder { path, .. } => {
                 format!("chmod 700 {}  # and look at what lies in it", word(path))
             }
-            Self::OpenFolderAbove { path, .. } => {
-                format!("chmod go-w {}, and look at what lies in it", path.display())
-            }
-            Self::Unanchored { .. } => {
-                "put log.anchor back where it was moved from; if it is nowhere: signet state accept-loss, which \
-                 sets that line and what follows it aside"
-                    .to_owned()
-            }
+            Self::OpenFolderAbove {
+                path,
+                is_ours: true,
+                ..
+            } => format!(
+                "chmod go-w {}  # and look at what lies in it; where others have to write there, give the log a \
+                 private folder instead: `dir` in [audit] of config.toml",
+                word(path)
+            ),
+            Self::OpenFolderAbove { path, .. } => format!(
+                "ls -ld {}  # it is not this agent's to close: move the log to a private folder, and name that by \
+                 `dir` in [audit] of config.toml",
+                word(path)
+            ),
+            Self::Unanchored { anchor, .. } => format!(
+                "ls -la {}  # put {} back there; only if it is nowhere: signet state accept-loss, which sets that \
+                 line and what follows it aside",
+                word(anchor.parent().unwrap_or(anchor)),
+                anchor.file_name().unwrap_or_default().display()
+            ),
             Self::NotShared { path, .. } => {
                 let dir = path.parent().unwrap_or(path).display();
                 format!(
@@ -261,6 +277,16 @@ impl LogError {
             Self::Io { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::Gone { .. } | Self::Stopped
         )
     }
+}
+
+/// What to do where the newest lines of the log in `dir` are gone.
+#[must_use]
+pub fn put_the_log_back(dir: &Path) -> String {
+    let mut places = dir.ancestors().filter(|place| place.is_dir());
+    format!(
+        "ls -la {}  # put the newest copy of the log back there; only if there is none: signet state accept-loss",
+        word(places.next().unwrap_or(dir))
+    )
 }
 
 /// The error for a line of `file` that cannot be read.

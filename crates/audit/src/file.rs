@@ -90,7 +90,7 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
 ///
 /// # Errors
 /// [`LogError::OpenFolder`], or the system refuses.
-pub fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
+pub(crate) fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
     let mode = dir.metadata().map_err(at(dir))?.mode() & 0o7777;
     match mode & OTHERS_WRITE {
         0 => Ok(()),
@@ -101,9 +101,18 @@ pub fn refuse_open_dir(dir: &Path) -> Result<(), LogError> {
     }
 }
 
+/// The folder of a log and the one above it, as a start asks of them.
+///
+/// # Errors
+/// [`LogError::OpenFolder`], [`LogError::OpenFolderAbove`], or the system refuses.
+pub fn refuse_open_folders(dir: &Path) -> Result<(), LogError> {
+    refuse_open_dir(dir)?;
+    refuse_open_folder_above(dir)
+}
+
 /// Another folder can be put in the log's place by everybody who may write in the folder above. A sticky folder,
 /// such as `/tmp`, lets nobody move what is another's.
-pub(crate) fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
+fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
     let real = dir.canonicalize().map_err(at(dir))?;
     // Where the folder is a link, both it and what it leads to can be exchanged.
     for path in [dir.parent(), real.parent()].into_iter().flatten() {
@@ -112,10 +121,14 @@ pub(crate) fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
         } else {
             path
         };
-        let mode = path.metadata().map_err(at(path))?.mode() & 0o7777;
+        let facts = path.metadata().map_err(at(path))?;
+        let mode = facts.mode() & 0o7777;
         if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
-            let path = path.to_owned();
-            return Err(LogError::OpenFolderAbove { path, mode });
+            return Err(LogError::OpenFolderAbove {
+                path: path.to_owned(),
+                mode,
+                is_ours: facts.uid() == rustix::process::geteuid().as_raw(),
+            });
         }
     }
     Ok(())

@@ -16,9 +16,10 @@ use crate::disk::{Disk, Faults};
 use crate::error::{LogError, at};
 use crate::file;
 use crate::file_identity::FileIdentity;
+use crate::judge::{Judgement, nowhere};
 use crate::mend::{End, rewrite};
 use crate::months::{record_of, remember};
-use crate::opening::{OLD_MARK, Opening, nowhere};
+use crate::opening::{OLD_MARK, Opening};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::reserved::Reserved;
 use crate::tape::{Tape, give_back_old};
@@ -122,16 +123,16 @@ impl Log {
         genesis: &Entry,
     ) -> Result<Self, LogError> {
         let lost = opening.loss();
-        let Opening {
+        let Opening { judgement, lock } = opening;
+        let Judgement {
             disk,
             dir,
-            lock,
             found,
             checkpoints,
             anchor: path,
             record,
             ..
-        } = opening;
+        } = judgement;
         let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
         let anchor = match (&path, record) {
             (Some(path), Some(record)) => {

@@ -22,7 +22,7 @@ pub(crate) struct End {
 }
 
 /// The end of a log as its files show it, and what is torn behind it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) end: Option<End>,
     torn: Vec<(PathBuf, u64)>,

@@ -1,27 +1,20 @@
 //! What a start holds a log against, before it changes or signs anything.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use signet_proto::entry::{Entry, LineVersion};
-use signet_proto::ids::Digest;
+use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
 
-use crate::anchor::{self, Record};
-use crate::chain::{Head, Position, Tip};
-use crate::checkpoint::{Checkpoints, Expected};
+use crate::chain::Head;
 use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
-use crate::error::{LogError, broken};
-use crate::file::{lock_dir, make_dir, month_of, months, refuse_open_folder_above};
+use crate::error::LogError;
+use crate::file::{lock_dir, make_dir, refuse_open_folders};
+use crate::judge::Judgement;
 use crate::log::Log;
-use crate::mend::{End, Found};
-use crate::months::{last_known, look, record_of};
-use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Line};
-use crate::tail::holds_line;
-use crate::weight::Weight;
+use crate::mend::Found;
 
 /// A log that was looked at, and not changed yet; its directory is locked.
 ///
@@ -30,17 +23,8 @@ use crate::weight::Weight;
 /// [`open`](Opening::open) signs on.
 #[derive(Debug)]
 pub struct Opening {
-    pub(crate) disk: Disk,
-    pub(crate) dir: PathBuf,
+    pub(crate) judgement: Judgement,
     pub(crate) lock: File,
-    pub(crate) found: Found,
-    pub(crate) checkpoints: Option<Checkpoints>,
-    pub(crate) anchor: Option<PathBuf>,
-    /// What the anchor says, unless the log went back behind it.
-    pub(crate) record: Option<Record>,
-    loss: Option<Head>,
-    trusted: u64,
-    lacks_anchor: bool,
 }
 
 impl Opening {
@@ -87,61 +71,49 @@ impl Opening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
-        refuse_open_folder_above(dir)?;
+        refuse_open_folders(dir)?;
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
-        let mut opening = Self {
-            found: Found::look(&disk, dir)?,
-            disk,
-            dir: dir.to_owned(),
-            lock,
-            checkpoints: None,
-            anchor: None,
-            record: None,
-            loss: None,
-            trusted: 0,
-            lacks_anchor: false,
-        };
+        let found = Found::look(&disk, dir)?;
+        let mut judgement = Judgement::of(disk, dir, found);
         if let Some(custody) = custody {
-            opening.anchor = custody.anchor;
-            opening.checkpoints = Some(Checkpoints::new(
-                &opening.disk,
-                custody.keys,
-                own.agent.clone(),
-            ));
-            opening.judge(custody.known, custody.accepts_loss)?;
+            judgement.by(&own.agent, custody)?;
         }
-        Ok(opening)
+        Ok(Self { judgement, lock })
     }
 
     /// The number of the last line that this home vouches for.
     #[must_use]
     pub fn trusted(&self) -> u64 {
-        self.trusted
+        self.judgement.trusted
     }
 
     /// The number of the last line that stays; 0 when the log has none.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.found.end.as_ref().map_or(0, |end| end.tip.seq)
+        self.judgement
+            .found
+            .end
+            .as_ref()
+            .map_or(0, |end| end.tip.seq)
     }
 
     /// The last line that stays.
     #[must_use]
     pub fn last(&self) -> Option<Head> {
-        self.found.end.as_ref().map(|end| end.tip.head())
+        self.judgement.found.end.as_ref().map(|end| end.tip.head())
     }
 
     /// The newest line that the log lost, when a person accepts that.
     #[must_use]
     pub fn loss(&self) -> Option<Head> {
-        self.loss
+        self.judgement.loss
     }
 
     /// Whether the anchor is gone, of a log that had one; it is made anew.
     #[must_use]
     pub fn lacks_anchor(&self) -> bool {
-        self.lacks_anchor
+        self.judgement.lacks_anchor
     }
 
     /// Mends what a crash left, and goes on in the log; makes it if there is none.
@@ -150,265 +122,6 @@ impl Opening {
     /// As for [`Log::open_with`].
     pub fn open(self, now: Timestamp, genesis: &Entry) -> Result<Log, LogError> {
         Log::resume_from(self, now, genesis)
-    }
-
-    fn judge(&mut self, known: Option<Position>, accepts_loss: bool) -> Result<(), LogError> {
-        let path = self.anchor.as_deref();
-        let record = path
-            .map(|path| anchor::read(&self.disk, path))
-            .transpose()?;
-        let record = record.flatten();
-        let anchored = record.as_ref().map(|record| record.position.clone());
-        let mut remembered: Vec<Position> = anchored.into_iter().chain(known).collect();
-        remembered.sort_by_key(|position| position.head.seq);
-        for position in remembered.iter().rev() {
-            if !holds_line(&self.disk, &self.dir, position)? {
-                if !accepts_loss {
-                    return Err(went_back(&self.dir, self.found.end.as_ref(), position.head));
-                }
-                self.loss = Some(position.head);
-                return self.judge_what_is_left();
-            }
-        }
-        if let (Some(path), Some(end)) = (path, &self.found.end) {
-            look(&self.disk, &self.dir, &record_of(path), &end.path)?;
-        }
-        let mut newest = remembered.pop();
-        match (&record, &newest) {
-            (Some(record), _) if record.is_clean => {
-                demand_end(&self.dir, &self.found, &record.position)?;
-            }
-            (Some(_), Some(newest)) => self.cut_behind(newest)?,
-            _ => {}
-        }
-        let expected = record.as_ref().map(|record| self.expected(record));
-        let covered = self.resume_checkpoints(expected.unwrap_or(Expected::Unknown))?;
-        if record.is_none() {
-            let path = self.anchor.as_deref().map(record_of);
-            let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
-            newest = witnesses.max_by_key(|witness| witness.head.seq);
-            self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
-        }
-        self.trusted = newest.map_or(0, |newest| newest.head.seq);
-        self.record = record;
-        Ok(())
-    }
-
-    /// A log whose anchor was taken away is what its other witnesses know of it, and signed messages. Releases
-    /// that made no anchors wrote lines of version 1 alone, behind which no line of them stands any more.
-    fn judge_without_anchor(
-        &mut self,
-        witness: Option<&Position>,
-        accepts_loss: bool,
-    ) -> Result<(), LogError> {
-        let (Some(anchor), Some(end)) = (self.anchor.clone(), &self.found.end) else {
-            return Ok(());
-        };
-        if end.tip.version < LineVersion::V2 {
-            return Ok(());
-        }
-        self.lacks_anchor = true;
-        let base = witness.cloned().unwrap_or_else(nowhere);
-        let Some(unsigned) = self.first_unsigned_behind(&base)? else {
-            return Ok(());
-        };
-        if !accepts_loss {
-            return Err(LogError::Unanchored {
-                anchor,
-                vouched: base.head.seq,
-                line: unsigned.before.seq + 1,
-            });
-        }
-        self.loss = Some(end.tip.head());
-        self.cut(&unsigned)?;
-        self.resume_checkpoints(Expected::Loss).map(drop)
-    }
-
-    /// Of a log that went back only what its own checkpoints cover is believed without a signature.
-    fn judge_what_is_left(&mut self) -> Result<(), LogError> {
-        if let Some(covered) = self.resume_checkpoints(Expected::Loss)? {
-            self.trusted = covered.head.seq;
-            self.cut_behind(&covered)?;
-            self.resume_checkpoints(Expected::Loss)?;
-        }
-        Ok(())
-    }
-
-    /// Looks for the first line behind `base` that moves something and bears no signature. The writer
-    /// said of none of them that it is durable before it was anchored: it goes, and what stands behind
-    /// it, as the torn end of a group.
-    fn cut_behind(&mut self, base: &Position) -> Result<(), LogError> {
-        let found = self.first_unsigned_behind(base)?;
-        found.map_or(Ok(()), |unsigned| self.cut(&unsigned))
-    }
-
-    fn cut(&mut self, unsigned: &Unsigned) -> Result<(), LogError> {
-        let end = self.found.end.as_ref().map(|end| &end.path);
-        if end != Some(&unsigned.path) {
-            let what = "a line that bears no signature, and that this home does not vouch for, \
-                        stands before another month";
-            return Err(broken(&unsigned.path, what));
-        }
-        self.found.cut(unsigned.start, unsigned.before);
-        Ok(())
-    }
-
-    fn first_unsigned_behind(&self, base: &Position) -> Result<Option<Unsigned>, LogError> {
-        let Some(end) = &self.found.end else {
-            return Ok(None);
-        };
-        let files = months(&self.dir)?;
-        let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
-        let mut tip = None;
-        for path in files.iter().skip_while(begins) {
-            let is_base = path.file_name().is_some_and(|name| *name == *base.file);
-            let offset = if is_base { base.offset } else { 0 };
-            let mut lines = RawLines::open_at(path, offset)?;
-            let is_end = *path == end.path;
-            loop {
-                let start = lines.offset;
-                if is_end && start >= end.bytes {
-                    return Ok(None);
-                }
-                let RawLine::Whole(raw) = lines.next_line()? else {
-                    break;
-                };
-                let frame = Frame::scan(&raw).ok();
-                let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // What cannot be read is refused by whoever proves the lines.
-                let entry = Line::parse(raw).ok().and_then(|line| line.entry);
-                let weight = entry.as_ref().map_or(Weight::Light, Weight::of);
-                if weight == Weight::Light {
-                    tip = here;
-                } else {
-                    let before = tip.map_or_else(|| self.tip_at(base), Ok)?;
-                    let path = path.clone();
-                    return Ok(Some(Unsigned {
-                        path,
-                        start,
-                        before,
-                    }));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn tip_at(&self, base: &Position) -> Result<Tip, LogError> {
-        if base.head.seq == 0 {
-            return Ok(Tip::NONE);
-        }
-        let path = self.dir.join(&base.file);
-        let tip = crate::tail::line_before(&path, base.offset)?;
-        Ok(tip.unwrap_or(Tip::NONE))
-    }
-
-    /// Which checkpoints the newest month has to have, by what the anchor says.
-    fn expected(&self, record: &Record) -> Expected {
-        let Some(end) = &self.found.end else {
-            return Expected::Unknown;
-        };
-        let name = end.path.file_name();
-        if name.is_some_and(|name| *name == *record.position.file) {
-            Expected::Anchored {
-                least: record.covered,
-                behind: end.tip.seq.saturating_sub(record.position.head.seq),
-            }
-        } else {
-            // The month was begun, and nothing of it is anchored yet.
-            Expected::Anchored {
-                least: 0,
-                behind: u64::MAX,
-            }
-        }
-    }
-
-    /// Builds the tree of the newest month; the last line that a checkpoint covers.
-    fn resume_checkpoints(&mut self, expected: Expected) -> Result<Option<Position>, LogError> {
-        let (Some(checkpoints), Some(end)) = (&mut self.checkpoints, &self.found.end) else {
-            return Ok(None);
-        };
-        let month = month_of(&end.path).unwrap_or_default();
-        checkpoints.resume(month, (&end.path, end.bytes), expected)
-    }
-}
-
-/// A line that moves something and bears no signature.
-struct Unsigned {
-    path: PathBuf,
-    /// Where it begins, in bytes.
-    start: u64,
-    /// The head of the log before these lines.
-    before: Tip,
-}
-
-fn went_back(dir: &Path, end: Option<&End>, missing: Head) -> LogError {
-    let what = match end {
-        None => "the log is empty".to_owned(),
-        Some(end) if end.tip.seq >= missing.seq => {
-            format!("line {} is another one now", missing.seq)
-        }
-        Some(end) => format!("the log ends with line {}", end.tip.seq),
-    };
-    LogError::WentBack {
-        dir: dir.to_owned(),
-        line: missing.seq,
-        hash: missing.hash.to_hex(),
-        what,
-    }
-}
-
-/// After a clean stop the anchored line is the last.
-fn demand_end(dir: &Path, found: &Found, last: &Position) -> Result<(), LogError> {
-    let end = found.end.as_ref();
-    let is_end = end.is_some_and(|end| end.tip.head() == last.head);
-    match is_end && found.torn_bytes()? == 0 {
-        true => Ok(()),
-        false => Err(LogError::Appended {
-            file: dir.join(&last.file),
-            line: last.head.seq,
-            offset: last.offset,
-        }),
-    }
-}
-
-/// Whether the log in `dir` is what its anchor says, as far as a reader can tell who takes no lock: what
-/// a start of the agent would be refused for.
-///
-/// # Errors
-/// [`LogError::WentBack`] or [`LogError::Appended`], or the system refuses.
-pub fn hold_against_anchor(dir: &Path, anchor: &Path) -> Result<(), LogError> {
-    let disk = Disk::default();
-    let Some(record) = anchor::read(&disk, anchor)? else {
-        return Ok(());
-    };
-    if !dir.is_dir() {
-        let head = record.position.head;
-        return match head.seq {
-            0 => Ok(()),
-            _ => Err(went_back(dir, None, head)),
-        };
-    }
-    let found = Found::look(&disk, dir)?;
-    if !holds_line(&disk, dir, &record.position)? {
-        return Err(went_back(dir, found.end.as_ref(), record.position.head));
-    }
-    match record.is_clean {
-        true => demand_end(dir, &found, &record.position),
-        false => Ok(()),
-    }
-}
-
-/// What a log without any line has for an end.
-pub(crate) fn nowhere() -> Position {
-    Position {
-        file: String::new(),
-        offset: 0,
-        head: Head {
-            seq: 0,
-            hash: Digest([0; 32]),
-        },
     }
 }
 

@@ -74,7 +74,7 @@ fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
         return failed(&told(&fault.to_string(), &fault.next()), USAGE);
     }
     match handlers.map(Handlers::load) {
-        Some(Err(fault)) => failed(&told(&fault.to_string(), MEND_IT), USAGE),
+        Some(Err(fault)) => failed(&told(&fault.to_string(), &fault.next()), USAGE),
         _ => ExitCode::SUCCESS,
     }
 }
@@ -182,6 +182,5 @@ pub(crate) fn told(what: &str, next: &str) -> String {
 pub(crate) const NO_ROOM: &str = "free memory or threads, then try again";
 const NO_CLIENT: &str = "the client and the gateway could not agree on how to begin";
 const TRY_AGAIN: &str = "let a client of MCP start it, with standard input and output for it alone";
-const MEND_IT: &str = "correct the file; docs/handlers.md has every key";
 pub(crate) const REFUSED: u8 = 1;
 const USAGE: u8 = 2;

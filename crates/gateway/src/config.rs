@@ -114,18 +114,21 @@ impl ConfigFault {
     /// What to do about it.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::Unreadable { .. } => {
-                "see to its rights, or name another with --config".to_owned()
-            }
-            Self::Absent(path) => format!(
-                "to switch it on, write {} with these two lines, then make a token with: signet token make NAME\n\n\
-                 [listen]\n    address = \"127.0.0.1:8787\"",
-                path.display()
+            Self::Unreadable { path, .. } => format!(
+                "ls -ld {}  # see to its rights, or name another with --config",
+                word(path)
             ),
-            Self::Open(path) => format!("take that right away: chmod o-w {}", word(path)),
-            Self::Wrong { .. } | Self::Unfit { .. } => {
-                "correct the file; docs/gateway.md has every key".to_owned()
-            }
+            Self::Absent(path) => format!(
+                "echo '[listen]' > {}  # switches it on, at 127.0.0.1:8787 (docs/gateway.md has every key); then a \
+                 token for each program: signet token make NAME",
+                word(path)
+            ),
+            Self::Open(path) => format!("chmod o-w {}", word(path)),
+            Self::Wrong { path, line, .. } => format!(
+                "sed -n {line}p {}  # correct this line; docs/gateway.md has every key",
+                word(path)
+            ),
+            Self::Unfit { .. } => "correct the file; docs/gateway.md has every key".to_owned(),
         }
     }
 }

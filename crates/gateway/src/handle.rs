@@ -67,7 +67,11 @@ enum Switch {
 }
 
 /// How a command ends that does not end well: its code, what is wrong, and what to do.
-struct Failed(u8, String, &'static str);
+struct Failed(u8, String, String);
+
+fn failed(code: u8, what: String, next: &str) -> Failed {
+    Failed(code, what, next.to_owned())
+}
 
 pub(crate) fn handle(args: &HandleArgs) -> ExitCode {
     ended(handle_all(args))
@@ -87,8 +91,8 @@ fn handle_all(args: &HandleArgs) -> Result<(), Failed> {
     let trace = Trace::file(place);
     match run(&handlers, &args.socket, &trace, args.once).map_err(no_room)? {
         Ok(()) => Ok(()),
-        Err(stopped @ Stopped::Daemon(_)) => Err(Failed(AWAY, stopped.to_string(), START_IT)),
-        Err(stopped) => Err(Failed(USAGE, stopped.to_string(), MEND_IT)),
+        Err(stopped @ Stopped::Daemon(_)) => Err(failed(AWAY, stopped.to_string(), START_IT)),
+        Err(stopped) => Err(failed(USAGE, stopped.to_string(), MEND_IT)),
     }
 }
 
@@ -101,12 +105,12 @@ fn try_one(args: &TestArgs) -> Result<(), Failed> {
             args.handlers.display(),
             args.capability
         );
-        Failed(USAGE, what, "name one of the capabilities in the file")
+        failed(USAGE, what, "name one of the capabilities in the file")
     })?;
     let body = body(&args.body)?;
     match test(section, body).map_err(no_room)? {
         Ok(done) => say(&told(done)),
-        Err(fault) => Err(Failed(REFUSED, fault.to_string(), LOOK)),
+        Err(fault) => Err(failed(REFUSED, fault.to_string(), LOOK)),
     }
 }
 
@@ -123,14 +127,14 @@ fn told(done: Done) -> Value {
 }
 
 fn trace(args: &TraceArgs) -> Result<(), Failed> {
-    let of_file = |fault: signet_handlers::TraceFault| Failed(USAGE, fault.to_string(), RIGHTS);
+    let of_file = |fault: signet_handlers::TraceFault| failed(USAGE, fault.to_string(), RIGHTS);
     match args.switch {
         Switch::On => Trace::switch_on(&args.trace).map_err(of_file),
         Switch::Off => Trace::switch_off(&args.trace).map_err(of_file),
         Switch::Show => {
             match Trace::show(&args.trace, &mut io::stdout().lock()).map_err(of_file)? {
                 true => Ok(()),
-                false => Err(Failed(
+                false => Err(failed(
                     REFUSED,
                     "nothing is traced".to_owned(),
                     "signet handler trace on",
@@ -141,8 +145,7 @@ fn trace(args: &TraceArgs) -> Result<(), Failed> {
 }
 
 fn load(path: &Path) -> Result<Handlers, Failed> {
-    Handlers::load(path)
-        .map_err(|fault| Failed(USAGE, fault.to_string(), "mend the file, then try again"))
+    Handlers::load(path).map_err(|fault| failed(USAGE, fault.to_string(), &fault.next()))
 }
 
 /// Nothing that is longer than a message is read.
@@ -160,7 +163,7 @@ fn body(given: &str) -> Result<Value, Failed> {
         }
     };
     let unread = |error: io::Error| {
-        Failed(
+        failed(
             USAGE,
             format!("the body: {error}"),
             "name a file that can be read",
@@ -169,14 +172,14 @@ fn body(given: &str) -> Result<Value, Failed> {
     read.map_err(unread)?;
     parse(&bytes, Limits::BODY).map_err(|_| {
         let what = "the body is not JSON of at most 240 KiB".to_owned();
-        Failed(USAGE, what, "give one JSON text, such as '{\"week\": 7}'")
+        failed(USAGE, what, "give one JSON text, such as '{\"week\": 7}'")
     })
 }
 
 fn say(value: &Value) -> Result<(), Failed> {
     let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
     said.map_err(|error| {
-        Failed(
+        failed(
             DISK,
             format!("standard output: {error}"),
             "send the output elsewhere",
@@ -189,13 +192,13 @@ fn ended(result: Result<(), Failed>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     // Where nobody reads standard error, there is nobody left to tell.
-    let next = hint::typed(next);
+    let next = hint::typed(&next);
     let _ = writeln!(io::stderr(), "error: {}\n  next: {next}", visible(&what));
     ExitCode::from(code)
 }
 
 fn no_room(error: io::Error) -> Failed {
-    Failed(
+    failed(
         REFUSED,
         error.to_string(),
         "free memory or threads, then try again",

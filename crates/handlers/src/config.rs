@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use signet_text::twice as twice_in;
+use signet_text::{twice as twice_in, word};
 use toml::Spanned;
 
 use crate::trace::Trace;
@@ -27,7 +27,7 @@ pub struct Handlers {
 #[non_exhaustive]
 pub enum ConfigFault {
     /// The file cannot be read.
-    #[error("{}: {source}; name another with --handlers, or see to its rights", path.display())]
+    #[error("{}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum ConfigFault {
         source: io::Error,
     },
     /// Everybody may write it, and it names programs that run.
-    #[error("{}: everybody may write it, and what it names is run; take that right away: chmod o-w", .0.display())]
+    #[error("{}: everybody may write it, and what it names is run", .0.display())]
     Open(PathBuf),
     /// A key or a value is at fault.
     #[error("{}, line {line}: {what}", path.display())]
@@ -47,6 +47,24 @@ pub enum ConfigFault {
         /// What is wrong there, and what to do.
         what: String,
     },
+}
+
+impl ConfigFault {
+    /// What to do about it.
+    #[must_use]
+    pub fn next(&self) -> String {
+        match self {
+            Self::Unreadable { path, .. } => format!(
+                "ls -ld {}  # see to its rights, or name another with --handlers",
+                word(path)
+            ),
+            Self::Open(path) => format!("chmod o-w {}", word(path)),
+            Self::Wrong { path, line, .. } => format!(
+                "sed -n {line}p {}  # correct this line; docs/handlers.md has every key",
+                word(path)
+            ),
+        }
+    }
 }
 
 impl Handlers {

@@ -72,6 +72,13 @@ pub(crate) fn again_as(user: u32) -> String {
     again.unwrap_or_else(|| "run it as the owner of the home".to_owned())
 }
 
+/// Moves what stands in the way at `path` aside; `words` say what else there is to know.
+pub(crate) fn away(path: &Path, words: &str) -> String {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".away");
+    format!("mv {} {}  # {words}", word(path), word(Path::new(&aside)))
+}
+
 /// What to do about a path that is not this user's to read: the home is its owner's to use, and a single file in it may
 /// be given back to the owner of the home.
 pub(crate) fn unreadable(path: &Path) -> String {

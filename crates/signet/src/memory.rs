@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use signet_audit::{
-    CheckpointKeys, Custody, FileIdentity, Head, Line, Log, LogError, Opening, Position, counted,
+    CheckpointKeys, Custody, FileIdentity, Head, Line, Log, LogError, Opening, Outlook, Position,
+    counted,
 };
 use signet_proto::entry::{Alarm, Entry};
 use signet_proto::ids::AgentId;
@@ -111,8 +112,8 @@ impl MemoryError {
             }
             Self::State(StateError::Newer { .. }) => NEWER.to_owned(),
             Self::State(StateError::NotPlain(path)) => format!(
-                "look at it with ls -l {}, then remove it: the start makes the state again from the log",
-                path.display()
+                "ls -l {}  # look at it, then remove it: the start makes the state again from the log",
+                hint::word(path)
             ),
             Self::State(_) => "signet state rebuild  # makes it again from the log".to_owned(),
             Self::OtherAgent { .. } => {
@@ -155,7 +156,7 @@ impl Memory {
         let stored = Stored::read_if_sound(&path, config)?;
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let custody = custody(lock, config)?.knowing(known(&stored));
+        let custody = custody(lock.home(), config)?.knowing(known(&stored));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let lacks_anchor = opening.lacks_anchor();
         let recalled = match stored {
@@ -257,6 +258,22 @@ impl Memory {
         Ok(node)
     }
 
+    /// What a start will make of the log of a home that no daemon uses, by the start's own judgement; nothing is locked or
+    /// written.
+    ///
+    /// # Errors
+    /// What the start is refused for, as far as it is the log's.
+    pub fn foresee(home: &Home, config: &Config) -> Result<Outlook, MemoryError> {
+        let agent = &config.agent.agent;
+        let look = || {
+            let stored = Store::glance(&home.state_file(), agent).ok();
+            let custody = custody(home, config)?.knowing(stored.map(|(position, _)| position));
+            Ok(signet_audit::foresee(&config.audit_dir, agent, custody)?)
+        };
+        // A start may be about to write while it is looked at; it does not wait between what it writes.
+        look().or_else(|_: MemoryError| look())
+    }
+
     /// Makes the rows of a locked home again from the whole log. Returns the lines read and the rows
     /// made.
     ///
@@ -267,7 +284,7 @@ impl Memory {
         let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let custody = custody(lock, config)?.knowing(known(&stored));
+        let custody = custody(lock.home(), config)?.knowing(known(&stored));
         drop(stored);
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let Past { node, told, .. } = recall_all(keys, config, &opening)?;
@@ -294,7 +311,7 @@ impl Memory {
         let stored = Stored::read_if_sound(&path, config)?;
         let keys = Keys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let custody = custody(lock, config)?
+        let custody = custody(lock.home(), config)?
             .knowing(known(&stored))
             .accepting_loss();
         drop(stored);
@@ -331,7 +348,7 @@ impl Memory {
         let keys = || Keys::settle(lock, &config.agent, now);
         let genesis = Entry::Genesis(keys()?.certificate);
         let stored = Stored::read(&lock.home().state_file(), config)?;
-        let custody = custody(lock, config)?.knowing(Some(stored.position.clone()));
+        let custody = custody(lock.home(), config)?.knowing(Some(stored.position.clone()));
         let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
         let (kept, _) = stored.recall(keys()?, config, &opening)?;
         let told = recall_all(keys()?, config, &opening)?;
@@ -358,10 +375,10 @@ impl Memory {
 }
 
 /// The keys of the log's checkpoints, and where its end is anchored.
-fn custody(lock: &HomeLock, config: &Config) -> Result<Custody, MemoryError> {
-    let dir = lock.home().join("checkpoint-keys");
+fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
+    let dir = home.join("checkpoint-keys");
     let keys = CheckpointKeys::new(dir, || random::bytes().map(Zeroizing::new));
-    let custody = Custody::new(keys, lock.home().log_anchor());
+    let custody = Custody::new(keys, home.log_anchor());
     let access = &config.audit_access;
     if access.mode & GROUP_READS == 0 {
         return Ok(custody);

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use signet_audit::{Custody, Log, LogError, hold_against_anchor, inspect_months, verify};
+use signet_audit::{
+    Custody, Log, LogError, Outlook, foresee, hold_against_anchor, inspect_months, verify,
+};
 use signet_proto::entry::{Alarm, AlarmLine, Entry};
+use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 use tempfile::TempDir;
 
@@ -264,6 +267,11 @@ fn a_line_behind_a_month_that_is_known_is_not_obeyed_when_the_anchor_is_gone() {
     log.commit().unwrap();
     log.abandon();
     fs::remove_file(home.path("log.anchor")).unwrap();
+    let foreseen = foresee(&home.path("audit"), &agent(), home.custody());
+    assert!(
+        matches!(foreseen, Err(LogError::Unanchored { .. })),
+        "{foreseen:?}"
+    );
     let refused = home.try_start(march()).unwrap_err();
     assert!(matches!(refused, LogError::Unanchored { .. }), "{refused}");
     assert!(refused.next().contains("accept-loss"), "{}", refused.next());
@@ -276,4 +284,38 @@ fn a_line_behind_a_month_that_is_known_is_not_obeyed_when_the_anchor_is_gone() {
         "{kinds:?}"
     );
     home.start(march());
+}
+
+fn agent() -> AgentId {
+    let Entry::Genesis(own) = genesis() else {
+        panic!("the first line is the agent's own certificate");
+    };
+    own.agent
+}
+
+/// Who only asks what a start will do locks and changes nothing, and hears what the start is refused for.
+#[test]
+fn what_a_start_will_be_refused_for_is_foreseen_and_nothing_is_changed() {
+    let home = Home::new();
+    let foreseen = || foresee(&home.path("audit"), &agent(), home.custody());
+    assert_eq!(foreseen().unwrap(), Outlook::Holds, "there is no log yet");
+    assert!(!home.path("audit").exists());
+    home.live(second(1), "february");
+    assert_eq!(foreseen().unwrap(), Outlook::Holds);
+    let anchor = fs::read(home.path("log.anchor")).unwrap();
+    fs::remove_file(home.path("log.anchor")).unwrap();
+    assert_eq!(foreseen().unwrap(), Outlook::LacksAnchor);
+    assert!(!home.path("log.anchor").exists());
+    fs::write(home.path("log.anchor"), anchor).unwrap();
+    let month = fs::read(home.file(FEBRUARY)).unwrap();
+    fs::write(home.file(FEBRUARY), [&month[..], b"more"].concat()).unwrap();
+    let found = foreseen();
+    assert!(matches!(found, Err(LogError::Appended { .. })), "{found:?}");
+    fs::write(home.file(FEBRUARY), "").unwrap();
+    let found = foreseen();
+    assert!(matches!(found, Err(LogError::WentBack { .. })), "{found:?}");
+    fs::remove_dir_all(home.path("audit")).unwrap();
+    let found = foreseen();
+    assert!(matches!(found, Err(LogError::WentBack { .. })), "{found:?}");
+    assert!(!home.path("audit").exists());
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use signet_audit::{Log, LogError, Report, reconcile, verify};
+use signet_audit::{Log, LogError, Report, reconcile, verify, word};
 
 use crate::common::*;
 use crate::pair::*;
@@ -134,7 +134,10 @@ fn a_folder_in_which_others_may_write_is_refused_with_the_command_that_closes_it
 /// Another folder could be put in the place of the log's.
 #[test]
 fn a_folder_above_the_log_in_which_others_may_write_is_refused() {
-    let above = tempfile::tempdir().unwrap();
+    let above = tempfile::Builder::new()
+        .prefix("Alice's logs")
+        .tempdir()
+        .unwrap();
     let open = |mode| {
         fs::set_permissions(above.path(), fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -147,12 +150,40 @@ fn a_folder_above_the_log_in_which_others_may_write_is_refused() {
             matches!(refused, LogError::OpenFolderAbove { .. }),
             "{refused}"
         );
-        let advice = format!("chmod go-w {}", above.path().display());
-        assert!(refused.next().contains(&advice), "{refused}");
+        let advice = format!("chmod go-w {}  # ", word(above.path()));
+        assert!(refused.next().starts_with(&advice), "{}", refused.next());
     }
     // Nobody moves there what is another's, as in /tmp.
     for mode in [0o1777, 0o755, 0o700] {
         open(mode);
         drop(Log::open(&log, second(2), &genesis()).unwrap());
     }
+}
+
+/// What others share is not to be closed to them for the sake of a log.
+#[test]
+fn a_folder_above_the_log_that_is_somebody_elses_is_not_advised_to_be_closed() {
+    let above = tempfile::tempdir().unwrap();
+    let log = above.path().join("agent-alice");
+    drop(Log::open(&log, second(0), &genesis()).unwrap());
+    fs::set_permissions(above.path(), fs::Permissions::from_mode(0o775)).unwrap();
+    if std::os::unix::fs::chown(above.path(), Some(65_534), None).is_err() {
+        println!("NOT tried: only root gives a folder to somebody else");
+        return;
+    }
+    let refused = Log::open(&log, second(1), &genesis()).unwrap_err();
+    assert!(
+        matches!(refused, LogError::OpenFolderAbove { .. }),
+        "{refused}"
+    );
+    let next = refused.next();
+    assert!(
+        !next.contains("chmod") && next.contains("`dir` in [audit]"),
+        "{next}"
+    );
+    let command = next.split("  # ").next().unwrap();
+    let shell = std::process::Command::new("/bin/sh")
+        .args(["-c", command])
+        .output();
+    assert!(shell.unwrap().status.success(), "{next}");
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use signet_api::{Alarm, Clock, Peer, Private, ShowStatus, Status};
-use signet_audit::{counted, hold_against_anchor, visible};
+use signet_audit::{counted, visible};
 use signet_proto::ids::Version;
 
 use super::ask::{ask, or_dash, print_json};
@@ -13,7 +13,7 @@ use super::{Failure, print};
 use crate::config::Config;
 use crate::daemon::DaemonError;
 use crate::home::Home;
-use crate::memory::MemoryError;
+use crate::memory::Memory;
 
 /// See `signet status --help`.
 #[derive(Debug, Args)]
@@ -45,12 +45,15 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 /// Where no daemon answers, its log may be why: a start is refused for it.
 fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
+    if !failure.is_not_reachable() {
+        return failure;
+    }
     let found = Home::find(home).ok().and_then(|home| {
         let config = Config::load(&home).ok()?;
-        hold_against_anchor(&config.audit_dir, &home.log_anchor()).err()
+        Memory::foresee(&home, &config).err()
     });
-    match found.filter(|_| failure.is_not_reachable()) {
-        Some(error) => DaemonError::Memory(MemoryError::Log(error)).into(),
+    match found {
+        Some(error) => DaemonError::Memory(error).into(),
         None => failure,
     }
 }

@@ -126,7 +126,7 @@ impl ConfigError {
             }
             Self::Secret(error) => error.next(),
             Self::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
-                absent(path).to_owned()
+                absent(path)
             }
             Self::Io { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
                 hint::unreadable(path)
@@ -137,15 +137,22 @@ impl ConfigError {
 }
 
 /// What to do about a file that is not there: a home that lost one is not made anew.
-fn absent(path: &Path) -> &'static str {
+fn absent(path: &Path) -> String {
+    if path.symlink_metadata().is_ok() {
+        return format!(
+            "ls -l {}  # a link to a file that is not there: put that file back, or a right link here",
+            hint::word(path)
+        );
+    }
     let is_of_home = path.file_name().is_some_and(|name| name == CONFIG_FILE);
-    match (is_of_home, path.with_file_name("keys").is_dir()) {
+    let next = match (is_of_home, path.with_file_name("keys").is_dir()) {
         (true, true) => {
             "the home is there: put its config.toml back, with `agent` and `principal` in [agent]"
         }
         (true, false) => "signet up --help  # makes a home; --home names another one",
         (false, _) => "put the file there, or correct its path in config.toml",
-    }
+    };
+    next.to_owned()
 }
 
 const CONFIG_FILE: &str = "config.toml";

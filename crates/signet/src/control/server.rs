@@ -86,7 +86,10 @@ impl ServerError {
         match self {
             Self::InTheWay { role, path } => {
                 let section = section_of(*role);
-                format!("move {} away, or set `socket` in {section}", path.display())
+                hint::away(
+                    path,
+                    &format!("or set `socket` in {section} of config.toml"),
+                )
             }
             Self::Taken { role, path } => {
                 let section = section_of(*role);

@@ -233,7 +233,8 @@ impl KeystoreError {
         match self {
             Self::File(error) => error.next(),
             Self::Missing { .. } => {
-                "put it back from a backup; without one, move the home away and make it again from an export: signet key recover --help"
+                "signet key recover --help  # makes a home again from an export, once this one is moved away; where a \
+                 backup has the file, put that back instead"
                     .to_owned()
             }
             Self::NoCredential { name, .. } => format!(

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
 use crate::house::{House, fed, says, signet};
@@ -94,7 +95,7 @@ impl Machine {
 
     fn command(&self, home: &str, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(words).arg("--home").arg(home);
+        command.arg("--home").arg(home).args(words);
         command
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
@@ -169,11 +170,36 @@ impl Machine {
                     mistake.what
                 ));
             }
+            if let Some(command) = self.without_its_home(mistake, &steps) {
+                faults.push(format!(
+                    "{}: `{command}` is for another home than the one that was meant: {text}",
+                    mistake.what
+                ));
+            }
             if self.settings() != before {
                 faults.push(format!("{}: something was changed", mistake.what));
             }
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    /// A command in the steps that names no home, or another one than the mistake did. None of these homes is the usual one.
+    fn without_its_home<'a>(&self, mistake: &Mistake, steps: &[&'a str]) -> Option<&'a str> {
+        let program = self.program.display().to_string();
+        let mut named = vec![mistake.home];
+        let typed = mistake.typed.iter().map(String::as_str);
+        named.extend(typed.skip_while(|word| *word != "--beside").skip(1).take(1));
+        let is_named = |home: &str| {
+            named
+                .iter()
+                .any(|meant| home.rsplit('/').next() == meant.rsplit('/').next())
+        };
+        let mut all = steps.iter().flat_map(|step| commands(step, &program));
+        all.find(|command| {
+            let homes = homes_of(command);
+            let is_of_none = command.starts_with(" install") || command.starts_with(" --help");
+            !is_of_none && (homes.is_empty() || !homes.into_iter().all(is_named))
+        })
     }
 
     /// Who owns every file of configurations, keys, logins and servers, and what it says.
@@ -206,6 +232,37 @@ fn line_of(text: &str, start: &str) -> String {
         .find(|line| line.starts_with(start))
         .unwrap()
         .to_owned()
+}
+
+/// The line with another letter in its signature, which is its last but one member.
+fn with_another_letter(line: &str) -> String {
+    let coded = line.strip_prefix("signet:1:").unwrap();
+    let mut text = BASE64URL_NOPAD.decode(coded.as_bytes()).unwrap();
+    let name = b"\"signature\":\"";
+    let found = text.windows(name.len()).rposition(|part| part == name);
+    let letter = &mut text[found.unwrap() + name.len()];
+    *letter = if *letter == b'A' { b'B' } else { b'A' };
+    format!("signet:1:{}", BASE64URL_NOPAD.encode(&text))
+}
+
+/// Each command of signet in a step, up to where it ends.
+fn commands<'a>(step: &'a str, program: &str) -> Vec<&'a str> {
+    let pieces = step.split(program).skip(1);
+    pieces
+        .map(|piece| piece.split([';', '`', '#']).next().unwrap_or_default())
+        .collect()
+}
+
+/// The homes that a command names.
+fn homes_of(command: &str) -> Vec<&str> {
+    let mut words = command.split_whitespace();
+    let mut homes = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--home" {
+            homes.extend(words.next().map(|home| home.trim_matches([',', '\''])));
+        }
+    }
+    homes
 }
 
 #[test]
@@ -245,7 +302,7 @@ fn ten_mistakes_between_two_homes_and_ten_with_text_out_of_a_mail_name_the_right
             "carol",
             "up --background --beside nowhere",
             2,
-            "signet up",
+            "signet up --home nowhere --help",
         ),
         mistake(
             "Bob in the home of Alice",
@@ -297,13 +354,7 @@ fn ten_mistakes_between_two_homes_and_ten_with_text_out_of_a_mail_name_the_right
     let lined = machine.dir.join("line.txt");
     fs::write(&lined, format!("{line}\n")).unwrap();
     let cut = &line[..line.len() - 9];
-    let middle = line.len() / 2;
-    let other = if &line[middle..=middle] == "A" {
-        "B"
-    } else {
-        "A"
-    };
-    let changed = format!("{}{other}{}", &line[..middle], &line[middle + 1..]);
+    let changed = with_another_letter(&line);
     let wrong = ["abandon"; 12].join(" ");
     machine.hold(&[
         mistake(
@@ -330,7 +381,14 @@ fn ten_mistakes_between_two_homes_and_ten_with_text_out_of_a_mail_name_the_right
             "copy it whole",
         )
         .fed(&line),
-        mistake("a letter of the line is another", "carol", "accept", 1, "").with(&changed),
+        mistake(
+            "a letter of the line is another",
+            "carol",
+            "accept",
+            1,
+            "ask for a new line, which their `invite` prints",
+        )
+        .with(&changed),
         mistake(
             "the words of somebody else",
             "carol",
@@ -537,21 +595,21 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             "bob",
             "up --agent bob --principal bob --background --beside alice",
             2,
-            "signet up",
+            "signet up --home alice --help",
         ),
         mistake(
             "the handler before Bob",
             "bob",
             "handle -- cat",
             2,
-            "signet up",
+            "signet up --home bob --help",
         ),
         mistake(
             "the question before Alice",
             "alice",
             "send bob --request 1",
             2,
-            "signet up",
+            "signet up --home alice --help",
         ),
         mistake(
             "the log before the first word",
@@ -560,7 +618,6 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             2,
             "the directory of a log",
         ),
-        mistake("down before up", "alice", "down", 2, "signet up"),
         mistake(
             "up without a name",
             "alice",
@@ -569,18 +626,11 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             "signet up --home alice --agent ID --principal ID",
         ),
         mistake(
-            "an invitation before the home",
-            "alice",
-            "invite",
-            2,
-            "signet up",
-        ),
-        mistake(
             "accept before the home",
             "bob",
             "accept signet:1:eyJ",
             2,
-            "signet up",
+            "signet up --home bob --help",
         ),
         mistake(
             "offers before the home",
@@ -589,12 +639,12 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             2,
             "--agent ID",
         ),
-        mistake("reload before the home", "bob", "reload", 2, "signet up"),
     ]);
     machine.run(
         "alice",
         "up --agent alice --principal alice --background --listen 127.0.0.1:0",
     );
+    let line = line_of(&machine.said("alice", "invite"), "signet:1:");
     machine.hold(&[
         mistake(
             "the question before Bob",
@@ -604,6 +654,35 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             "trust pending --home alice",
         ),
         mistake(
+            "a yes to Bob before he asked",
+            "alice",
+            "trust approve bob",
+            1,
+            "trust pending --home alice",
+        ),
+        mistake(
+            "the answer before the question",
+            "alice",
+            "reply 0192f0c1 1",
+            1,
+            "inbox --home alice",
+        ),
+        mistake(
+            "the other person's line before it came, and one's own in its place",
+            "alice",
+            "accept",
+            2,
+            "the line goes to the other person; theirs comes back",
+        )
+        .with(&line),
+        mistake(
+            "an address for others, once the server runs",
+            "alice",
+            "up --background --listen 127.0.0.1:9",
+            1,
+            "down --home alice",
+        ),
+        mistake(
             "an approval before there is a draft",
             "alice",
             "approve 0192f0c1",
@@ -611,22 +690,32 @@ fn ten_steps_of_the_quickstart_in_a_wrong_order_name_the_right_one() {
             "drafts --home alice",
         ),
     ]);
-    machine.run("alice", "down");
+    machine.run(
+        "bob",
+        "up --agent bob --principal bob --background --beside alice",
+    );
     machine.hold(&[
         mistake(
-            "the question after down",
-            "alice",
-            "send bob --request 1",
-            3,
-            "signet up --home alice --background",
+            "the agent before its file is written",
+            "bob",
+            "handle -- ./answer.py",
+            2,
+            "name a program that is there",
         ),
-        mistake("a ping after down", "alice", "ping bob", 3, "signet up"),
         mistake(
-            "a login after down",
+            "the question for what Bob's person does not let him offer yet",
             "alice",
-            "invite --login bob",
-            3,
-            "signet up",
+            "send bob --request 1 --capability calendar.free-busy --wait 20",
+            1,
+            "policy check --home alice bob",
         ),
     ]);
+    machine.run("alice", "down");
+    machine.hold(&[mistake(
+        "the question after down",
+        "alice",
+        "send bob --request 1",
+        3,
+        "signet up --home alice --background",
+    )]);
 }

@@ -19,6 +19,7 @@ use signet_proto::ids::Version;
 use signet_proto::node::At;
 
 use crate::house::{Home, House, eventually, says};
+use crate::mounted::Mounted;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -284,9 +285,12 @@ fn a_log_folder_that_is_gone_or_that_everybody_may_write_is_told_of() {
     let mut alice = house.home("alice");
     alice.start();
     let log = alice.dir.join("audit/agent-alice");
-    for folder in [&log, &alice.dir.join("audit")] {
+    for (folder, next) in [
+        (&log, "chmod 700 "),
+        (&alice.dir.join("audit"), "chmod go-w "),
+    ] {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
-        says_next(&ill(&alice, "log-end", "fault"), "chmod 700 ");
+        says_next(&ill(&alice, "log-end", "fault"), next);
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
     }
     ill(&alice, "log-end", "well");
@@ -589,7 +593,7 @@ fn a_full_disk_is_told_of_where_the_log_is() {
     let dir = format!("dir = \"{}\"", place.display());
     alice.configure("# dir = \"audit\"", &dir);
     ill(&alice, "disk", "well");
-    let Some(_room) = Small::mounted_on(&place, "7m") else {
+    let Some(_room) = Mounted::in_memory(&place, "7m") else {
         println!("no mount here: the thresholds alone are tested, beside the check");
         return;
     };
@@ -607,34 +611,11 @@ fn a_full_disk_is_told_of_where_the_log_is() {
         "# dir = \"audit\"",
         &format!("dir = \"{}\"", place.display()),
     );
-    let _room = Small::mounted_on(&place, "2m");
+    let _room = Mounted::in_memory(&place, "2m");
     let run = bob.command(&["run"]);
     bob.spawn(run);
     eventually("it says what it needs", || {
         bob.said().contains("home and log need 5 MiB").then_some(())
     });
     bob.kill();
-}
-
-/// A small file system, which goes with it.
-struct Small(PathBuf);
-
-impl Small {
-    fn mounted_on(place: &Path, size: &str) -> Option<Self> {
-        let mut mount = std::process::Command::new("mount");
-        let options = format!("size={size},mode=0700");
-        mount.args(["-t", "tmpfs", "-o", &options, "none"]);
-        let done = mount
-            .arg(place)
-            .stderr(std::process::Stdio::null())
-            .status();
-        done.ok()?.success().then(|| Self(place.to_owned()))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let mut umount = std::process::Command::new("umount");
-        let _ = umount.arg("-l").arg(&self.0).status();
-    }
 }

@@ -11,6 +11,7 @@ use crate::house::pen::Pen;
 use crate::house::strace::{Tracing, is_usable};
 use crate::house::traffic::{nothing_without_a_line, receipts_hold, settle};
 use crate::house::{self, Home, House, eventually, says};
+use crate::mounted::Mounted;
 
 /// The daemon under strace; `call` on the files of its log goes wrong.
 fn start_with(home: &mut Home, call: &str, what: &str) -> bool {
@@ -348,4 +349,69 @@ fn a_log_removed_under_a_daemon_to_which_nobody_writes_is_found_within_seconds()
         "{}",
         alice.said()
     );
+}
+
+/// The folder of the log is a file system of its own, and goes away with `umount -l` while the daemon writes in it: its open
+/// files stay what they are, and the path leads to the empty folder below.
+#[test]
+fn a_log_whose_file_system_is_unmounted_under_a_running_daemon_is_a_failed_disk() {
+    let house = House::new();
+    let (mut alice, mallory) = (house.home("alice"), house.home("mallory"));
+    house.acquaint(&[&alice, &mallory]);
+    let (disk, audit) = (house.path("disk"), alice.dir.join("audit"));
+    for place in [&disk, &audit] {
+        let _ = std::fs::create_dir(place);
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(place, private).unwrap();
+    }
+    let before = std::fs::read_dir(&audit).unwrap().count();
+    let Some(_disk) = Mounted::in_memory(&disk, "40m") else {
+        println!("NOT tried: this user may not mount a file system");
+        return;
+    };
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .arg(audit.join("."))
+        .arg(&disk)
+        .status();
+    assert!(copied.unwrap().success());
+    let mounted = Mounted::again(&disk, &audit).unwrap();
+    alice.start();
+    let (mut wire, watch) = (Sender::new(&house), Watch::new(&house));
+    let pen = Pen::of(&mallory);
+    let session = pen.meet(&mut wire, &watch, &alice);
+    let (agent, subject) = (alice.agent.clone(), alice.subject());
+    let mut say = |number| wire.send(&subject, &pen.sign(pen.request(&agent, &session, number)));
+    say(2);
+    eventually("the first is taken", || {
+        (alice.inbox().len() == 1).then_some(())
+    });
+    drop(mounted);
+    assert_eq!(std::fs::read_dir(&audit).unwrap().count(), before);
+    say(3);
+    say(4);
+    assert_eq!(alice.ended().code(), Some(4), "{}", alice.said());
+    assert!(
+        alice.said().contains("is not at its place any more"),
+        "{}",
+        alice.said()
+    );
+    let receipts = watch.since(0).into_iter();
+    let receipts = receipts
+        .filter(|said| sender(said) == agent && said["method"] == "agent.receipt")
+        .map(|receipt| receipt["params"]["body"]["through"].as_u64().unwrap());
+    assert!(receipts.max().is_none_or(|through| through < 3));
+    let told = alice.fails(1, &["status"]);
+    assert!(told.contains("the log went back"), "{told}");
+    // Mounted again, it goes on.
+    let _mounted = Mounted::again(&disk, &audit).unwrap();
+    alice.start();
+    say(5);
+    eventually("it goes on", || {
+        let taken = alice.inbox();
+        let mut bodies = taken.iter().map(|item| &item["body"]["n"]);
+        bodies.any(|number| *number == 5).then_some(())
+    });
+    receipts_hold(&watch, &alice);
+    alice.stop();
 }

@@ -5,6 +5,8 @@
 mod scene;
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use scene::{Victim, alice, eve, reworded};
 use signet::memory::{Memory, MemoryError};
@@ -12,6 +14,8 @@ use signet_audit::LogError;
 use signet_proto::entry::{
     Alarm, AlarmLine, Did, Direction, DraftLine, Entry, OutcomeLine, Ruling, TrustChange, Verdict,
 };
+
+use crate::house::{says, signet};
 
 fn bound() -> Entry {
     Entry::Trust(TrustChange::Bound, eve())
@@ -449,6 +453,83 @@ fn a_message_taken_out_of_the_inbox_while_the_anchor_is_deleted() {
     victim.append(&[done]);
     fs::remove_file(victim.path("log.anchor")).unwrap();
     is_unanchored(&victim);
+}
+
+/// Releases without anchors wrote lines of version 1, of which a start obeys what nothing vouches for; behind a line of
+/// version 2 there is none.
+#[test]
+fn a_line_of_version_1_behind_those_of_version_2_while_the_anchor_is_deleted() {
+    for victim in [Victim::stopped(), Victim::killed()] {
+        victim.append(&[bound()]);
+        victim.edit(|lines| {
+            let last = lines.last_mut().unwrap();
+            let rest = last.strip_prefix("{\"v\":2,").unwrap();
+            *last = format!("{{\"v\":1,{rest}");
+        });
+        fs::remove_file(victim.path("log.anchor")).unwrap();
+        let before = fs::read(victim.month()).unwrap();
+        for start in [Memory::open, Memory::open] {
+            match victim.with(start) {
+                Err(MemoryError::Log(LogError::Broken { what, .. })) => {
+                    assert!(what.contains("does not fit"), "{what}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(fs::read(victim.month()).unwrap(), before);
+    }
+}
+
+/// What a command says in the home of a victim, whose agent does not run, and the code that it ends with.
+fn told(victim: &Victim, words: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(signet());
+    command.arg("--home").arg(victim.path("")).args(words);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), text + &says(&output))
+}
+
+/// Nobody is told that the log is well, or just to start the daemon, where the start will be refused.
+#[test]
+fn status_and_doctor_of_a_stopped_agent_say_for_which_forgery_its_start_will_be_refused() {
+    let anchors: [(&str, fn(&Path)); 3] = [
+        ("the log's anchor is missing", |anchor| {
+            fs::remove_file(anchor).unwrap()
+        }),
+        ("the log's anchor is missing", |anchor| {
+            fs::write(anchor, "garbled").unwrap()
+        }),
+        ("something that it did not write", |_| {}),
+    ];
+    for (what, spoil) in anchors {
+        let victim = Victim::stopped();
+        victim.append(&[bound()]);
+        spoil(&victim.path("log.anchor"));
+        let before = fs::read(victim.month()).unwrap();
+        let (code, said) = told(&victim, &["status"]);
+        assert!(code == Some(1) && said.contains(what), "{code:?}: {said}");
+        let (code, said) = told(&victim, &["doctor"]);
+        assert!(code == Some(1) && said.contains(what), "{code:?}: {said}");
+        assert_eq!(fs::read(victim.month()).unwrap(), before);
+        assert!(matches!(victim.start(), Err(MemoryError::Log(_))));
+    }
+    let victim = Victim::stopped();
+    victim.put_back_the_older_log();
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    let (code, said) = told(&victim, &["status"]);
+    assert!(
+        code == Some(1) && said.contains("the log went back"),
+        "{code:?}: {said}"
+    );
+    // What a start goes on with is no reason against it, and is no secret.
+    let victim = Victim::stopped();
+    fs::remove_file(victim.path("log.anchor")).unwrap();
+    let (code, said) = told(&victim, &["status"]);
+    assert_eq!(code, Some(3), "{said}");
+    let (_, said) = told(&victim, &["doctor"]);
+    assert!(said.contains("log.anchor is gone"), "{said}");
+    assert!(!victim.path("log.anchor").exists(), "doctor writes nothing");
+    victim.start().unwrap();
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod key_rotation;
 mod lifecycle;
 mod mailbox;
 mod marker;
+mod mounted;
 mod names;
 mod older;
 mod outbox;

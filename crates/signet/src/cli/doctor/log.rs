@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_audit::{
-    Depth, Line, Progress, Settings, counted, counted_doing, hold_against_anchor, log_files,
-    peer_of, read_file, refuse_open_dir, verify_with,
+    Depth, Line, LogError, Outlook, Progress, Settings, counted, counted_doing,
+    hold_against_anchor, log_files, peer_of, put_the_log_back, read_file, refuse_open_folders,
+    verify_with,
 };
 use signet_proto::entry::{Did, Entry, OutcomeLine, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
@@ -14,8 +15,8 @@ use signet_proto::time::Timestamp;
 
 use super::finding::{Check, Finding};
 use super::scene::Scene;
-use crate::hint;
-use crate::memory::MemoryError;
+use crate::hint::{self, Daemon};
+use crate::memory::{Memory, MemoryError};
 
 /// The log itself, then what it tells.
 pub(super) fn all(scene: &Scene) -> Vec<Finding> {
@@ -43,27 +44,45 @@ fn end(scene: &Scene) -> Finding {
             ),
             (
                 "what it said and was told stands nowhere else",
-                "put the newest copy of the log back; if there is none: signet state accept-loss",
+                &put_the_log_back(dir),
             ),
         );
     }
-    let above = dir
-        .parent()
-        .filter(|above| above.starts_with(scene.home.path()));
-    let folders = [Some(dir.as_path()), above].into_iter().flatten();
-    let mut folders = folders.filter(|folder| folder.exists());
-    if let Some(error) = folders.find_map(|folder| refuse_open_dir(folder).err()) {
-        let means = "others can put lines into the log, or take it away";
-        return check.fault(&error, (means, &error.next()));
-    }
-    match hold_against_anchor(dir, &scene.home.log_anchor()) {
-        Ok(()) => check.well("the log ends where this agent left it"),
+    match outlook(scene) {
+        Ok(Outlook::Holds) => check.well("the log ends where this agent left it"),
+        Ok(Outlook::LacksAnchor) => check.warning(
+            format!("{} is gone", scene.home.log_anchor().display()),
+            (
+                "the state and the checkpoints vouch for the log in its place; the next start makes it anew, and rings",
+                &format!(
+                    "{}  # or first put it back where it was moved from",
+                    Daemon::of(scene.home.path()).start()
+                ),
+            ),
+        ),
         Err(error) => {
-            let error = MemoryError::Log(error);
-            let means = "no daemon starts on this log: it is not what this agent left";
+            let means = match &error {
+                MemoryError::Log(LogError::OpenFolder { .. } | LogError::OpenFolderAbove { .. }) => {
+                    "others can put lines into the log, or take it away; no daemon starts on it"
+                }
+                _ => "no daemon starts on this log: it is not what this agent left",
+            };
             check.fault(&error, (means, &error.next()))
         }
     }
+}
+
+fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
+    let dir = &scene.config.audit_dir;
+    if scene.status.is_err() {
+        return Memory::foresee(&scene.home, &scene.config);
+    }
+    // A daemon writes to it meanwhile.
+    if dir.is_dir() {
+        refuse_open_folders(dir)?;
+    }
+    hold_against_anchor(dir, &scene.home.log_anchor())?;
+    Ok(Outlook::Holds)
 }
 
 fn month(scene: &Scene) -> Finding {

@@ -23,7 +23,11 @@ pub(super) fn command(scene: &Scene) -> Finding {
             format!("{} is no program that may be run here", command.program),
             (
                 NOBODY,
-                "install it, or correct `command` in [notify] of config.toml; then: signet reload",
+                &format!(
+                    "grep -n command {}  # shows where it is named: correct that, or install the program; then: signet \
+                     reload",
+                    hint::word(&scene.home.config_file())
+                ),
             ),
         );
     };

@@ -9,6 +9,7 @@ use super::scene::Scene;
 use crate::config::Access;
 use crate::daemon::Sign;
 use crate::group;
+use crate::hint;
 
 /// All of them: the first thing that is wrong.
 pub(super) fn all(scene: &Scene) -> Finding {
@@ -24,10 +25,13 @@ pub(super) fn all(scene: &Scene) -> Finding {
     let runs = scene.status.is_ok();
     for (section, path, access) in sockets.into_iter().flatten() {
         if let Some(wrong) = wrong(path, access, runs) {
-            let next = format!(
-                "correct `mode` and `group` in [{section}] of config.toml where they are wrong, then start the daemon anew: \
-                 it makes its sockets itself"
-            );
+            let next = match is_in_the_way(path) {
+                true => hint::away(path, "the daemon makes its sockets itself"),
+                false => format!(
+                    "correct `mode` and `group` in [{section}] of config.toml where they are wrong, then start the daemon \
+                     anew: it makes its sockets itself"
+                ),
+            };
             let means = "whoever should reach the daemon may not, or others may";
             return check.fault(format!("{}: {wrong}", path.display()), (means, &next));
         }
@@ -43,6 +47,12 @@ pub(super) fn all(scene: &Scene) -> Finding {
         ),
         false => check.well("who may open them is as config.toml says"),
     }
+}
+
+/// Whether something that is no socket stands there.
+fn is_in_the_way(path: &Path) -> bool {
+    let found = fs::symlink_metadata(path);
+    found.is_ok_and(|found| !found.file_type().is_socket())
 }
 
 fn number(access: &Access) -> Option<u32> {

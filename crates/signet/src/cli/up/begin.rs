@@ -48,6 +48,17 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     let Some(other) = args.beside.as_deref().map(Home::at) else {
         return Ok(());
     };
+    if !other.config_file().exists() {
+        let what = format!(
+            "{} is no home: it has no config.toml",
+            other.path().display()
+        );
+        let next = format!(
+            "signet up --home {} --help  # makes it first; or name the home of another agent: --beside DIR",
+            hint::word(other.path())
+        );
+        return Err(Failure::new(Exit::Usage, what, next));
+    }
     let beside = config::load(&other)?;
     let own = match home.config_file().exists() {
         true => Some(config::load(home)?.agent),

@@ -11,10 +11,12 @@ pub enum Leads {
     Mends,
     /// A command that shows more, or that something else has to follow, and the code that it ends with.
     Runs(i32),
+    /// A command that makes this file of the home.
+    Makes(&'static str),
     /// Words alone, and why no command can stand in their place.
     Words(&'static str),
 }
-pub use Leads::{Mends, Runs, Words};
+pub use Leads::{Makes, Mends, Runs, Words};
 
 /// From which home a case is made.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +64,13 @@ pub fn month_of(home: &Path) -> PathBuf {
     let mut files = files.map(|entry| entry.path());
     files
         .find(|file| file.extension().is_some_and(|end| end == "jsonl"))
+        .unwrap()
+}
+
+pub fn month_key(home: &Path) -> PathBuf {
+    let keys = fs::read_dir(home.join("checkpoint-keys"));
+    let mut keys = keys.unwrap().flatten().map(|entry| entry.path());
+    keys.find(|key| key.extension().is_some_and(|end| end == "key"))
         .unwrap()
 }
 
@@ -269,7 +278,7 @@ pub const OF_THE_HOME: &[Case] = &[
             symlink("nowhere", home.join("config.toml")).unwrap();
         },
         "status",
-        Words("its person knows where the file is that it led to"),
+        Runs(0),
     ),
     Case(
         "the id of another",

@@ -1,7 +1,9 @@
-//! What is broken in a home before a command is typed there: keys, lock, state, log, and who is beside the daemon.
+//! What is broken in a home before a command is typed there: keys, lock, state, and who is beside the daemon.
 
 use std::fs;
 use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode};
 
 use super::cases::*;
 
@@ -31,17 +33,7 @@ pub const OF_ITS_FILES: &[Case] = &[
     Case(
         "a month's key for all",
         Ran,
-        |home| {
-            let keys = fs::read_dir(home.join("checkpoint-keys"))
-                .unwrap()
-                .flatten();
-            let mut keys = keys.map(|entry| entry.path());
-            mode(
-                keys.find(|key| key.extension().is_some_and(|end| end == "key"))
-                    .unwrap(),
-                0o644,
-            );
-        },
+        |home| mode(month_key(home), 0o644),
         "doctor key-files",
         Mends,
     ),
@@ -101,7 +93,7 @@ pub const OF_ITS_FILES: &[Case] = &[
         "up --background",
         Mends,
     ),
-    // The lock, the state and the log.
+    // The lock and the state.
     Case(
         "a folder for a lock",
         Ran,
@@ -130,52 +122,25 @@ pub const OF_ITS_FILES: &[Case] = &[
         Runs(0),
     ),
     Case(
-        "no log",
+        "a pipe for a state",
         Ran,
-        |home| fs::remove_dir_all(home.join("audit")).unwrap(),
-        "doctor log-end",
-        Runs(0),
-    ),
-    Case(
-        "a log for all, doctor",
-        Ran,
-        |home| mode(log_of(home), 0o777),
-        "doctor log-end",
-        Mends,
-    ),
-    Case(
-        "a log for all",
-        Ran,
-        |home| mode(log_of(home), 0o777),
+        |home| {
+            fs::remove_file(home.join("state.db")).unwrap();
+            let place = home.join("state.db");
+            rustix::fs::mknodat(CWD, place, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        },
         "trust list",
-        Mends,
-    ),
-    Case(
-        "a log that ends early",
-        Ran,
-        |home| fs::write(month_of(home), "").unwrap(),
-        "doctor log-end",
         Runs(0),
     ),
     Case(
-        "a line of nobody",
+        "a link for a state",
         Ran,
         |home| {
-            let text = fs::read_to_string(month_of(home)).unwrap();
-            fs::write(month_of(home), format!("{text}no line\nneither\n")).unwrap();
+            fs::rename(home.join("state.db"), home.join("state.there")).unwrap();
+            symlink("state.there", home.join("state.db")).unwrap();
         },
-        "trust log",
-        Runs(1),
-    ),
-    Case(
-        "a line that was changed",
-        Ran,
-        |home| {
-            let text = fs::read_to_string(month_of(home)).unwrap();
-            fs::write(month_of(home), text.replacen("genesis", "gemesis", 1)).unwrap();
-        },
-        "doctor log-month",
-        Runs(1),
+        "trust list",
+        Runs(0),
     ),
     // The NATS server, and who is beside the daemon.
     Case(
@@ -205,7 +170,14 @@ pub const OF_ITS_FILES: &[Case] = &[
         Ran,
         |home| fs::write(home.join("control.sock"), "").unwrap(),
         "run",
-        Words("its person decides what becomes of the file"),
+        Runs(0),
+    ),
+    Case(
+        "a file for a socket, doctor",
+        Ran,
+        |home| fs::write(home.join("control.sock"), "").unwrap(),
+        "doctor sockets",
+        Mends,
     ),
     Case(
         "peers' carriers that are none",
@@ -216,30 +188,6 @@ pub const OF_ITS_FILES: &[Case] = &[
         },
         "status",
         Words("its person decides whether it is mended or removed"),
-    ),
-    Case(
-        "a gateway's file that is none",
-        Ran,
-        |home| fs::write(home.join("gateway.toml"), "[listen]\nadress = 1\n").unwrap(),
-        "doctor gateway-file",
-        Words("its person knows which key was meant"),
-    ),
-    Case(
-        "a gateway's file for all",
-        Ran,
-        |home| {
-            fs::write(home.join("gateway.toml"), "").unwrap();
-            mode(home.join("gateway.toml"), 0o666);
-        },
-        "doctor gateway-file",
-        Runs(0),
-    ),
-    Case(
-        "a handlers' file that is none",
-        Ran,
-        |home| fs::write(home.join("handlers.toml"), "[[handler]]\n").unwrap(),
-        "doctor handlers-file",
-        Words("its person knows which capability was meant"),
     ),
     Case(
         "nobody of that name",
@@ -264,8 +212,14 @@ pub const OF_ITS_FILES: &[Case] = &[
         Ran,
         |home| tell_by(home, "command = [\"/nowhere/tell\"]"),
         "doctor notify",
-        // No daemon runs in this home, and `reload` says so.
-        Runs(3),
+        Runs(0),
+    ),
+    Case(
+        "nobody of that name is trusted",
+        Ran,
+        nothing,
+        "trust withdraw agent-x",
+        Runs(0),
     ),
     Case(
         "no draft of that name",

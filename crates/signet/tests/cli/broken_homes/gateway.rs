@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::cases::{Case, Mends, Ran, Runs, Upped, mode, nothing};
+use super::cases::{Case, Makes, Mends, Ran, Runs, Upped, mode, nothing};
 use crate::house::signet;
 
 fn handle_something(home: &Path) {
@@ -87,7 +87,30 @@ pub const OF_THE_GATEWAY: &[Case] = &[
         "handler trace show",
         Mends,
     ),
-    Case("a gateway that is off", Ran, nothing, "gateway", Runs(0)),
+    Case(
+        "a gateway that is off",
+        Ran,
+        nothing,
+        "gateway",
+        Makes("gateway.toml"),
+    ),
+    Case(
+        "a gateway's file that is none",
+        Ran,
+        |home| fs::write(home.join("gateway.toml"), "[listen]\nadress = 1\n").unwrap(),
+        "doctor gateway-file",
+        Runs(0),
+    ),
+    Case(
+        "a gateway's file for all",
+        Ran,
+        |home| {
+            fs::write(home.join("gateway.toml"), "").unwrap();
+            mode(home.join("gateway.toml"), 0o666);
+        },
+        "doctor gateway-file",
+        Mends,
+    ),
     Case(
         "a gateway's file for all, started",
         Ran,
@@ -97,5 +120,39 @@ pub const OF_THE_GATEWAY: &[Case] = &[
         },
         "gateway",
         Runs(0),
+    ),
+    Case(
+        "a handlers' file that is none",
+        Ran,
+        |home| fs::write(home.join("handlers.toml"), "[[handler]]\n").unwrap(),
+        "doctor handlers-file",
+        Runs(0),
+    ),
+    Case(
+        "a handlers' file that is none, started",
+        Ran,
+        |home| fs::write(home.join("handlers.toml"), "[[handler]]\n").unwrap(),
+        "handle --once",
+        Runs(0),
+    ),
+    Case(
+        "a handlers' file for all",
+        Ran,
+        |home| {
+            handle_something(home);
+            mode(home.join("handlers.toml"), 0o666);
+        },
+        "doctor handlers-file",
+        Mends,
+    ),
+    Case(
+        "a handlers' file for all, started",
+        Ran,
+        |home| {
+            handle_something(home);
+            mode(home.join("handlers.toml"), 0o606);
+        },
+        "handle --once",
+        Mends,
     ),
 ];

@@ -2,26 +2,26 @@
 //! made goes on.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::{Ended, Machine};
 use crate::house::{eventually, says};
+use crate::mounted::Mounted;
 
 /// A small file system, which goes with it.
-struct Small(PathBuf);
+struct Small {
+    place: PathBuf,
+    _mounted: Mounted,
+}
 
 impl Small {
     /// None where this user may not mount.
     fn mounted_on(place: &Path, size: &str) -> Option<Self> {
         std::fs::create_dir(place).unwrap();
-        let mut mount = Command::new("mount");
-        let options = format!("size={size},mode=0700");
-        mount
-            .args(["-t", "tmpfs", "-o", &options, "none"])
-            .arg(place);
-        let done = mount.stderr(Stdio::null()).status();
-        done.ok()?.success().then(|| Self(place.to_owned()))
+        Some(Self {
+            place: place.to_owned(),
+            _mounted: Mounted::in_memory(place, size)?,
+        })
     }
 
     /// Takes all of it but so many KiB.
@@ -41,14 +41,7 @@ impl Small {
     }
 
     fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let mut umount = Command::new("umount");
-        let _ = umount.arg("-l").arg(&self.0).status();
+        self.place.join("filler")
     }
 }
 
