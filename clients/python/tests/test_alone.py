@@ -16,7 +16,18 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 from unittest import mock
 
 import signet_agent
-from signet_agent import Agent, DaemonSilent, Decline, Message, NoHome, NotReachable, Request, SignetError, Unsuited
+from signet_agent import (
+    Agent,
+    DaemonSilent,
+    Decline,
+    Message,
+    NoHome,
+    NotReachable,
+    Request,
+    RequestRefused,
+    SignetError,
+    Unsuited,
+)
 from signet_agent.errors import ApiError, Refusal, error_of
 from signet_agent.places import find_socket
 from signet_agent.schema import Misfit, convert, json_of, schema_of
@@ -261,6 +272,26 @@ class NoDaemon(unittest.IsolatedAsyncioTestCase):
                             await asyncio.wait_for(call(), 10)
                         except SignetError:
                             pass
+            server.close()
+
+    async def test_who_named_none_of_several_capabilities_is_told_what_there_is_and_how_it_is_said_here(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "s")
+            why = {"reason": "capability-needed", "by": "self", "offers": ["door.open", "door.shut"]}
+
+            async def serve(reader, writer):
+                while line := await reader.readline():
+                    result = {"message-id": "m", "state": "refused", **why}
+                    answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result}
+                    writer.write(json.dumps(answer).encode() + b"\n")
+
+            server = await asyncio.start_unix_server(serve, path)
+            async with Agent(socket=path, patience=0.5) as agent:
+                with self.assertRaises(RequestRefused) as refused:
+                    await agent.request("agent-bob", 1)
+            self.assertEqual(refused.exception.sent.offers, ["door.open", "door.shut"])
+            for words in ("door.open, door.shut", "`capability`", "for_people=True"):
+                self.assertIn(words, str(refused.exception))
             server.close()
 
     async def test_an_agent_that_serves_goes_on_after_answers_of_another_form(self):

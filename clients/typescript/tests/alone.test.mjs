@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Agent, ApiError, DaemonSilent, findSocket, NoHome, NotReachable, REASONS, Refusal, SignetError } from "../dist/index.js";
+import { Agent, ApiError, DaemonSilent, findSocket, NoHome, NotReachable, REASONS, Refusal, RequestRefused, SignetError } from "../dist/index.js";
 import { errorOf } from "../dist/errors.js";
 
 const root = new URL("../", import.meta.url);
@@ -101,6 +101,21 @@ test("no answer of another form is a TypeError", async () => {
                 assert(error === undefined || error instanceof SignetError, `${JSON.stringify(result)}: ${error}`);
             }
         }
+    });
+});
+
+test("who named none of several capabilities is told what there is and how it is said here", async () => {
+    const why = { reason: "capability-needed", by: "self", offers: ["door.open", "door.shut"] };
+    const refused = (call) => ({ id: call.id, result: { "message-id": "m", state: "refused", ...why } });
+    await withDaemon(refused, async (agent) => {
+        await assert.rejects(agent.request("agent-bob", 1), (error) => {
+            assert(error instanceof RequestRefused);
+            assert.deepEqual(error.sent.offers, why.offers);
+            for (const words of ["door.open, door.shut", "`capability`", '"for-people": true']) {
+                assert(error.message.includes(words), error.message);
+            }
+            return error.reason === "capability-needed" && error.by === "self";
+        });
     });
 });
 
