@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import functools
 import json
+import logging
 import socket
 import tempfile
 import time
@@ -15,7 +16,18 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 from unittest import mock
 
 import signet_agent
-from signet_agent import Agent, DaemonSilent, Decline, Message, NoHome, NotReachable, Request, SignetError, Unsuited
+from signet_agent import (
+    Agent,
+    DaemonSilent,
+    Decline,
+    Message,
+    NoHome,
+    NotReachable,
+    Request,
+    RequestRefused,
+    SignetError,
+    Unsuited,
+)
 from signet_agent.errors import ApiError, Refusal, error_of
 from signet_agent.places import find_socket
 from signet_agent.schema import Misfit, convert, json_of, schema_of
@@ -262,6 +274,26 @@ class NoDaemon(unittest.IsolatedAsyncioTestCase):
                             pass
             server.close()
 
+    async def test_who_named_none_of_several_capabilities_is_told_what_there_is_and_how_it_is_said_here(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "s")
+            why = {"reason": "capability-needed", "by": "self", "offers": ["door.open", "door.shut"]}
+
+            async def serve(reader, writer):
+                while line := await reader.readline():
+                    result = {"message-id": "m", "state": "refused", **why}
+                    answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result}
+                    writer.write(json.dumps(answer).encode() + b"\n")
+
+            server = await asyncio.start_unix_server(serve, path)
+            async with Agent(socket=path, patience=0.5) as agent:
+                with self.assertRaises(RequestRefused) as refused:
+                    await agent.request("agent-bob", 1)
+            self.assertEqual(refused.exception.sent.offers, ["door.open", "door.shut"])
+            for words in ("door.open, door.shut", "`capability`", "for_people=True"):
+                self.assertIn(words, str(refused.exception))
+            server.close()
+
     async def test_an_agent_that_serves_goes_on_after_answers_of_another_form(self):
         with tempfile.TemporaryDirectory() as place:
             path, seen = str(Path(place) / "s"), asyncio.Event()
@@ -317,14 +349,36 @@ class NoDaemon(unittest.IsolatedAsyncioTestCase):
             with socket.socket(socket.AF_UNIX) as first:
                 # So that there is no room for another one.
                 first.connect(path)
-                for connect in (signet_agent.client.connect, self.never):
-                    with mock.patch("signet_agent.client.connect", connect):
-                        async with Agent(socket=path, patience=0.5) as agent:
-                            for call in (lambda: agent.request("agent-bob", 1, timeout=0.5), agent.status):
-                                began = time.monotonic()
-                                with self.assertRaises(NotReachable):
-                                    await asyncio.wait_for(call(), 20)
-                                self.assertLess(time.monotonic() - began, 10)
+                await self.give_up(path)
+                # What neither is made nor fails, as some systems do where there is no room.
+                with mock.patch.object(asyncio.get_running_loop(), "create_unix_connection", self.never):
+                    await self.give_up(path)
+
+    async def give_up(self, path: str):
+        async with Agent(socket=path, patience=0.5) as agent:
+            for call in (
+                lambda: agent.request("agent-bob", 1, timeout=0.5),
+                lambda: agent.request("agent-bob", 1, timeout=0.5, on_progress=print),
+                agent.status,
+                agent.follow().__anext__,
+                agent.subscribe(message="m").__anext__,
+            ):
+                began = time.monotonic()
+                with self.assertRaises(NotReachable):
+                    await asyncio.wait_for(call(), 20)
+                self.assertLess(time.monotonic() - began, 10)
+            agent.handles("test.any")(lambda request: 1)
+            serving = asyncio.create_task(agent.serve())
+            with self.assertLogs("signet_agent", logging.WARNING) as said:
+                await asyncio.wait_for(self.several(said.records), 20)
+            self.assertFalse(serving.done())
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    @staticmethod
+    async def several(records):
+        while len(records) < 2:
+            await asyncio.sleep(0.05)
 
     @staticmethod
     async def never(*_):

@@ -24,7 +24,7 @@ import type {
 } from "./api.js";
 import { ask, hear, type Keyed } from "./asking.js";
 import { Client, MARGIN, now } from "./client.js";
-import { connect } from "./connection.js";
+import { connect, type Connection } from "./connection.js";
 import { SignetError } from "./errors.js";
 import type { Asking, Handles, More, Options, Update } from "./options.js";
 import { findSocket } from "./places.js";
@@ -50,7 +50,7 @@ export class Agent {
         if (!(parallel >= 1 && parallel <= 100)) throw new SignetError("parallel is from 1 to 100");
         if (!(lease >= 1 && lease <= 86_400)) throw new SignetError("lease is from 1 second to a day");
         this.socket = findSocket(options);
-        this.#limits = { parallel, lease, grace };
+        this.#limits = { parallel, lease, grace, connecting: Math.max(patience, MARGIN) };
         this.#patience = 1_000 * patience;
         this.#log = log;
     }
@@ -260,15 +260,17 @@ export class Agent {
     ): AsyncGenerator<Update, void, void> {
         const heard: Update[] = [];
         let wake = () => {};
-        const connection = await connect(this.socket, (kind, said) => {
+        const hears = (kind: string, said: unknown) => {
             heard.push({ kind, params: said } as Update);
             wake();
-        });
-        const end = () => connection.close();
+        };
+        const within = this.#limits.connecting;
+        let connection: Connection | undefined;
+        const end = () => connection?.close();
         signal?.addEventListener("abort", end);
         try {
-            if (signal?.aborted) return;
-            const begun = await connection.call(method, params, Math.max(this.#patience / 1_000, MARGIN));
+            connection = await connect(this.socket, { within, signal, hears });
+            const begun = await connection.call(method, params, within);
             if (begun && typeof begun === "object" && "messages" in begun) {
                 const waits = listOf(begun.messages, "the inbox");
                 for (const waiting of waits) yield { kind: "inbox.message", params: waiting };
@@ -282,7 +284,7 @@ export class Agent {
             if (!signal?.aborted) throw error;
         } finally {
             signal?.removeEventListener("abort", end);
-            connection.close();
+            connection?.close();
         }
     }
 }

@@ -519,6 +519,8 @@ export type Outgoing = {
     "held-by"?: string[] | null;
     /** Its name. */
     "message-id": string;
+    /** What the peer offers, where it was refused here because it named none of several (`capability-needed`). */
+    offers?: string[] | null;
     /** For whom it is. */
     peer: string;
     /** The newest that the peer's agent told of it. */
@@ -820,6 +822,8 @@ export type Sent = {
     "held-by"?: string[] | null;
     /** Its name. */
     "message-id": string;
+    /** What the peer offers, where it was refused here because it named none of several (`capability-needed`). */
+    offers?: string[] | null;
     /** Why it was refused, or where its end is unknown: the name of a reason. */
     reason?: string | null;
     /** Where it is. */

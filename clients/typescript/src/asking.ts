@@ -104,10 +104,14 @@ function end(sent: Sent, key: string): Message | undefined {
 function refused(sent: Sent, key: string): SignetError {
     const name = sent["message-id"];
     if (sent.answer?.error?.reason === "declined") return new Declined(`${name} was declined`, sent, key);
-    const error = new RequestRefused(`${name} was refused`, sent, key);
+    const answered = sent.answer?.error;
+    const by = answered ? "peer" : sent.by;
     const whose = { peer: "the peer's side", self: "our own side" };
-    error.message = `${name} was refused by ${error.by ? whose[error.by] : "somebody"}: ${error.reason}`;
-    return error;
+    const text = `${name} was refused by ${by ? whose[by] : "somebody"}: ${answered?.reason ?? sent.reason}`;
+    if (!sent.offers) return new RequestRefused(text, sent, key);
+    const offers = `the peer offers ${sent.offers.join(", ")}, and the request names none of them`;
+    const next = 'name one with `capability`, or ask the people there with `"for-people": true`';
+    return new RequestRefused(`${text}; ${offers}`, sent, key, next);
 }
 
 /** Seconds that one call waits: the daemon allows an hour. */

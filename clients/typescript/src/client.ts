@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Calls, Name } from "./api.js";
-import { type Call, connect, Connection, type Hears, silent, type Timed } from "./connection.js";
+import { type Call, connect, type Connection, silent, type Timed } from "./connection.js";
 import { ApiError, ConnectionLost, isRefusal, NotReachable } from "./errors.js";
 
 /** One connection at a time, with room for so many calls. */
@@ -11,18 +11,13 @@ export class Link {
     /** How many calls are under way, or wait for room. */
     busy = 0;
     readonly #path: string;
-    readonly #hears: Hears | undefined;
     #connecting: Promise<Connection> | undefined;
     #connection: Connection | undefined;
     #running = 0;
     readonly #queue: (() => void)[] = [];
 
-    readonly #connect: typeof connect;
-
-    constructor(path: string, hears?: Hears, connects = connect) {
+    constructor(path: string) {
         this.#path = path;
-        this.#hears = hears;
-        this.#connect = connects;
     }
 
     /** One call, which is answered `within` seconds or given up: also what waits for room counts. */
@@ -33,7 +28,7 @@ export class Link {
             if (this.#running >= IN_FLIGHT) await this.#place(within);
             this.#running += 1;
             try {
-                const connection = await this.#inTime(this.#opened(), Math.max(100, deadline - now()), within);
+                const connection = await this.#opened(Math.max(0.1, (deadline - now()) / 1_000), within);
                 return await connection.call(method, params, Math.max(0.1, (deadline - now()) / 1_000));
             } finally {
                 this.#running -= 1;
@@ -44,12 +39,17 @@ export class Link {
         }
     };
 
-    /** A daemon that is stopped takes no connection, once so many wait for it as the system lets. */
-    #inTime(opened: Promise<Connection>, left: number, within: number): Promise<Connection> {
-        return new Promise((resolve, reject) => {
-            const timer = setTimeout(() => reject(silent(this.#path, within)), left);
-            opened.then(resolve, reject).finally(() => clearTimeout(timer));
+    /** The connection, made anew where it has ended; that another call is about to make it counts, too. */
+    async #opened(left: number, within: number): Promise<Connection> {
+        if (this.#connection?.isOpen) return this.#connection;
+        this.#connecting ??= connect(this.#path, { within })
+            .then((connection) => (this.#connection = connection))
+            .finally(() => (this.#connecting = undefined));
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<never>((_, reject) => {
+            timer = setTimeout(() => reject(silent(this.#path, within)), 1_000 * left);
         });
+        return Promise.race([this.#connecting, late]).finally(() => clearTimeout(timer));
     }
 
     #place(within: number): Promise<void> {
@@ -68,14 +68,6 @@ export class Link {
 
     close(): void {
         this.#connection?.close();
-    }
-
-    #opened(): Promise<Connection> {
-        if (this.#connection?.isOpen) return Promise.resolve(this.#connection);
-        this.#connecting ??= this.#connect(this.#path, this.#hears)
-            .then((connection) => (this.#connection = connection))
-            .finally(() => (this.#connecting = undefined));
-        return this.#connecting;
     }
 }
 

@@ -23,17 +23,35 @@ interface Waiting {
     reject(error: Error): void;
 }
 
-/** Connects to the daemon at `path`. */
-export function connect(path: string, hears?: Hears): Promise<Connection> {
-    return new Promise((resolve, reject) => {
-        const socket = createConnection(path);
-        const failed = (error: NodeJS.ErrnoException) => reject(unreachable(path, error));
-        socket.once("error", failed);
-        socket.once("connect", () => {
-            socket.off("error", failed);
-            resolve(new Connection(path, socket, hears));
+/** How long connecting may take in seconds, what ends it before, and who hears what the daemon tells unasked. */
+export interface Connecting {
+    within: number;
+    signal?: AbortSignal | undefined;
+    hears?: Hears | undefined;
+}
+
+/** Connects to the daemon at `path` in time: one that is stopped takes no connection, once so many wait for it as the system lets. */
+export async function connect(path: string, { within, signal, hears }: Connecting): Promise<Connection> {
+    const socket = createConnection(path);
+    let timer: NodeJS.Timeout | undefined;
+    let leave = () => {};
+    try {
+        await new Promise<void>((resolve, reject) => {
+            leave = () => reject(new ConnectionLost(`connecting to the daemon at ${path} was given up`));
+            timer = setTimeout(() => reject(silent(path, within)), 1_000 * within);
+            signal?.addEventListener("abort", leave, { once: true });
+            if (signal?.aborted) leave();
+            socket.once("error", (error) => reject(unreachable(path, error)));
+            socket.once("connect", resolve);
         });
-    });
+    } catch (error) {
+        socket.destroy();
+        throw error;
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", leave);
+    }
+    return new Connection(path, socket, hears);
 }
 
 /** Calls may be under way side by side. The daemon reads 16 of them at most before it has answered one. */

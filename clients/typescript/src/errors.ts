@@ -111,8 +111,8 @@ export class RequestRefused extends RequestFailed {
     readonly reason: string | undefined;
     readonly by: "peer" | "self" | undefined;
 
-    constructor(message: string, sent: Sent, key: string) {
-        super(message, sent, key);
+    constructor(message: string, sent: Sent, key: string, next?: string) {
+        super(message, sent, key, next);
         this.failure = sent.answer?.error ?? undefined;
         this.reason = this.failure?.reason ?? sent.reason ?? undefined;
         this.by = this.failure ? "peer" : (sent.by ?? undefined);

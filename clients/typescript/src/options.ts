@@ -5,7 +5,7 @@ import type { Where } from "./places.js";
 import type { Log } from "./run.js";
 import type { Limits } from "./service.js";
 
-export interface Options extends Where, Partial<Limits> {
+export interface Options extends Where, Partial<Omit<Limits, "connecting">> {
     /** Seconds that a call waits for a daemon that was there and has gone; 30. */
     patience?: number;
     /** Takes what goes wrong in handlers and connections; standard error when absent. */

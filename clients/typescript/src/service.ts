@@ -45,6 +45,8 @@ export interface Limits {
     lease: number;
     /** Seconds for handlers to come to their end. */
     grace: number;
+    /** Seconds that connecting may take. */
+    connecting: number;
 }
 
 /** The handlers of one agent at work. */
@@ -111,7 +113,7 @@ export class Service {
         let isFirst = true;
         while (!stop.aborted) {
             try {
-                const connection = await connect(this.#path);
+                const connection = await connect(this.#path, { within: this.#limits.connecting, signal: stop });
                 this.#connection = connection;
                 await this.#offer(connection, isFirst);
                 isFirst = false;

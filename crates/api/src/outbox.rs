@@ -74,6 +74,9 @@ pub struct Outgoing {
     /// Whose refusal it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Whose>,
+    /// What the peer offers, where it was refused here because it named none of several (`capability-needed`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offers: Option<Vec<String>>,
     /// What keeps it here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<WaitsFor>,

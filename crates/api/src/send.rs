@@ -110,6 +110,9 @@ pub struct Sent {
     /// Whose refusal it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Whose>,
+    /// What the peer offers, where it was refused here because it named none of several (`capability-needed`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offers: Option<Vec<String>>,
     /// What keeps it here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<WaitsFor>,
@@ -136,6 +139,7 @@ impl Sent {
             task: None,
             reason: None,
             by: None,
+            offers: None,
             waits_for: None,
             held_by: None,
             stored: None,

@@ -40,7 +40,7 @@ use read::Fields;
 use version::{Method, Version};
 
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
-pub(crate) use known::warn_of_unknown;
+pub(crate) use known::warn_at_start;
 pub(crate) use room::Room;
 pub(crate) use section::Section;
 

@@ -259,6 +259,22 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_twice_is_refused_with_where_the_first_stands() {
+        for (text, told) in [
+            (
+                "[listen]\n[limits]\n[listen]\n",
+                "[listen] stands twice, and first in line 1",
+            ),
+            (
+                "[rpc]\nenabled = true\nenabled = false\n",
+                "`enabled` in [rpc] stands twice, and first in line 2",
+            ),
+        ] {
+            assert_eq!(Config::parse(text).unwrap_err(), (3, told.to_owned()));
+        }
+    }
+
+    #[test]
     fn an_address_by_name_or_without_a_port_is_refused_with_one_to_write() {
         for odd in ["localhost:8801", "127.0.0.1", "8787", ""] {
             let text = format!("[listen]\naddress = \"{odd}\"\n");

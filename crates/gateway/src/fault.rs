@@ -99,8 +99,7 @@ impl Fault {
         match self {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 if error.is(&Reason::CapabilityNeeded) {
-                    return "call the tool again with one of them as `capability`, or with `for_people`: true where the people \
-                            there are asked";
+                    return NAME_ONE;
                 }
                 let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
                 next.unwrap_or(match error.is_of_params() {
@@ -225,6 +224,9 @@ fn of_params(error: &ApiError) -> &'static str {
     }
 }
 
+/// What a client can do about a request that named none of several capabilities.
+pub(crate) const NAME_ONE: &str = "\
+    call the tool again with one of them as `capability`, or with `for_people`: true where the people there are asked";
 /// The name of what is told to come again.
 pub(crate) const BUSY: &str = "busy";
 

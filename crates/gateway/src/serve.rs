@@ -85,8 +85,8 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
-    if a2a.is_some() {
-        let (asking, stop) = (a2a::warn_of_unknown(Arc::clone(&context)), stop.clone());
+    if let Some(room) = &a2a {
+        let (asking, stop) = (a2a::warn_at_start(Arc::clone(room)), stop.clone());
         tokio::spawn(async move { stop.run_until_cancelled(asking).await });
     }
     let rooms = (

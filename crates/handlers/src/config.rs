@@ -267,6 +267,11 @@ mod tests {
             assert!(line >= at && told.contains(what), "{to}: {line}: {told}");
             assert!(!told.contains("s3cret"), "{told}");
         }
+        let (line, told) = parse(&GOOD.replace("kind", "url = \"x\"\nkind")).unwrap_err();
+        assert!(
+            line == 5 && told.contains("`url`") && told.ends_with("first in line 3"),
+            "{line}: {told}"
+        );
         assert!(
             parse(&format!("{GOOD}{GOOD}"))
                 .unwrap_err()

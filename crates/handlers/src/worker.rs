@@ -174,8 +174,12 @@ impl Worker {
                 }
                 return Ok((client, Some(fault)));
             }
-            Err(fault @ Fault::Unsendable(_)) if leased.message.is_request() => {
-                let client = end_unsendable(client, &leased, &fault.to_string()).await?;
+            Err(fault @ Fault::Unsendable(_)) => {
+                let client = match leased.message.is_request() {
+                    true => end_unsendable(client, &leased, &fault.to_string()).await?,
+                    // Nobody asked: what was answered would be thrown away in any case.
+                    false => conclude(client, &leased, Done::Nothing).await?,
+                };
                 return Ok((client, None));
             }
             Err(fault) => fault,

@@ -175,11 +175,13 @@ impl<'a> PeerReason<'a> {
 
 /// Stands for a peer's reason that is none it can have.
 pub const DOES_NOT_FIT: &str = "does-not-fit";
+/// Why our own side ended a request that named none of several capabilities.
+pub const CAPABILITY_NEEDED: &str = "capability-needed";
 /// Why our own side ended a draft that its sender took back.
 pub const DROPPED: &str = "dropped";
 /// What only one's own side says of its messages.
 const OWN: [&str; 8] = [
-    "capability-needed",
+    CAPABILITY_NEEDED,
     DOES_NOT_FIT,
     DROPPED,
     "missing",

@@ -115,6 +115,14 @@ impl Session {
         self.offered.iter().filter(settled)
     }
 
+    /// The names of what the peer offers and grants for what is said in that tier.
+    pub fn offers_for(&self, tier: u8) -> Vec<CapabilityName> {
+        let granted = &self.received.capabilities;
+        let offered = self.offered.iter();
+        let offered = offered.filter(|offer| granted.contains(&offer.name) && tier <= offer.tier);
+        offered.map(|offer| offer.name.clone()).collect()
+    }
+
     /// Takes all that the peer offers beside that: the offer of the highest number counts.
     pub(crate) fn take_offer(&mut self, sequence: u64, offers: Vec<Offer>) {
         if sequence <= self.beside.sequence {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use signet_api::{ApiError, Attention, Moved};
 use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::envelope::Message;
-use signet_proto::headers::ConversationId;
+use signet_proto::headers::{CapabilityName, ConversationId};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Accepted, Effect, Notice, State};
 use signet_proto::trust::TrustView;
@@ -139,7 +139,12 @@ pub enum Fate {
     /// It was answered.
     Answered(Accepted),
     /// It ended otherwise, or was received.
-    Settled(State),
+    Settled {
+        /// Where it is.
+        state: State,
+        /// What the peer offers, where it ended because it named none of several.
+        offers: Vec<CapabilityName>,
+    },
     /// The daemon stops, and this is how far it came.
     Left {
         /// Where it is.
@@ -278,7 +283,8 @@ impl Effects {
                 peer,
                 message_id,
                 state,
-            } => self.settle(&peer, message_id, state),
+                offers,
+            } => self.settle(&peer, message_id, state, offers),
             Effect::Established(peer) => info!(%peer, "session established"),
             Effect::Trust(view) => {
                 self.view.send_replace(view);
@@ -392,7 +398,13 @@ impl Effects {
         }
     }
 
-    fn settle(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+    fn settle(
+        &mut self,
+        peer: &AgentId,
+        message_id: MessageId,
+        state: State,
+        offers: Vec<CapabilityName>,
+    ) {
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
@@ -407,7 +419,7 @@ impl Effects {
         }
         if let Some(waiter) = self.waiting.remove(&message_id) {
             // Whoever waited may have given up meanwhile.
-            let _ = waiter.fate.send(Fate::Settled(state));
+            let _ = waiter.fate.send(Fate::Settled { state, offers });
         }
     }
 }

@@ -5,7 +5,7 @@ pub mod task;
 use signet_api as api;
 use signet_proto::envelope::{Form, Message};
 use signet_proto::handshake::Offer;
-use signet_proto::headers::Layers;
+use signet_proto::headers::{CapabilityName, Layers};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Standing, State, WaitsFor};
@@ -98,6 +98,11 @@ pub fn offers(offered: &[Offer]) -> Vec<api::Offer> {
         schema: offer.schema.clone(),
     };
     offered.iter().map(offer).collect()
+}
+
+/// The names of what a peer offers.
+pub fn names(offered: &[CapabilityName]) -> Vec<String> {
+    offered.iter().map(ToString::to_string).collect()
 }
 
 /// Skill layers by their numbers.

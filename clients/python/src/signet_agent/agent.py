@@ -96,7 +96,7 @@ class Agent(Calls):
         """Serves until the task is cancelled; then handlers have `grace` seconds to come to their end."""
         if self._handlers.wanted == []:
             raise SignetError("this agent handles nothing; decorate a function with @agent.handles(…) first")
-        service = Service(self.socket, self._handlers, self._parallel, self._lease)
+        service = Service(self.socket, self._handlers, self._parallel, self._lease, self._patience)
         try:
             await service.serve()
         finally:

@@ -17,6 +17,7 @@ from .errors import (
     SignetError,
 )
 from .messages import Message, Sent, value_of
+from .refusals import CapabilityNeeded
 
 
 async def ask(client: Client, params: dict[str, Any], timeout: float, keep: bool) -> Message:
@@ -78,7 +79,11 @@ def _refused(sent: Sent, key: str) -> SignetError:
     by = "peer" if failure else sent.by
     whose = {"peer": "the peer's side", "self": "our own side"}.get(by or "", "somebody")
     reason = failure.reason if failure else sent.reason
-    return RequestRefused(f"{sent.message_id} was refused by {whose}: {reason}", sent, key)
+    text, next = f"{sent.message_id} was refused by {whose}: {reason}", None
+    if sent.offers:
+        text += f"; the peer offers {', '.join(sent.offers)}, and the request names none of them"
+        next = CapabilityNeeded.own_next
+    return RequestRefused(text, sent, key, next=next)
 
 
 #: Seconds that one call waits: the daemon allows an hour.

@@ -231,10 +231,11 @@ class Calls:
 
     async def _told(self, method: str, params: dict[str, Any]) -> AsyncIterator[Update]:
         heard: asyncio.Queue[Update | None] = asyncio.Queue()
-        connection = await connect(self.socket, lambda kind, said: _hear(heard, kind, said))
+        within = max(self._patience, MARGIN)
+        connection = await connect(self.socket, within, lambda kind, said: _hear(heard, kind, said))
         connection.ended.add_done_callback(lambda _: heard.put_nowait(None))
         try:
-            began = await connection.call(method, params, max(self._patience, MARGIN))
+            began = await connection.call(method, params, within)
             for message in _waiting(began):
                 yield Update("inbox.message", message)
             while (update := await heard.get()) is not None:

@@ -28,13 +28,10 @@ class Link:
         #: How many calls are under way.
         self.busy = 0
 
-    async def connection(self) -> Connection:
-        """The connection, made anew where it has ended."""
-        if self._connection is not None and self._connection.is_open:
-            return self._connection
+    async def _connected(self, within: float) -> Connection:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
-                self._connection = await connect(self._path, self._hears)
+                self._connection = await connect(self._path, within, self._hears)
             return self._connection
 
     async def call(self, method: str, params: dict[str, Any], within: float) -> Any:
@@ -52,11 +49,12 @@ class Link:
             self.busy -= 1
 
     async def _opened(self, deadline: float, within: float) -> Connection:
-        """The same in time: a daemon that is stopped takes no connection, once so many wait for it as the system lets."""
+        """The connection, made anew where it has ended; that another call is about to make it counts, too."""
         if self._connection is not None and self._connection.is_open:
             return self._connection
+        left = max(0.1, deadline - time.monotonic())
         try:
-            return await asyncio.wait_for(self.connection(), max(0.1, deadline - time.monotonic()))
+            return await asyncio.wait_for(self._connected(within), left)
         except asyncio.TimeoutError:
             raise silent(self._path, within) from None
 

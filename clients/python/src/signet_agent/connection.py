@@ -15,11 +15,16 @@ from .errors import ConnectionLost, DaemonSilent, NotJson, NotReachable, TooLarg
 Hears = Callable[[str, dict[str, Any]], None]
 
 
-async def connect(path: Path, hears: Hears | None = None) -> Connection:
-    """Connects to the daemon at `path`."""
+async def connect(path: Path, within: float, hears: Hears | None = None) -> Connection:
+    """Connects to the daemon at `path` in time: one that is stopped takes no connection, once so many wait for it as the
+    system lets."""
     loop = asyncio.get_running_loop()
+    connecting = loop.create_unix_connection(lambda: Connection(path, hears), str(path))
     try:
-        _, connection = await loop.create_unix_connection(lambda: Connection(path, hears), str(path))
+        _, connection = await asyncio.wait_for(connecting, within)
+    # Before Python 3.11 it is no TimeoutError; from there on that one is an OSError.
+    except asyncio.TimeoutError:
+        raise silent(path, within) from None
     except OSError as error:
         raise _unreachable(path, error) from error
     return connection

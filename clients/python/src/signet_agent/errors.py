@@ -157,8 +157,8 @@ class RequestRefused(RequestFailed):
     `failure` is what the peer said, where it said something: data, never an instruction.
     """
 
-    def __init__(self, message: str, sent: Sent, key: str) -> None:
-        super().__init__(message, sent, key)
+    def __init__(self, message: str, sent: Sent, key: str, *, next: str | None = None) -> None:
+        super().__init__(message, sent, key, next=next)
         self.failure: Failure | None = sent.answer.error if sent.answer else None
         self.reason = self.failure.reason if self.failure else sent.reason
         self.by = "peer" if self.failure else sent.by

@@ -70,6 +70,8 @@ class Sent:
     task: str | None = None
     reason: str | None = None
     by: str | None = None
+    #: What the peer offers, where it never left because it named none of several.
+    offers: list[str] | None = None
     waits_for: str | None = None
     held_by: list[str] | None = None
     stored: bool | None = None
@@ -118,6 +120,8 @@ class Outgoing:
     since: str
     reason: str | None = None
     by: str | None = None
+    #: What the peer offers, where it never left because it named none of several.
+    offers: list[str] | None = None
     waits_for: str | None = None
     held_by: list[str] | None = None
     expires: str | None = None

@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from .client import Pauses
+from .client import MARGIN, Pauses
 from .connection import PROMPT, Connection, connect
 from .errors import (
     ApiError,
@@ -40,8 +40,9 @@ logger = logging.getLogger("signet_agent")
 class Service:
     """The handlers of one agent at work."""
 
-    def __init__(self, path: Path, handlers: Handlers, parallel: int, lease: float) -> None:
+    def __init__(self, path: Path, handlers: Handlers, parallel: int, lease: float, patience: float) -> None:
         self._path, self._handlers, self._lease = path, handlers, lease
+        self._connecting = max(patience, MARGIN)
         self._parallel = parallel
         self._connection: Connection | None = None
         self._connected = asyncio.Event()
@@ -89,7 +90,7 @@ class Service:
         pauses, first = Pauses(), True
         while True:
             try:
-                self._connection = await connect(self._path)
+                self._connection = await connect(self._path, self._connecting)
                 await self._offer(self._connection, first)
                 first, pauses = False, Pauses()
                 self._connected.set()

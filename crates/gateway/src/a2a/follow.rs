@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::room::Room;
-use super::task::{Change, Progress};
+use super::task::{Change, Progress, told_why};
 use crate::daemon::Link;
 use crate::fault::Fault;
 
@@ -202,7 +202,7 @@ impl Following<'_> {
             state => {
                 let change = Change::Moved {
                     state,
-                    reason: out.reason,
+                    reason: told_why(out.reason, out.offers.as_deref()),
                     by: out.by,
                     waits_for: out.waits_for,
                 };

@@ -1,4 +1,4 @@
-//! Whether the agents that [a2a] of gateway.toml names are known, asked once when the gateway starts.
+//! What in [a2a] of gateway.toml and in [card] of config.toml nobody can use: looked for once when the gateway starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,21 @@ use std::time::Duration;
 use signet_api::{ClientError, Reason, ShowPeer};
 use tokio::time::sleep;
 
+use super::room::Room;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::say::say;
 
-/// Warns of each of whom the daemon says that it knows no such agent. While the daemon is away, it is asked again.
-pub(crate) async fn warn_of_unknown(context: Arc<Context>) {
+/// Warns of a card whose key nobody finds, and of each agent of whom the daemon says that it knows no such. While the
+/// daemon is away, it is asked again.
+pub(crate) async fn warn_at_start(room: Arc<Room>) {
+    // Whoever reads the own card hears of its key.
+    while room.signed_card(None).await.is_err() {
+        sleep(PAUSE).await;
+    }
+    let context = &room.context;
     for (key, peer) in context.config.a2a.named() {
-        if let Some(near) = is_unknown(&context, peer).await {
+        if let Some(near) = is_unknown(context, peer).await {
             say(&warning(key, peer, near.as_deref()));
         }
     }

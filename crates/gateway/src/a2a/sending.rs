@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::follow::Followed;
 use super::room::Room;
 use super::store::{Call, daemon_key};
-use super::task::Change;
+use super::task::{Change, told_why};
 use crate::fault::Fault as DaemonFault;
 use crate::shown::visible;
 use crate::tokens::Holder;
@@ -59,7 +59,7 @@ impl Room {
                     if sent.waits_for.is_some() || sent.state == Sent::Refused {
                         let change = Change::Moved {
                             state: sent.state,
-                            reason: sent.reason,
+                            reason: told_why(sent.reason, sent.offers.as_deref()),
                             by: sent.by,
                             waits_for: sent.waits_for,
                         };

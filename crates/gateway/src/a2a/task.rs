@@ -22,6 +22,7 @@ use super::body;
 use super::clock::Now;
 use super::model::{Event, Message, Part, Role, State, Status, StatusUpdate, Task};
 use artifacts::{Early, ProgressPart};
+pub(crate) use moved::told_why;
 use moved::{AWAY, OVER_BUDGET, UNANSWERED};
 
 /// A task with what the gateway knows of it besides.

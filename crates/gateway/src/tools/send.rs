@@ -5,12 +5,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use signet_api::{ClientError, Kind, Send, Sent, State, WaitsFor, Whose};
+use signet_api::{ClientError, Kind, Send, Sent, ShowMessage, State, WaitsFor, Whose};
 
 use super::rest::{AskedBack, Rest, RestWatch};
 use super::{Asked, Does, Turn, wait, with_data};
 use crate::daemon::fresh_key;
-use crate::fault::Fault;
+use crate::fault::{Fault, NAME_ONE};
 use crate::message::{Message, MessageName, View};
 
 /// A request to another agent.
@@ -105,6 +105,9 @@ pub(super) struct Outcome {
     /// Whose refusal it is: peer or self.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_by: Option<String>,
+    /// What the other side offers, where it never left because it named none of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offers: Option<Vec<String>>,
     /// What keeps it here: approval, introduction, resume, clock, alarm, session or connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
@@ -218,7 +221,16 @@ pub(super) async fn as_it_is_now(turn: &Turn<'_>, sent: Sent) -> Result<Sent, Fa
     if !matches!(sent.state, State::Queued | State::Published) {
         return Ok(sent);
     }
-    turn.daemon.as_it_is_now(sent).await
+    let now = turn.daemon.as_it_is_now(sent).await?;
+    if now.state != State::Refused || now.offers.is_some() {
+        return Ok(now);
+    }
+    let message_id = now.message_id.clone();
+    let shown = ShowMessage { message_id };
+    Ok(Sent {
+        offers: turn.daemon.call(&shown, Duration::ZERO).await?.offers,
+        ..now
+    })
 }
 
 /// What the daemon said of a message.
@@ -250,6 +262,8 @@ impl Outcome {
             None => (None, None),
             Some(rest) => (rest.shown(turn), Some(rest.next())),
         };
+        let needs = sent.offers.is_some().then_some(NAME_ONE);
+        let waits = waits.or(needs);
         Self {
             next: waits.or_else(|| next(sent.state, sent.waits_for, answer.is_some())),
             question,
@@ -261,6 +275,7 @@ impl Outcome {
                 Whose::Peer => "peer".to_owned(),
                 Whose::Own => "self".to_owned(),
             }),
+            offers: sent.offers,
             waits_for: sent.waits_for.map(|what| what.as_str().to_owned()),
             in_mailbox: sent.stored,
             key: None,

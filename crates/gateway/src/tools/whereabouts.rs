@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::rest::Rest;
 use super::send::next;
 use super::{Asked, Does, Turn, wait, with_data};
-use crate::fault::Fault;
+use crate::fault::{Fault, NAME_ONE};
 use crate::message::{Message, View};
 
 /// Which message of this agent.
@@ -55,6 +55,9 @@ struct OnItsWay {
     /// Why it was refused, or where its end is unknown: the name of a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// What the other side offers, where it never left because it named none of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offers: Option<Vec<String>>,
     /// What keeps it here.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
@@ -111,6 +114,7 @@ impl Asked for MessageStatus {
         };
         let rest = Rest::of(&out).filter(|_| out.state == State::Received);
         let rest = rest.map(|rest| rest.next());
+        let rest = rest.or(out.offers.is_some().then_some(NAME_ONE));
         Ok(Whereabouts {
             next: rest.or_else(|| next(out.state, out.waits_for, answer.is_some())),
             messages: vec![OnItsWay::of(out)],
@@ -135,6 +139,7 @@ impl OnItsWay {
             state: out.state.as_str().to_owned(),
             since: out.since,
             reason: out.reason,
+            offers: out.offers,
             waits_for: out.waits_for.map(|what| what.as_str().to_owned()),
             expires_at: out.expires,
             taken: out.taken,

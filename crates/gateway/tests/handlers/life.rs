@@ -161,3 +161,110 @@ fn an_agent_that_comes_back_gets_what_waited() {
         0
     );
 }
+
+/// A program that answers with how often its message has been tried.
+fn put_program(place: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = "#!/bin/sh\nsed -n 's/.*\"tries\":\\([0-9]*\\).*/{\"try\": \\1}/p'\n";
+    let made = place.with_extension("new");
+    std::fs::write(&made, script).unwrap();
+    std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::rename(made, place).unwrap();
+}
+
+#[test]
+fn a_command_that_is_missing_is_not_offered_and_what_comes_while_it_is_away_costs_no_try() {
+    let house = House::new();
+    let (alice, bob) = alice_and_bob(&house);
+    let program = house.path("work");
+    let file = format!(
+        "[[handler]]\ncapability = \"test.exec\"\nkind = \"exec\"\nparallel = 1\ncommand = [\"{}\"]\n",
+        program.display()
+    );
+    let _handling = Handling::start(&bob, &file);
+    // Its log says that it cannot be run; offers are told within a second.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    alice.ping(&bob);
+    let shown = alice.standing(&bob.agent, "capabilities").to_string();
+    assert!(!shown.contains("test.exec"), "{shown}");
+
+    put_program(&program);
+    offered(&alice, &bob, "test.exec");
+    let told = ask(&alice, &bob, "test.exec", &json!(1), 60.0);
+    assert_eq!(told["answer"]["body"], json!({"try": 1}), "{told}");
+
+    // It goes away under a handler that waits for its next message, with which it is tried at once.
+    std::fs::remove_file(&program).unwrap();
+    let sent = [2, 3].map(|n| ask(&alice, &bob, "test.exec", &json!(n), 0.0));
+    eventually("the message is given back", || {
+        let log = bob.log();
+        let mut reasons = log.iter().filter_map(|line| line["reason"].as_str());
+        reasons
+            .any(|why| why.starts_with("cannot be run"))
+            .then_some(())
+    });
+    // For as long as six tries with their pauses would take at least.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let names = bob.inbox();
+    let waits = |sent: &Value| {
+        names
+            .iter()
+            .any(|one| one["message-id"] == sent["message-id"])
+    };
+    assert!(sent.iter().all(waits), "{names:?}");
+
+    put_program(&program);
+    for sent in &sent {
+        let answer = eventually("it is handled", || {
+            let inbox = alice.inbox();
+            let mut answers = inbox.into_iter();
+            answers.find(|one| one["in-reply-to"] == sent["message-id"])
+        });
+        assert_eq!(answer["body"], json!({"try": 1}), "{answer}");
+    }
+    let listed = bob.call("quarantine.list", &json!({})).unwrap();
+    assert_eq!(listed["waiting"], 0, "{listed}");
+}
+
+#[test]
+fn what_is_answered_to_a_notification_is_thrown_away_however_large_it_is() {
+    let house = House::new();
+    let (alice, bob) = alice_and_bob(&house);
+    let agent = Agent::json(|request| {
+        let much = "x".repeat(300 * 1024);
+        json!({"jsonrpc": "2.0", "id": request["id"], "result": much})
+    });
+    let file = format!(
+        "[[handler]]\ncapability = \"test.rpc\"\nkind = \"http\"\nurl = \"{}\"\n\
+         [[handler]]\ncapability = \"test.exec\"\nkind = \"exec\"\n\
+         command = [\"/bin/sh\", \"-c\", \"echo once >> '{}'; head -c 300000 /dev/zero\"]\n",
+        agent.url(),
+        house.path("ran").display()
+    );
+    let _handling = Handling::start(&bob, &file);
+    for capability in ["test.rpc", "test.exec"] {
+        offered(&alice, &bob, capability);
+        let told = json!({
+            "peer": bob.agent, "kind": "notification", "capability": capability, "body": capability, "wait": 30.0,
+        });
+        alice.call("send", &told).unwrap();
+        eventually("it is handled", || {
+            let inbox = bob.inbox();
+            inbox
+                .iter()
+                .all(|one| one["body"] != capability)
+                .then_some(())
+        });
+    }
+    // The next try would begin a second later.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(agent.seen().len(), 1);
+    let ran = std::fs::read_to_string(house.path("ran")).unwrap();
+    assert_eq!(ran, "once\n");
+    let failed: Vec<Value> = bob
+        .log()
+        .into_iter()
+        .filter(|line| line["what"] == "failed")
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}

@@ -398,6 +398,37 @@ fn a_model_asks_the_people_of_an_agent_that_offers_capabilities_and_hears_of_no_
 }
 
 #[test]
+fn a_model_whose_first_request_of_all_names_no_capability_hears_which_there_are() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure(
+        "# allow = []",
+        "[[capability]]\nname = \"door.open\"\n[[capability]]\nname = \"door.shut\"\n",
+    );
+    alice.start();
+    bob.start();
+    let mut model = Client::of(&alice);
+    let asked = model.tool(
+        "ask",
+        json!({"agent": "agent-bob", "body": "who is at home?"}),
+    );
+    let looked = model.tool("message_status", json!({"message_id": asked["message_id"]}));
+    for (told, next) in [
+        (&asked, &asked["next"]),
+        (&looked["messages"][0], &looked["next"]),
+    ] {
+        assert_eq!(told["reason"], "capability-needed", "{told}");
+        assert_eq!(told["offers"], json!(["door.open", "door.shut"]), "{told}");
+        let next = next.as_str().unwrap();
+        assert!(
+            next.contains("`capability`") && next.contains("`for_people`") && !next.contains("--"),
+            "{next}"
+        );
+    }
+}
+
+#[test]
 fn what_was_not_declared_is_an_empty_list() {
     let house = House::new();
     let (alice, _bob) = house.alice_and_bob();

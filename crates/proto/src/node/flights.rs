@@ -210,7 +210,7 @@ impl Node {
     pub(super) fn tell_established(&mut self, at: At, mut changed: Changed, outcome: &mut Outcome) {
         let established = changed.established.take();
         let renewed = changed.renewed;
-        self.tell(changed, outcome);
+        self.tell(at.now, changed, outcome);
         if let Some(established) = established {
             self.welcome(&established, renewed, outcome);
             self.mark_offers(at, &established.certificate.agent);

@@ -309,9 +309,15 @@ impl Node {
     }
 
     /// What others wait to hear of an entry's changes.
-    pub(super) fn tell(&mut self, changed: Changed, outcome: &mut Outcome) {
+    pub(super) fn tell(&mut self, now: Timestamp, changed: Changed, outcome: &mut Outcome) {
         let fates = changed.fates.into_iter();
         let settled = fates.map(|(peer, message_id, state)| Effect::Settle {
+            offers: match state.needs_capability() {
+                true => self
+                    .session(&peer, now)
+                    .map_or_else(Vec::new, |session| session.offers_for(1)),
+                false => Vec::new(),
+            },
             peer,
             message_id,
             state,

@@ -63,6 +63,7 @@ use crate::certificate::Certificate;
 use crate::draft::Identity;
 use crate::entry::{AlarmLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
 use crate::envelope::Message;
+use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
@@ -163,6 +164,8 @@ pub enum Effect {
         message_id: MessageId,
         /// Where it is now.
         state: State,
+        /// What the peer offers, where the message ended because it named none of several.
+        offers: Vec<CapabilityName>,
     },
     /// A session with a peer stands.
     Established(AgentId),

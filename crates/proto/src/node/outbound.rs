@@ -107,15 +107,10 @@ impl Node {
         let Some(session) = self.session(peer, now) else {
             return Ok(None);
         };
-        let granted = &session.received.capabilities;
-        let offered = session
-            .offered
-            .iter()
-            .filter(|offer| granted.contains(&offer.name) && tier.unwrap_or(1) <= offer.tier);
-        let names: Vec<&CapabilityName> = offered.map(|offer| &offer.name).collect();
+        let names = session.offers_for(tier.unwrap_or(1));
         match names.as_slice() {
             [] => Ok(None),
-            [only] => Ok(Some((*only).clone())),
+            [only] => Ok(Some(only.clone())),
             several => {
                 let named: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
                 Err(LocalError::CapabilityNeeded(peer.clone(), named.join(", ")))

@@ -7,7 +7,7 @@ use crate::handoff::{Limits, Overstep, TaskId, TaskState};
 use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
-use crate::reject::Reason;
+use crate::reject::{CAPABILITY_NEEDED, Reason};
 use crate::time::Timestamp;
 use crate::trust::BindError;
 
@@ -302,7 +302,7 @@ impl LocalError {
             Self::VersionInsufficient(_) => Reason::VersionInsufficient.name(),
             Self::ApprovalNeeded(_) => "approval-needed",
             Self::ReservedForReports => "capability-reserved",
-            Self::CapabilityNeeded(..) => "capability-needed",
+            Self::CapabilityNeeded(..) => CAPABILITY_NEEDED,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reject::CAPABILITY_NEEDED;
+
 /// Where a message of ours is. It moves only forward: from the network's doubt to the peer's word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -67,6 +69,11 @@ impl State {
             Self::RefusedHere(_) => Some("self"),
             _ => None,
         }
+    }
+
+    /// Whether it never left because it named none of several capabilities.
+    pub fn needs_capability(&self) -> bool {
+        matches!(self, Self::RefusedHere(reason) if reason == CAPABILITY_NEEDED)
     }
 
     /// Whether nothing can follow but a better answer to the same question.

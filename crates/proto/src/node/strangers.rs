@@ -275,7 +275,7 @@ impl Node {
         outcome
             .effects
             .extend(notice.map(Box::new).map(Effect::Notice));
-        self.tell(changed, outcome);
+        self.tell(at.now, changed, outcome);
     }
 
     fn stranger(

@@ -407,8 +407,17 @@ fn what_never_began_is_no_try() {
 
 #[test]
 fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
-    for tier in [1, 3] {
-        let mut net = talking();
+    let (old, both) = ([Version::CURRENT], Version::SPOKEN);
+    let sides = [
+        (&both[..], &both[..]),
+        (&old[..], &both[..]),
+        (&both[..], &old[..]),
+    ];
+    for (tier, (ours, theirs)) in [1, 3]
+        .into_iter()
+        .flat_map(|tier| sides.map(|two| (tier, two)))
+    {
+        let mut net = between(ours, theirs);
         let content = Content {
             data_tier: Some(tier),
             ..Content::default()
@@ -444,6 +453,7 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
         assert_eq!(json!(body), more, "tier {tier}");
         let clear = String::from_utf8_lossy(answer.message().canonical()).contains("which week?");
         assert_eq!(clear, tier == 1);
+        assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
     }
 }
 

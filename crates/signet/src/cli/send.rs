@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use serde_json::Value;
-use signet_api::{
-    Client, Kind, Message, Outgoing, Send, Sent, ShowMessage, ShowPeer, State, WaitsFor,
-};
+use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsFor};
+use signet_proto::reject::CAPABILITY_NEEDED;
 
 use super::ask::{acknowledge_read, change, connect, print_json, safe_json};
 use super::input::{Input, short};
@@ -67,9 +66,6 @@ pub(super) struct SendArgs {
     json: bool,
 }
 
-/// Why our own side ends a first request that the peer has several capabilities for.
-const CAPABILITY_NEEDED: &str = "capability-needed";
-
 pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let (kind, body) = match (&args.request, &args.notify) {
         (Some(body), _) => (Kind::Request, body),
@@ -119,7 +115,10 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         false => None,
     };
     if sent.reason.as_deref() == Some(CAPABILITY_NEEDED) {
-        return Err(several(&args, &mut client));
+        return Err(several(
+            &args.peer,
+            sent.offers.as_deref().unwrap_or_default(),
+        ));
     }
     let told = tell(&args, home, (&sent, now.as_ref()), took);
     if let Some(answer) = &sent.answer {
@@ -184,17 +183,10 @@ fn tell(
 }
 
 /// The first request to a peer, which named no capability, and the peer turned out to offer several.
-fn several(args: &SendArgs, client: &mut Client) -> Failure {
-    let peer = args.peer.clone();
-    let shown = client.call(&ShowPeer { peer }).ok();
-    let offers = shown
-        .and_then(|shown| shown.capabilities)
-        .unwrap_or_default();
-    let names: Vec<String> = offers.into_iter().map(|offer| offer.name).collect();
+fn several(peer: &str, offers: &[String]) -> Failure {
     let what = format!(
-        "{CAPABILITY_NEEDED}: {} offers {}, and the request names none of them; it never left",
-        args.peer,
-        names.join(", ")
+        "{CAPABILITY_NEEDED}: {peer} offers {}, and the request names none of them; it never left",
+        offers.join(", ")
     );
     let next =
         "name one with --capability, or say with --for-people that it is for the people there";

@@ -6,7 +6,7 @@ use signet_api::{Draft, Outgoing, Sent, State, WaitsFor, Whose};
 use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
 use signet_proto::ids::AgentId;
 use signet_proto::progress::WAITS_FOR_A_PERSON;
-use signet_proto::reject::{DOES_NOT_FIT, DROPPED, Reason};
+use signet_proto::reject::{CAPABILITY_NEEDED, DOES_NOT_FIT, DROPPED, Reason};
 
 use super::ask::or_dash;
 use super::refusal::advice;
@@ -26,6 +26,8 @@ pub(super) struct Whereabouts<'a> {
     pub(super) reason: &'a str,
     /// Whether our own side refused it, and not the peer.
     pub(super) here: bool,
+    /// What the peer offers, where our side refused it because it names none of several.
+    offers: &'a [String],
     /// What keeps it here.
     pub(super) waits_for: Option<WaitsFor>,
     /// Whose alarm keeps it here.
@@ -52,6 +54,7 @@ impl<'a> From<&'a Outgoing> for Whereabouts<'a> {
             peer: &shown.peer,
             reason: or_dash(shown.reason.as_deref()),
             here: shown.by == Some(Whose::Own),
+            offers: shown.offers.as_deref().unwrap_or_default(),
             waits_for: shown.waits_for,
             held_by: shown.held_by.as_deref().unwrap_or_default(),
             stored: shown.stored == Some(true),
@@ -76,6 +79,7 @@ impl<'a> From<&'a Draft> for Whereabouts<'a> {
             peer: &draft.peer,
             reason: or_dash(None),
             here: false,
+            offers: &[],
             waits_for: Some(draft.waits_for),
             held_by: draft.held_by.as_deref().unwrap_or_default(),
             stored: false,
@@ -97,6 +101,7 @@ impl<'a> Whereabouts<'a> {
             peer,
             reason: or_dash(sent.reason.as_deref()),
             here: sent.by == Some(Whose::Own),
+            offers: sent.offers.as_deref().unwrap_or_default(),
             waits_for: sent.waits_for,
             held_by: sent.held_by.as_deref().unwrap_or_default(),
             stored: sent.stored == Some(true),
@@ -281,8 +286,13 @@ impl<'a> Whereabouts<'a> {
             (true, Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
             (true, Err(_), PEER_REVOKED) => format!("{peer} is trusted no more"),
             (true, Err(_), CAPABILITY_NEEDED) => {
+                let several = "several capabilities".to_owned();
+                let offers = match self.offers {
+                    [] => several,
+                    names => names.join(", "),
+                };
                 format!(
-                    "it never left this agent: {peer} offers several capabilities, and it names none"
+                    "it never left this agent: {peer} offers {offers}, and it names none of them"
                 )
             }
             (true, Err(_), DROPPED) => "you took it back before it left".to_owned(),
@@ -314,7 +324,6 @@ impl<'a> Whereabouts<'a> {
 
 /// Reasons of our own side that never stand on the wire.
 const NOT_APPROVED: &str = "not-approved";
-const CAPABILITY_NEEDED: &str = "capability-needed";
 const PEER_REVOKED: &str = "peer-revoked";
 /// Here it says that the recipient's root key is another than when approval was asked for.
 const ROOT_CHANGED: &str = "root-changed";

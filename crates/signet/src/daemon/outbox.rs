@@ -89,6 +89,7 @@ impl Heart {
             since: out.since.to_string(),
             reason: out.state.why().map(str::to_owned),
             by: render::by(&out.state),
+            offers: offers_beside(&self.node, out),
             waits_for: self.obstacle(out),
             held_by: out.waits_for.and_then(held_by),
             expires: out.expires.map(|time| time.to_string()),
@@ -194,6 +195,13 @@ impl Told {
             ..self.since(state)
         }
     }
+}
+
+/// What the peer offered when a message ended that named none of several.
+pub(super) fn offers_beside(node: &Node, out: &Outgoing) -> Option<Vec<String>> {
+    let session = node.session(&out.peer, out.since);
+    let session = session.filter(|_| out.state.needs_capability())?;
+    Some(render::names(&session.offers_for(1)))
 }
 
 /// Whose alarm holds back what is for `peer`, where it waits for that.

@@ -17,7 +17,7 @@ use super::handoffs::task_of;
 use super::heart::{Heart, is_publish};
 use super::methods::value_of;
 use super::nearest::{refused_of, refused_to_introduce};
-use super::outbox::{Told, held_by};
+use super::outbox::{Told, held_by, offers_beside};
 use super::reach::Reach;
 use super::serve::{maybe_named, named, parse_wait};
 
@@ -205,7 +205,10 @@ impl Heart {
             return Some(told.answered(seen.then(shown)));
         }
         let goes_on = !out.state.is_settled() || (for_answer && out.state == State::Received);
-        (!goes_on).then(|| told.since(&out.state))
+        (!goes_on).then(|| Sent {
+            offers: offers_beside(&self.node, &out),
+            ..told.since(&out.state)
+        })
     }
 
     /// What a message that could not leave at once waits for.
@@ -276,7 +279,10 @@ impl Awaited {
                 let seen = self.reach.sees_message(message);
                 told.answered(seen.then(|| render::item(message, accepted.opened())))
             }
-            Ok(Ok(Fate::Settled(state))) => told.since(&state),
+            Ok(Ok(Fate::Settled { state, offers })) => Sent {
+                offers: state.needs_capability().then(|| render::names(&offers)),
+                ..told.since(&state)
+            },
             Ok(Ok(Fate::Left { state, stored })) => told.left(&state, stored),
             Ok(Err(_)) => return None,
             Err(_) => told.fate(&self.state),

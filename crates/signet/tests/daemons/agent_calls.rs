@@ -383,6 +383,46 @@ fn the_first_request_to_a_peer_of_several_offers_names_them() {
 }
 
 #[test]
+fn a_program_whose_first_request_names_no_capability_is_told_those_that_there_are() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    house.acquaint(&[&alice, &bob]);
+    bob.configure(
+        "# allow = []",
+        "[[capability]]\nname = \"door.open\"\n[[capability]]\nname = \"door.shut\"\n",
+    );
+    alice.start();
+    let mut asked =
+        json!({"peer": bob.agent, "kind": "request", "body": {}, "key": "k", "wait": 0.0});
+    let queued = alice.call("send", &asked).unwrap();
+    assert_eq!(queued["state"], "queued");
+    bob.start();
+    asked["wait"] = json!(30.0);
+    // Who waited for it, who asks again, and who looks later.
+    let waited = alice.call("send", &asked).unwrap();
+    let again = alice.call("send", &asked).unwrap();
+    let name = json!({"message-id": queued["message-id"]});
+    let looked = alice.call("message.status", &name).unwrap();
+    for told in [waited, again, looked] {
+        assert_eq!(
+            (&told["state"], &told["reason"], &told["by"]),
+            (
+                &json!("refused"),
+                &json!("capability-needed"),
+                &json!("self")
+            ),
+        );
+        assert_eq!(told["offers"], json!(["door.open", "door.shut"]), "{told}");
+    }
+    let id = queued["message-id"].as_str().unwrap();
+    let said = alice.done(&["status", id]);
+    assert!(
+        said.contains("door.open, door.shut") && said.contains("--capability"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_a_program_offers_can_be_asked_for_while_it_is_there() {
     let house = House::new();
     let (alice, bob) = with_lamps(&house, "linger-seconds = 0");

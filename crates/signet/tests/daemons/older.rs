@@ -132,9 +132,17 @@ fn asks(from: &Home, to: &Home, tier: &str, declined: bool) {
     assert_eq!(request["sealed"] == true, tier == "3", "{request}");
     let id = request["message-id"].as_str().unwrap();
     match declined {
-        true => to.done(&["reply", id, "--decline", "not today"]),
-        false => to.done(&["reply", id, "{\"yes\":1}"]),
-    };
+        true if lists(to).contains(&"1.1.0".to_owned()) => {
+            // What it says for programs stands beside the words.
+            let more = json!({"state": "input-required", "parts": [{"text": "not today"}]});
+            let declined = json!({
+                "message-id": id, "from": from.agent, "decline": "not today", "body": more,
+            });
+            to.call("reply", &declined).unwrap();
+        }
+        true => drop(to.done(&["reply", id, "--decline", "not today"])),
+        false => drop(to.done(&["reply", id, "{\"yes\":1}"])),
+    }
     let asked = asking.wait_with_output().unwrap();
     match declined {
         true => assert!(says(&asked).contains("not today"), "{}", says(&asked)),

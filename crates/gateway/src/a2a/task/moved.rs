@@ -7,6 +7,18 @@ use super::super::clock::Now;
 use super::super::model::{Event, Part, State};
 use super::Record;
 
+/// Why a message is where it is, with what the other side offers where it named none of several.
+pub(crate) fn told_why(reason: Option<String>, offers: Option<&[String]>) -> Option<String> {
+    let named = offers.map(|offers| {
+        let offers = offers.join(", ");
+        format!("the other side offers {offers}, and it names none of them as `capability`")
+    });
+    reason.map(|reason| match named {
+        Some(named) => format!("{reason}: {named}"),
+        None => reason,
+    })
+}
+
 impl Record {
     pub(super) fn moved(
         &mut self,

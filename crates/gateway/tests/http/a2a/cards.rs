@@ -1,8 +1,11 @@
 //! Cards, in each form, and whose there are.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::client::{BOB, Scene, call};
+use serde_json::{Value, json};
+use signet_testkit::eventually;
+
+use super::client::{BOB, Gateway, Scene, call};
 
 fn no_empty_value(value: &Value, path: &str) {
     match value {
@@ -122,4 +125,52 @@ fn the_extended_card_is_of_the_agent_behind_the_address() {
         .post(BOB, "", &call("GetExtendedAgentCard", &json!({})))
         .json();
     assert_eq!(told["error"]["code"], -32009);
+}
+
+#[test]
+fn the_start_warns_once_of_a_card_whose_key_stands_below_a_path_where_nobody_finds_it() {
+    let mut scene = Scene::new("");
+    let dead = "https://a.example/signet/.well-known/jwks.json";
+    scene
+        .alice
+        .configure("[card]\n", "[card]\nurl = \"https://a.example/signet\"\n");
+    scene.alice.done(&["reload"]);
+    scene.gateway.kill();
+    scene.gateway = Gateway::start(&scene.alice, "");
+    let said = || scene.gateway.log.lock().unwrap().matches(dead).count();
+    eventually("the start says so before anybody reads the card", || {
+        (said() == 1).then_some(())
+    });
+    for _ in 0..3 {
+        let card = scene.gateway.get("/.well-known/agent-card.json", "");
+        assert_eq!(card.status, 200, "{}", card.body);
+    }
+    assert_eq!(said(), 1, "and nobody has to hear it again");
+}
+
+#[test]
+fn a_card_that_was_changed_has_a_later_date_after_a_reload_and_keeps_it() {
+    let scene = Scene::new("");
+    let card = "[card]\nurl = \"https://a.example\"\n";
+    scene.alice.configure("[card]\n", card);
+    scene.alice.done(&["reload"]);
+    let fetch = || {
+        let reply = scene.gateway.get("/.well-known/agent-card.json", "");
+        let date = reply.header("last-modified").unwrap();
+        // httpdate: the head was put into small letters.
+        let date = chrono::DateTime::parse_from_rfc2822(&date.replace("gmt", "+0000"));
+        (date.unwrap(), reply.json()["description"].clone())
+    };
+    let (first, _) = fetch();
+    // Dates of HTTP have whole seconds.
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(fetch().0, first, "nothing has changed");
+    let changed = format!("{card}description = \"Asks for Alice\"\n");
+    scene.alice.configure(card, &changed);
+    scene.alice.done(&["reload"]);
+    let (later, description) = fetch();
+    assert_eq!(description, "Asks for Alice");
+    assert!(later > first, "{later} {first}");
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(fetch().0, later);
 }

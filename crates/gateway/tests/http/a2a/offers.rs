@@ -1,6 +1,7 @@
 //! Messages that name no capability: whose they are.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use signet_testkit::log::header;
 use signet_testkit::{House, eventually};
 
 use super::client::{Agent, Gateway, Scene, begins, id_of, says};
@@ -33,9 +34,83 @@ fn the_first_message_of_all_is_for_the_only_capability_that_is_offered() {
     let status = &told["result"]["task"]["status"];
     assert_eq!(status["state"], "TASK_STATE_COMPLETED", "{told}");
     // The gateway pinged to meet Bob, and nobody has to read what came of that.
-    eventually("the inbox is empty", || {
-        scene.alice.inbox().is_empty().then_some(())
+    let log = scene.alice.log();
+    let ping = log
+        .iter()
+        .find(|line| header(line, "capability") == "signet.ping");
+    let ping = &ping.unwrap()["id"];
+    eventually("the ping is answered", || {
+        let log = scene.alice.log();
+        let mut accepted = log.iter().filter(|line| line["verdict"] == "accepted");
+        accepted
+            .any(|line| line["in-reply-to"] == *ping)
+            .then_some(())
     });
+    let inbox = scene.alice.inbox();
+    assert!(
+        inbox.iter().all(|message| message["in-reply-to"] != *ping),
+        "{inbox:?}"
+    );
+}
+
+/// Bob's person offers two capabilities, and nobody has spoken yet.
+fn strangers_of_several() -> Scene {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    bob.configure(
+        "# allow = []",
+        "[[capability]]\nname = \"door.open\"\n[[capability]]\nname = \"door.shut\"\n",
+    );
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    bob.start();
+    Scene {
+        gateway: Gateway::start(&alice, ""),
+        agent: None,
+        alice,
+        bob,
+        house,
+    }
+}
+
+/// A message that names no capability is refused, and hears what there is.
+fn names_both(scene: &Scene, told: &Value) {
+    let id = id_of(told);
+    let done = scene.until(&id, "REJECTED");
+    let words = done["status"]["message"]["parts"][0]["text"].as_str();
+    let words = words.unwrap();
+    for word in ["capability-needed", "door.open", "door.shut"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+}
+
+#[test]
+fn what_is_said_to_an_agent_that_offers_several_is_refused_and_names_them_also_as_the_first_of_all()
+{
+    let scene = strangers_of_several();
+    names_both(
+        &scene,
+        &scene.gateway.v1("SendMessage", &says("m", "hello")),
+    );
+    names_both(
+        &scene,
+        &scene.gateway.v1("SendMessage", &says("n", "hello")),
+    );
+    let log = scene.bob.log();
+    let mut requests = log.iter().filter(|line| line["type"] == "request");
+    assert!(
+        requests.all(|line| header(line, "capability") == "signet.ping"),
+        "nothing of it left"
+    );
+}
+
+#[test]
+fn what_waits_for_an_agent_that_is_away_and_offers_several_is_refused_and_names_them() {
+    let mut scene = strangers_of_several();
+    scene.bob.stop();
+    let told = scene.gateway.v1("SendMessage", &begins("m", "hello"));
+    scene.bob.start();
+    names_both(&scene, &told);
 }
 
 #[test]
