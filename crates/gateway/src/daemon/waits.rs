@@ -116,6 +116,7 @@ impl Daemon {
             waits_for: out.waits_for,
             held_by: out.held_by,
             stored: out.stored,
+            offers: out.offers,
             ..sent
         })
     }
