@@ -59,6 +59,7 @@ use crate::carrier::{Carriers, Reading};
 use crate::config::{Config, ConfigError};
 use crate::control::{Address, Caller, Server, ServerError};
 use crate::effects::Effects;
+use crate::hint::typed;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
 use crate::manager::Manager;
@@ -197,7 +198,8 @@ pub async fn run_over(
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
-             messages in the log; make it with: signet key rotate control"
+             messages in the log; next: {}",
+            typed("signet key rotate control")
         );
     }
     let agent = config.agent.agent.clone();

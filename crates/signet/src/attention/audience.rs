@@ -47,7 +47,7 @@ impl Audience {
             Some(notice) => note(notice),
             None => warn!(
                 kind = attention.kind.as_str(),
-                next = attention.next,
+                next = typed(&attention.next),
                 "{}",
                 attention.text
             ),
@@ -55,7 +55,9 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        self.hook.tell(attention);
+        // The program of `[notify]` tells it elsewhere; followers, such as `signet watch`, complete it for their reader.
+        let next = typed(&attention.next);
+        self.hook.tell(Attention { next, ..attention });
     }
 
     /// Forgets who has gone.
@@ -80,7 +82,7 @@ pub(crate) fn note(notice: &Notice) {
             principal = %claimed.principal,
             fingerprint = fingerprint(&claimed.root),
             "ALARM: somebody uses this person's name with another root key; nothing was accepted; \
-             ask the person, then signet trust pending"
+             ask the person; next: {}", typed("signet trust pending")
         ),
         Notice::RootSucceeded(newest) => warn!(
             principal = %newest.principal,
@@ -115,7 +117,7 @@ pub(crate) fn note(notice: &Notice) {
             from = hole.from,
             to = hole.to,
             "messages of this peer never arrived, and it does not say that it gave them up; ask its \
-             person, then compare the logs with signet audit reconcile"
+             person for their log, then compare both; next: {}", typed("signet audit reconcile MINE THEIRS")
         ),
         Notice::Clock {
             peer,

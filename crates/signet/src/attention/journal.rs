@@ -62,7 +62,8 @@ impl SystemJournal {
 fn entry(attention: &Attention) -> String {
     let id = MESSAGE_IDS.iter().find(|(kind, _)| *kind == attention.kind);
     let count = attention.count.to_string();
-    let message = format!("{}; next: {}", attention.text, typed(&attention.next));
+    let next = typed(&attention.next);
+    let message = format!("{}; next: {next}", attention.text);
     let fields = [
         ("MESSAGE", Some(message.as_str())),
         ("MESSAGE_ID", id.map(|(_, id)| *id)),
@@ -78,7 +79,7 @@ fn entry(attention: &Attention) -> String {
             Some(if attention.verified { "yes" } else { "no" }),
         ),
         ("SIGNET_COUNT", Some(count.as_str())),
-        ("SIGNET_NEXT", Some(attention.next.as_str())),
+        ("SIGNET_NEXT", Some(next.as_str())),
     ];
     let mut entry = String::new();
     for (name, value) in fields {
@@ -135,6 +136,7 @@ mod tests {
             "MESSAGE=it ringsPRIORITY=0_UID=0; next: signet alarms"
         );
         assert!(lines.contains(&"MESSAGE_ID=9fa2bf97a8864351919193c5ffa5e140"));
+        assert!(lines.contains(&"SIGNET_NEXT=signet alarms"));
         assert!(lines.contains(&"PRIORITY=5") && lines.contains(&"SIGNET_PEER=agent-b"));
         let names: BTreeSet<&str> = lines
             .iter()

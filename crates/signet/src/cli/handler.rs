@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Failure, gateway};
 use crate::home::Home;
+use crate::lock::refuse_foreign;
 
 /// See `signet handler --help`.
 #[derive(Debug, Args)]
@@ -59,6 +60,13 @@ enum Switch {
 }
 
 pub(super) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let HandlerCommand::Trace(TraceArgs {
+        switch: Switch::On | Switch::Off,
+        trace: None,
+    }) = &args.command
+    {
+        refuse_foreign(&Home::find(home.clone())?)?;
+    }
     let mut command = Command::new(gateway::program()?);
     command.arg("handler");
     match &args.command {

@@ -102,7 +102,7 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
         return print_each(peers);
     }
     if peers.is_empty() {
-        return print("no peers yet; signet peer add FILE\n");
+        return print("no peers yet\n  next: signet peer add FILE\n");
     }
     print(
         &peers

@@ -52,7 +52,7 @@ pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
     print(&match paused {
         true => format!(
             "the agents of {} pause: none is handed a message, and none sends one\n  \
-               those that this agent knows are told as soon as they are reached; to go on: signet resume\n",
+               those that this agent knows are told as soon as they are reached\n  next: signet resume  # when they are to go on\n",
             control.principal
         ),
         false => format!(

@@ -11,6 +11,7 @@ use super::mcp::agent_socket;
 use super::{Exit, Failure, gateway};
 use crate::config::Config;
 use crate::home::Home;
+use crate::lock::refuse_foreign;
 
 /// See `signet gateway --help`.
 #[derive(Debug, Args)]
@@ -110,12 +111,17 @@ pub(super) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), F
 }
 
 pub(super) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let program = gateway::program()?;
     let file = match &args.file {
         Some(file) => file.clone(),
-        None => Home::find(home)?.path().join(TOKENS),
+        None => {
+            let home = Home::find(home)?;
+            if !matches!(args.command, TokenCommand::List) {
+                refuse_foreign(&home)?;
+            }
+            home.path().join(TOKENS)
+        }
     };
-    let mut command = Command::new(program);
+    let mut command = Command::new(gateway::program()?);
     command.arg("token").arg("--file").arg(whole(&file)?);
     match &args.command {
         TokenCommand::List => command.arg("list"),

@@ -51,8 +51,9 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
                 format!("it goes on behind line {}", head.seq)
             });
             print(&format!(
-                "the loss of line {} of the log is accepted (SHA-256 {}): {left}\nWhom the agent trusts \
-                 now: signet trust list. The state that knew more is kept as state.db.lost\n",
+                "the loss of line {} of the log is accepted (SHA-256 {}): {left}\n\
+                 The state that knew more is kept as state.db.lost\n  \
+                 next: signet trust list  # says whom the agent trusts now\n",
                 lost.seq,
                 lost.hash.to_hex()
             ))

@@ -9,7 +9,7 @@ use signet_audit::{counted, visible};
 use signet_proto::ids::Version;
 
 use super::ask::{ask, or_dash, print_json};
-use super::{Failure, print};
+use super::{Failure, doctor, print};
 use crate::config::Config;
 use crate::daemon::DaemonError;
 use crate::home::Home;
@@ -31,15 +31,22 @@ pub(super) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
     if let Some(message) = &args.message {
         return super::outbox::show(message, args.json, home);
     }
-    let uses_nats = Home::find(home.clone())
-        .ok()
-        .and_then(|home| Config::load(&home).ok())
-        .is_none_or(|config| !config.nats.servers.is_empty());
+    let known = Home::find(home.clone()).ok().and_then(|home| {
+        let config = Config::load(&home).ok()?;
+        Some((home, config))
+    });
+    let known = known.as_ref();
+    let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
+    // A home whose configuration cannot be read any more is for doctor to look at.
+    let mailbox = known.map_or_else(
+        || "signet doctor".to_owned(),
+        |(home, config)| doctor::broker::next_for_mailbox(home, config),
+    );
     let status = ask(home.clone(), &ShowStatus {}).map_err(|failure| why(home, failure))?;
     if args.json {
         print_json(&status)
     } else {
-        print(&page(&status, uses_nats))
+        print(&page(&status, uses_nats, &mailbox))
     }
 }
 
@@ -58,23 +65,30 @@ fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
     }
 }
 
-fn page(status: &Status, uses_nats: bool) -> String {
+/// `mailbox` is what makes the mailbox of the agent.
+fn page(status: &Status, uses_nats: bool, mailbox: &str) -> String {
     let private = status.private.as_ref();
     let log = private.and_then(|private| private.log.as_ref());
+    let (nats, nats_next) = match (status.connected, status.mailbox) {
+        _ if !uses_nats => (
+            "none in config.toml; other carriers alone take messages to peers",
+            None,
+        ),
+        (true, true) => ("connected, with a mailbox", None),
+        (true, false) => (
+            "connected, no mailbox: senders keep what is sent meanwhile",
+            Some(mailbox),
+        ),
+        (false, _) => ("not connected; trying", None),
+    };
     let mut page = format!(
-        "{} of {}  ({}, process {})\n  words  {}\n  NATS   {}\n  inbox  {} waiting\n  log    {}, head {}\n",
+        "{} of {}  ({}, process {})\n  words  {}\n  NATS   {nats}\n{}  inbox  {} waiting\n  log    {}, head {}\n",
         status.agent,
         status.principal,
         status.version,
         private.map_or(0, |private| private.pid),
         status.fingerprint,
-        match (status.connected, status.mailbox) {
-            _ if !uses_nats => "none in config.toml; other carriers alone take messages to peers",
-            (true, true) => "connected, with a mailbox",
-            (true, false) =>
-                "connected, no mailbox: senders keep what is sent meanwhile; signet nats setup",
-            (false, _) => "not connected; trying",
-        },
+        next_line(nats_next),
         status.inbox,
         counted(log.map_or(0, |log| log.seq), "line"),
         or_dash(log.map(|log| log.head.as_str())),
@@ -88,10 +102,12 @@ fn page(status: &Status, uses_nats: bool) -> String {
         );
     }
     for note in notes(status) {
-        let _ = writeln!(page, "  note   {note}");
+        let _ = writeln!(page, "  note   {}", note.text);
+        page.push_str(&next_line(note.next));
     }
     if status.peers.is_empty() {
-        page.push_str("  peers  none yet; signet peer add FILE\n");
+        page.push_str("  peers  none yet\n");
+        page.push_str(&next_line(Some("signet peer add FILE")));
     }
     for peer in &status.peers {
         let _ = writeln!(page, "  peer   {}", peer_line(peer));
@@ -99,12 +115,26 @@ fn page(status: &Status, uses_nats: bool) -> String {
     page
 }
 
-/// What a person has to see to, the most urgent first.
-fn notes(status: &Status) -> Vec<String> {
+/// The command below a line, on a line of its own.
+fn next_line(next: Option<&str>) -> String {
+    next.map_or_else(String::new, |next| format!("         next: {next}\n"))
+}
+
+/// What a person has to see to, and the command for it.
+struct StatusNote {
+    text: String,
+    next: Option<&'static str>,
+}
+
+/// The most urgent first.
+fn notes(status: &Status) -> Vec<StatusNote> {
     let private = status.private.as_ref();
     let fault = private.and_then(|private| private.log_fault.as_ref());
-    let fault = fault.map(|fault| format!("ALARM: the log was changed: {}", visible(fault)));
-    let mut notes: Vec<String> = fault.into_iter().collect();
+    let fault = fault.map(|fault| StatusNote {
+        text: format!("ALARM: the log was changed: {}", visible(fault)),
+        next: None,
+    });
+    let mut notes: Vec<StatusNote> = fault.into_iter().collect();
     notes.extend(status.clock.as_ref().map(clock_note));
     notes.extend(versions_note(&status.versions));
     notes.extend(private.map(alarm_notes).into_iter().flatten());
@@ -112,81 +142,110 @@ fn notes(status: &Status) -> Vec<String> {
     let others = [
         (
             status.revoked,
-            "this agent's certificate was REVOKED by its person; signet key rotate signing",
+            "this agent's certificate was REVOKED by its person",
+            "signet key rotate signing",
         ),
         (
             status.paused,
-            "the agents of this person pause; signet resume",
+            "the agents of this person pause",
+            "signet resume",
         ),
         (
             some(|private| private.pending),
-            "strangers wait for an introduction; signet trust pending",
+            "strangers wait for an introduction",
+            "signet trust pending",
         ),
         (
             some(|private| private.root_alarms),
-            "ALARM: a known person with another root key; signet trust pending",
+            "ALARM: a known person with another root key",
+            "signet trust pending",
         ),
-        (some(|private| private.drafts), "drafts wait; signet drafts"),
+        (
+            some(|private| private.drafts),
+            "drafts wait",
+            "signet drafts",
+        ),
         (
             some(|private| private.set_aside),
-            "messages of withdrawn or revoked agents are set aside; signet inbox --set-aside",
+            "messages of withdrawn or revoked agents are set aside",
+            "signet inbox --set-aside",
         ),
         (
             some(|private| private.quarantine),
-            "messages could not be handled; signet quarantine list",
+            "messages could not be handled",
+            "signet quarantine list",
         ),
     ];
-    let others = others.into_iter().filter(|(applies, _)| *applies);
-    notes.extend(others.map(|(_, note)| note.to_owned()));
+    let others = others.into_iter().filter(|(applies, ..)| *applies);
+    notes.extend(others.map(|(_, text, next)| StatusNote {
+        text: text.to_owned(),
+        next: Some(next),
+    }));
     notes
 }
 
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
-fn versions_note(listed: &[String]) -> Option<String> {
+fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
     // A daemon of before does not say what is listed.
     let lists = listed.is_empty() || listed.contains(&newest);
-    (!lists).then(|| {
-        format!(
-            "the certificate does not list version {newest}: no progress, no offers of programs; \
-             signet key rotate signing"
-        )
+    (!lists).then(|| StatusNote {
+        text: format!(
+            "the certificate does not list version {newest}: no progress, no offers of programs"
+        ),
+        next: Some("signet key rotate signing"),
     })
 }
 
 /// The clock stands outside the dates of our certificate: either it is wrong, or the certificate has run
 /// out, which only a person can tell.
-fn clock_note(clock: &Clock) -> String {
+fn clock_note(clock: &Clock) -> StatusNote {
     let [now, from, to] =
         [&clock.now, &clock.not_before, &clock.not_after].map(|time| visible(time));
     // Times of one spelling compare as texts.
-    if now < from {
-        format!(
-            "the CLOCK IS WRONG, or this agent is new: it says {now}, and the certificate begins {from}; \
-             nothing is signed and all that is sent waits; timedatectl set-ntp true, and if the clock \
-             is right: signet key rotate signing"
+    let (text, next) = if now < from {
+        (
+            format!(
+                "the CLOCK IS WRONG, or this agent is new: it says {now}, and the certificate begins {from}; \
+                 nothing is signed and all that is sent waits"
+            ),
+            "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
         )
     } else {
-        format!(
-            "the CERTIFICATE HAS RUN OUT, or the clock is wrong: it says {now}, and the certificate ended \
-             {to}; nothing is signed and all that is sent waits; signet key rotate signing, and if the \
-             clock is ahead: timedatectl set-ntp true"
+        (
+            format!(
+                "the CERTIFICATE HAS RUN OUT, or the clock is wrong: it says {now}, and the certificate ended \
+                 {to}; nothing is signed and all that is sent waits"
+            ),
+            "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
         )
+    };
+    StatusNote {
+        text,
+        next: Some(next),
     }
 }
 
-/// What rings and who rang it, the first few by name.
-fn alarm_notes(private: &Private) -> Vec<String> {
+/// What rings and who rang it, the first few by name; the command lists them all, and stands below the last.
+fn alarm_notes(private: &Private) -> Vec<StatusNote> {
     let ringing = &private.ringing;
     let note = |alarm: &Alarm| {
         let (what, peer) = (&alarm.alarm, &alarm.peer);
-        visible(&format!("ALARM: {what}, with {peer}; signet alarms")).into_owned()
+        visible(&format!("ALARM: {what}, with {peer}")).into_owned()
     };
     let mut notes: Vec<_> = ringing.iter().take(ALARMS).map(note).collect();
     if let Some(more) = ringing.len().checked_sub(ALARMS).filter(|more| *more > 0) {
-        notes.push(format!("ALARM: {more} more; signet alarms"));
+        notes.push(format!("ALARM: {more} more"));
     }
+    let last = notes.len().saturating_sub(1);
+    let next = |at| (at == last).then_some("signet alarms");
+    let notes = notes.into_iter().enumerate();
     notes
+        .map(|(at, text)| StatusNote {
+            text,
+            next: next(at),
+        })
+        .collect()
 }
 
 /// How many alarms are shown by name.
@@ -243,7 +302,7 @@ mod tests {
         });
         let other = other.as_object().cloned().unwrap_or_default();
         status.as_object_mut().unwrap().extend(other);
-        super::page(&serde_json::from_value(status).unwrap(), true)
+        super::page(&serde_json::from_value(status).unwrap(), true, "")
     }
 
     fn note(now: &str) -> String {
@@ -251,8 +310,10 @@ mod tests {
             "now": now, "not-before": "2026-02-01T00:00:00.000Z", "not-after": "2027-02-01T00:00:00.000Z",
         });
         let page = page(&json!({"clock": clock}));
-        let note = page.lines().find(|line| line.contains("  note   "));
-        note.unwrap_or_default().to_owned()
+        let (_, note) = page.split_once("  note   ").unwrap();
+        let lines: Vec<&str> = note.lines().take(2).collect();
+        assert!(lines[1].trim_start().starts_with("next: "), "{page}");
+        lines.join("\n")
     }
 
     #[test]
@@ -291,10 +352,13 @@ mod tests {
         let ringing: Vec<_> = (0..11).map(alarm).collect();
         let shown = page(&json!({"alarms": 11, "ringing": ringing}));
         assert!(
-            shown.contains("note   ALARM: second-copy, with agent-0; signet alarms"),
+            shown.contains("note   ALARM: second-copy, with agent-0\n"),
             "{shown}"
         );
-        assert!(shown.contains("ALARM: 3 more"), "{shown}");
+        assert!(
+            shown.contains("ALARM: 3 more\n         next: signet alarms\n"),
+            "{shown}"
+        );
         assert_eq!(shown.matches("ALARM").count(), 9);
         let quiet = page(&json!({}));
         assert!(!quiet.contains("ALARM"), "{quiet}");

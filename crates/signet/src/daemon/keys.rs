@@ -9,6 +9,7 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::config::AgentConfig;
 use crate::control::Reply;
+use crate::hint::typed;
 use crate::keystore::{Keys, KeystoreError};
 
 use super::heart::Heart;
@@ -24,8 +25,8 @@ impl Heart {
                 %now,
                 not_before = %certificate.not_before,
                 not_after = %certificate.not_after,
-                "the clock stands outside the dates of our certificate: nothing is signed; signet status \
-                 says what to do"
+                "the clock stands outside the dates of our certificate: nothing is signed; next: {}",
+                typed("signet status  # says what to do")
             );
         }
         match self.keys_at(now) {

@@ -18,6 +18,7 @@ mod exit_codes;
 mod hints;
 mod install;
 mod mistakes;
+mod pages;
 mod pasted;
 mod questions;
 mod show;

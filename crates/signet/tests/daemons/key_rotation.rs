@@ -185,6 +185,9 @@ fn a_home_without_control_keys_runs_and_says_once_how_to_make_them() {
         1,
         "{said}"
     );
+    // It is typed where nobody stands in the home.
+    let next = format!("signet key rotate control --home {}", alice.dir.display());
+    assert!(said.contains(&next), "{said}");
     alice.done(&["key", "rotate", "control"]);
     assert!(alice.stop().success());
     alice.start();

@@ -79,12 +79,18 @@ fn without_a_mailbox_the_daemon_says_so_and_serves_and_takes_one_when_it_is_made
     alice.ping(&bob);
     let said = bob.said();
     assert!(
-        said.contains("no mailbox") && said.contains("signet nats setup"),
+        said.contains("no mailbox")
+            && said.contains(&format!("signet doctor --home {}", bob.dir.display())),
         "{said}"
     );
     let status = bob.done(&["status"]);
+    let next = format!(
+        "signet nats setup --home {} agent-bob --server {}",
+        bob.dir.display(),
+        house.server.url()
+    );
     assert!(
-        status.contains("no mailbox") && status.contains("signet nats setup"),
+        status.contains("no mailbox") && status.contains(&next),
         "{status}"
     );
     let said = house.set_up(&[&alice, &bob]);

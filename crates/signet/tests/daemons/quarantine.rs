@@ -113,9 +113,14 @@ fn a_poisonous_message_is_tried_five_times_then_set_aside_and_the_next_is_handle
     assert_eq!(tries(&bob, &poison), expected);
     assert!(bob.inbox().is_empty());
 
+    let status = bob.done(&["status"]);
+    let (_, next) = status
+        .split_once("  note   messages could not be handled\n")
+        .unwrap();
+    let next = next.lines().next().unwrap().trim_start();
     assert!(
-        bob.done(&["status"])
-            .contains("note   messages could not be handled; signet quarantine list")
+        next.starts_with("next: ") && next.contains("signet quarantine list --home "),
+        "{status}"
     );
     let listed = bob.done(&["quarantine", "list"]);
     assert!(

@@ -380,9 +380,12 @@ fn words_that_differ_bind_nobody_and_neither_does_silence() {
     assert!(said.contains("not the words of alice's root key"), "{said}");
     let said = machine.fails("bob", 2, &["accept", line]);
     assert!(said.contains("nobody can be asked here"), "{said}");
-    assert_eq!(
-        machine.done("bob", &["peer", "list"]),
-        "no peers yet; signet peer add FILE\n"
+    let listed = machine.done("bob", &["peer", "list"]);
+    let home = machine.home("bob");
+    let next = format!(" peer add --home {} FILE\n", home.display());
+    assert!(
+        listed.starts_with("no peers yet\n  next: ") && listed.ends_with(&next),
+        "{listed}"
     );
     let said = machine.fails("alice", 2, &["accept", line]);
     assert!(said.contains("invitation to alice itself"), "{said}");

@@ -151,6 +151,11 @@ pub(in crate::cli) fn next_for(home: &Home, config: &Config, error: &Error) -> S
     next.to_owned()
 }
 
+/// What makes the mailbox of the agent, which is not there.
+pub(in crate::cli) fn next_for_mailbox(home: &Home, config: &Config) -> String {
+    Keeper::of(home, config).mailbox(config)
+}
+
 /// Who keeps the NATS server of a home, and what they type.
 enum Keeper {
     /// `signet up`, in this home.
@@ -225,7 +230,7 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<Finding> {
     let held = match &seen.mailbox {
         None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
         Some(Err(why)) => {
-            let next = Keeper::of(&scene.home, &scene.config).mailbox(&scene.config);
+            let next = next_for_mailbox(&scene.home, &scene.config);
             let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
             return vec![check.fault(format!("there is none: {why}"), (means, &next))];
         }

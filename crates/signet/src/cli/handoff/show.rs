@@ -8,7 +8,7 @@ use signet_audit::{printable, visible};
 /// All tasks, one on a line.
 pub(super) fn list(tasks: &[Task]) -> String {
     if tasks.is_empty() {
-        return "no tasks yet; signet handoff send PEER --goal TEXT\n".to_owned();
+        return "no tasks yet\n  next: signet handoff send PEER --goal TEXT\n".to_owned();
     }
     let line = |task: &Task| {
         let by = match task.direction {

@@ -15,9 +15,11 @@ use super::tries::Tries;
 use crate::cli::ask::connect;
 use crate::cli::{Exit, Failure};
 use crate::home::Home;
+use crate::lock::refuse_foreign;
 
 pub(super) fn run(args: &InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let place = Home::find(home.clone())?;
+    refuse_foreign(&place)?;
     let tries = Tries::new(connect(home.clone(), Duration::ZERO)?);
     let _only = lock(&place)?;
     let handler = Command {

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
+use signet_audit::visible;
 
 use super::machine::{Machine, unmade};
 use super::names::HOMES;
@@ -57,11 +58,19 @@ impl Machine {
         let given = rustix::fs::open(&place, DIRECTORY, Mode::empty())
             .map_err(io::Error::from)
             .and_then(|home| give_in(home.as_fd(), owner, DEEP));
-        let given = given.map_err(|error| unmade(&place, &error))?;
+        let RootsFiles { given, left } = given.map_err(|error| unmade(&place, &error))?;
+        let told = |name: &PathBuf, what: &str| {
+            let name = format!("{path}/{}", name.display());
+            self.say(&visible(&name), what)
+        };
         for name in &given {
-            self.say(
-                &format!("{path}/{}", name.display()),
-                "given back to its user",
+            told(name, "given back to its user")?;
+        }
+        for name in &left {
+            told(
+                name,
+                "left to root: it has another name, and may be somebody else's file; look for that one (find / -xdev \
+                 -samefile), then chown it, or remove this name",
             )?;
         }
         Ok(!given.is_empty())
@@ -101,10 +110,19 @@ pub(super) fn give_all(directory: &Path, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
+/// What belonged to root below a directory that is another user's.
+#[derive(Default)]
+struct RootsFiles {
+    /// Its user's now.
+    given: Vec<PathBuf>,
+    /// Files of several names, still root's.
+    left: Vec<PathBuf>,
+}
+
 /// Gives each file and directory of root's to `owner`, and says which. The directory is its user's to change meanwhile: what
 /// was looked at is what is given, no link is followed, and a file of two names may be another's too.
-fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<Vec<PathBuf>> {
-    let mut given = Vec::new();
+fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<RootsFiles> {
+    let mut found = RootsFiles::default();
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
         let name = Path::new(OsStr::from_bytes(entry.file_name().to_bytes()));
@@ -117,24 +135,25 @@ fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<Vec<
         };
         let facts = rustix::fs::fstat(&file)?;
         let kind = FileType::from_raw_mode(facts.st_mode);
-        let is_whole = match kind {
-            FileType::Directory => true,
-            FileType::RegularFile => facts.st_nlink == 1,
-            _ => false,
-        };
-        if is_whole && facts.st_uid == 0 && owner.user != 0 {
+        let is_roots = facts.st_uid == 0 && owner.user != 0;
+        let is_file = kind == FileType::RegularFile;
+        if is_roots && is_file && facts.st_nlink > 1 {
+            found.left.push(name.to_owned());
+        } else if is_roots && (is_file || kind == FileType::Directory) {
             let group = (facts.st_gid == 0).then(|| Gid::from_raw(owner.group));
             let user = Some(Uid::from_raw(owner.user));
             rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?;
-            given.push(name.to_owned());
+            found.given.push(name.to_owned());
         }
         if kind == FileType::Directory && deep > 0 {
             let below = rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?;
             let below = give_in(below.as_fd(), owner, deep - 1)?;
-            given.extend(below.into_iter().map(|path| name.join(path)));
+            let within = |paths: Vec<PathBuf>| paths.into_iter().map(|path| name.join(path));
+            found.given.extend(within(below.given));
+            found.left.extend(within(below.left));
         }
     }
-    Ok(given)
+    Ok(found)
 }
 
 enum Settled {

@@ -18,6 +18,7 @@ use crate::cli::person::ControlKey;
 use crate::cli::{Exit, Failure, print};
 use crate::clock;
 use crate::config::Config;
+use crate::hint;
 use crate::home::Home;
 
 /// See `signet accept --help`.
@@ -101,10 +102,12 @@ pub(in crate::cli) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result
     if !met {
         anstream::eprintln!(
             "{} is reached at {}, and this agent uses {}: unless these are one NATS network, no message passes. \
-             Use theirs: signet up --nats URL, with the login that they give you (signet up --login -).",
+             Use theirs: {}; with the login that they give you: {}",
             peer.agent,
             nats_of(&invitation).join(", "),
-            own.join(", ")
+            own.join(", "),
+            hint::typed("signet up --nats URL"),
+            hint::typed("signet up --login -")
         );
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `signet key revoke`: a root-signed statement that an agent's certificates are good no more.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,6 +11,7 @@ use signet_proto::statement::Revocation;
 use super::{Exit, Failure, json_line, open, print};
 use crate::clock;
 use crate::control::{Client, ClientError};
+use crate::hint::word;
 use crate::home::Home;
 use crate::keystore::read_signing_key;
 use crate::private;
@@ -81,27 +82,27 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure
             "FILE".to_owned()
         }
     };
+    let is_of_home = socket.is_some();
     let told = socket.map_or(Ok(false), |socket| tell_daemon(&socket, &statement, &file))?;
     if args.out.is_none() {
         return Ok(());
     }
+    let file = word(Path::new(&file));
+    let here = match (told, is_of_home) {
+        (true, _) => "The running daemon has it, and tells its peers.\n".to_owned(),
+        (false, true) => format!(
+            "No daemon runs here, and this home has to hear of it, too:\n  next: signet trust revoke --statement {file}\n"
+        ),
+        (false, false) => String::new(),
+    };
     print(&format!(
-        "{}To everybody whom the daemon does not reach, and where none runs, carry the file:\n  \
-         signet trust revoke --statement {file}\n",
-        if told {
-            "The running daemon has it, and tells its peers.\n"
-        } else {
-            ""
-        },
+        "{here}To everybody whom the daemon does not reach, carry the file; they type:\n  \
+         signet trust revoke --statement {file}\n"
     ))
 }
 
 /// Whether a daemon runs and took it.
-fn tell_daemon(
-    socket: &std::path::Path,
-    statement: &Revocation,
-    file: &str,
-) -> Result<bool, Failure> {
+fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool, Failure> {
     let mut client = match Client::connect(socket, PROMPT) {
         Ok(client) => client,
         Err(ClientError::NotReachable { .. }) => return Ok(false),
@@ -113,7 +114,10 @@ fn tell_daemon(
         Err(error) => Err(Failure::new(
             Exit::Refused,
             format!("the statement is made, but the running daemon did not take it: {error}"),
-            format!("give it to the daemon again: signet trust revoke --statement {file}"),
+            format!(
+                "signet trust revoke --statement {}  # gives it to the daemon again",
+                word(Path::new(file))
+            ),
         )),
     }
 }

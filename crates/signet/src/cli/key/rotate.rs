@@ -9,6 +9,7 @@ use super::adopt::apply;
 use super::{Failure, open, print};
 use crate::clock;
 use crate::config::Config;
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{self, Keys, NEXT_ROOT, Person, ROOT};
 
@@ -72,13 +73,15 @@ pub(super) fn run(args: RotateArgs, home: &Home) -> Result<(), Failure> {
             let keys = apply(home, &config, &change)?;
             print(&format!(
                 "the new signing key is {}\n  certified with serial {} until {}\n\
-                 Peers take it with the next handshake. If the old key may be in wrong hands, revoke it too:\n  \
-                 signet key revoke --serial {} --reason TEXT --root {}\n",
+                 Peers take it with the next handshake. If the old key may be in wrong hands, revoke it too:\n  {}\n",
                 keys.certificate.signing_key.id(),
                 keys.certificate.serial,
                 keys.certificate.not_after,
-                keys.certificate.serial.saturating_sub(1),
-                root.display(),
+                hint::typed(&format!(
+                    "signet key revoke --serial {} --reason TEXT --root {}",
+                    keys.certificate.serial.saturating_sub(1),
+                    hint::word(&root)
+                )),
             ))
         }
         What::Sealing => {
@@ -135,8 +138,11 @@ fn person(
         }
     }
     said += &format!(
-        "In every other home of this person: signet key install {}\n",
-        home.key_file(keystore::CONTROL_CERTIFICATE).display()
+        "In every other home of this person: {}\n",
+        hint::typed(&format!(
+            "signet key install {} --home OTHER",
+            hint::word(&home.key_file(keystore::CONTROL_CERTIFICATE))
+        ))
     );
     print(&said)
 }
@@ -167,14 +173,16 @@ fn take_over(
         "the root key is {} now\n  its successor is {}: keep them apart, off this machine\n  \
          the certificate has serial {}\n\
          The words of the new root key, to read out to the people you meet:\n  {}\n\
-         In every other home of this person:\n  \
-         signet key rotate root --root {} --next-root {} --home OTHER\n",
+         In every other home of this person:\n  {}\n",
         root.display(),
         next.display(),
         after.certificate.serial,
         fingerprint(&after.certificate.root),
-        root.display(),
-        next.display(),
+        hint::typed(&format!(
+            "signet key rotate root --root {} --next-root {} --home OTHER",
+            hint::word(&root),
+            hint::word(&next)
+        )),
     ))
 }
 

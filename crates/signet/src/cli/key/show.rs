@@ -8,6 +8,7 @@ use signet_proto::keys::{SealSecret, fingerprint};
 
 use super::super::ask::print_json;
 use super::{Failure, open, print};
+use crate::hint;
 use crate::home::Home;
 use crate::keystore::{
     self, AUDIT, Algorithm, CONTROL, Kept, Keys, NEXT_ROOT, ROOT, SEALING, SIGNING, read_secret,
@@ -31,6 +32,9 @@ struct Shown {
 struct Row {
     key: String,
     what: &'static str,
+    /// The command that makes it, where it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,7 +163,10 @@ fn person(home: &Home, keys: &Keys) -> [Row; 2] {
     let Some(control) = &keys.control else {
         return ["control", "audit"].map(|key| Row {
             key: key.to_owned(),
-            what: "there is none yet; make both with: signet key rotate control",
+            what: "there is none yet",
+            next: Some(hint::typed(
+                "signet key rotate control  # makes the control and the audit key",
+            )),
             ..Row::default()
         });
     };
@@ -218,6 +225,9 @@ fn page(shown: &Shown) -> String {
     for row in &shown.keys {
         // Writing to a String cannot fail.
         let _ = writeln!(page, "\n{}: {}", row.key, row.what);
+        if let Some(next) = &row.next {
+            let _ = writeln!(page, "  next: {next}");
+        }
         for (name, value) in [
             ("id", &row.id),
             ("hash", &row.hash),
@@ -233,10 +243,10 @@ fn page(shown: &Shown) -> String {
         let _ = writeln!(page, "  secret      {}", place(row));
     }
     if shown.change_waits {
-        page.push_str("\nA change of keys waits to be adopted: signet key adopt\n");
+        page.push_str("\nA change of keys waits to be adopted\n  next: signet key adopt\n");
     }
     if shown.request_waits {
-        page.push_str("\nA request waits for its answer: signet key install answer.json\n");
+        page.push_str("\nA request waits for its answer\n  next: signet key install answer.json\n");
     }
     page.lines()
         .map(|line| format!("{}\n", visible(line)))

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 
 use super::{Exit, Failure, print};
 use crate::home::Home;
+use crate::lock::refuse_foreign;
 use crate::private::{self, PrivateError};
 use crate::random;
 
@@ -26,6 +27,7 @@ pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         Some(file) => file,
         None => {
             let home = Home::find(home)?;
+            refuse_foreign(&home)?;
             crate::config::Config::load(&home)?;
             home.nats_seed()
         }

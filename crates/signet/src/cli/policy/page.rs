@@ -39,7 +39,7 @@ pub(super) fn page(policy: &Policy) -> String {
     page.push_str("\nOFFERED BY US\n");
     page.push_str(&of_own(&policy.capabilities));
     if policy.peers.is_empty() {
-        page.push_str("\nNO PEERS YET  signet peer add FILE\n");
+        page.push_str("\nNO PEERS YET\n  next: signet peer add FILE\n");
     }
     for peer in &policy.peers {
         page.push_str(&of_peer(peer));

@@ -6,6 +6,7 @@ use signet_api::{Bound, Pending, Revoked, StrangerDecided, Trust, TrustedPeer, W
 
 use super::visible_lines;
 use crate::cli::ask::or_dash;
+use crate::hint::typed;
 
 /// Who waits for a decision, with the words to compare and what to type.
 pub(super) fn pending(waiting: &Pending) -> String {
@@ -18,9 +19,12 @@ pub(super) fn pending(waiting: &Pending) -> String {
             "{agent} says that it acts for \"{}\"; nobody has verified either name (since {})\n  \
                its root key reads: {}\n  \
                ask that person, by telephone or face to face, to read out the words of their own agent: signet status\n    \
-               the same words:  signet trust approve {agent} --root {root}\n    \
-               any other words: signet trust refuse {agent} --root {root}\n",
-            one.principal, one.since, one.fingerprint,
+               the same words:  {}\n    any other words: {}\n",
+            one.principal,
+            one.since,
+            one.fingerprint,
+            typed(&format!("signet trust approve {agent} --root {root}")),
+            typed(&format!("signet trust refuse {agent} --root {root}")),
         );
     }
     for one in &waiting.root_alarms {
@@ -28,9 +32,11 @@ pub(super) fn pending(waiting: &Pending) -> String {
             page,
             "ALARM, {}: somebody uses the name of a person you know with another root key, {}\n  \
                nothing was accepted; ask the person, by telephone or face to face\n    \
-               a new key of theirs: signet trust replace-root THEIR-NEW-CERTIFICATE.json\n    \
+               a new key of theirs: {}\n    \
                not their key:       somebody pretends to be them; there is nothing to do here\n",
-            one.since, one.root,
+            one.since,
+            one.root,
+            typed("signet trust replace-root THEIR-NEW-CERTIFICATE.json"),
         );
     }
     match page.is_empty() {
@@ -44,8 +50,9 @@ pub(super) fn approved(decided: &StrangerDecided) -> String {
     let agent = &decided.agent;
     format!(
         "{agent} is trusted; its root key reads: {}\n  what waits for it leaves as soon as its person trusts you too\n  \
-           to take the trust back: signet trust withdraw {agent}\n",
+           to take the trust back: {}\n",
         or_dash(decided.fingerprint.as_deref()),
+        typed(&format!("signet trust withdraw {agent}")),
     )
 }
 
@@ -53,8 +60,9 @@ pub(super) fn approved(decided: &StrangerDecided) -> String {
 pub(super) fn refused(decided: &StrangerDecided) -> String {
     format!(
         "{} is refused under this root key, and you are not asked about it again\n  \
-           if you change your mind: signet peer add THEIR-CERTIFICATE.json\n",
-        decided.agent
+           if you change your mind: {}\n",
+        decided.agent,
+        typed("signet peer add THEIR-CERTIFICATE.json"),
     )
 }
 
@@ -63,8 +71,11 @@ pub(super) fn withdrawn(withdrawn: &Withdrawn) -> String {
     let peer = &withdrawn.peer;
     format!(
         "{peer} is trusted no more\n  messages to it that ended: {}; messages of its that your agent no longer gets: {}\n  \
-           to read those: signet inbox --set-aside\n  to trust it again: signet trust approve {peer}\n",
-        withdrawn.ended, withdrawn.set_aside,
+           to read those: {}\n  to trust it again: {}\n",
+        withdrawn.ended,
+        withdrawn.set_aside,
+        typed("signet inbox --set-aside"),
+        typed(&format!("signet trust approve {peer}")),
     )
 }
 
@@ -85,8 +96,10 @@ pub(super) fn replaced(bound: &Bound) -> String {
     let person = &bound.principal;
     format!(
         "{person} goes on with the root key that reads: {}\n  \
-           {} is trusted under it; every other agent of {person} must be added again: signet peer add FILE\n",
-        bound.fingerprint, bound.peer,
+           {} is trusted under it; every other agent of {person} must be added again: {}\n",
+        bound.fingerprint,
+        bound.peer,
+        typed("signet peer add FILE"),
     )
 }
 

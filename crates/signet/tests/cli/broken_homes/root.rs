@@ -44,23 +44,30 @@ fn root_in_somebody_elses_home_is_told_to_do_it_as_its_owner_and_writes_nothing(
         String::from_utf8(found.unwrap().stdout).unwrap()
     };
     let before = names();
-    for typed in [
-        &["up", "--background"][..],
-        &["down"],
-        &["run"],
-        &["trust", "list"],
-        &["key", "show"],
-        &["invite"],
+    for (typed, code, word) in [
+        (&["up", "--background"][..], 2, "up"),
+        (&["down"], 2, "down"),
+        (&["run"], 2, "run"),
+        (&["trust", "list"], 2, "trust"),
+        (&["key", "show"], 2, "key"),
+        (&["invite"], 2, "invite"),
+        (&["nats", "key"], 2, "nats key"),
+        (&["token", "make", "laptop"], 2, "token make"),
+        (&["token", "revoke", "laptop"], 2, "token revoke"),
+        (&["handler", "trace", "on"], 2, "handler trace on"),
+        (&["inbox", "--each", "--", "true"], 2, "inbox --each"),
+        // It writes nothing: that no daemon answers is told as it is to the owner.
+        (&["status"], 3, " run --home "),
     ] {
         let mut command = Command::new(&program);
         command.arg("--home").arg(&home).args(typed);
         let output = machine.with_shell(command, true).output().unwrap();
         let said = says(&output);
-        assert_eq!(output.status.code(), Some(2), "{typed:?}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{typed:?}: {said}");
         let next = said.split_once("  next: ").unwrap().1.trim_end();
         assert!(!next.contains("chown"), "{typed:?}: {said}");
         assert!(
-            next.contains("-u nobody") && next.contains(typed[0]),
+            next.contains("-u nobody") && next.contains(word),
             "{typed:?}: {said}"
         );
         assert_eq!(

@@ -8,7 +8,12 @@ use super::{
     WORDS, approve, certified, command, draft, is_told, keeps, program, strangers,
     strangers_message, told,
 };
-use crate::house::{Ear, House, eventually};
+use crate::house::{Ear, Home, House, eventually};
+
+/// A command as whoever reads it far from the daemon can type it.
+fn typed(home: &Home, verb: &str) -> String {
+    format!("signet {verb} --home {}", home.dir.display())
+}
 
 /// Nothing that a peer says or chose may stand in what a program, perhaps of a model, reads as news.
 #[test]
@@ -25,7 +30,7 @@ fn a_stranger_a_draft_a_false_name_and_a_message_in_quarantine_are_told_and_no_w
         "version": 1, "kind": "introduction", "time": record["time"], "agent": "agent-alice", "id": record["id"],
         "peer": "agent-bob", "principal": "bob", "verified": false, "count": 1, "still": false,
         "text": "the stranger agent-bob, who says that it acts for bob, waits for an introduction; nobody has verified either name",
-        "next": "signet trust pending",
+        "next": typed(&alice, "trust pending"),
     });
     assert_eq!(record, expected);
     approve(&alice, &bob);
@@ -45,7 +50,7 @@ fn a_stranger_a_draft_a_false_name_and_a_message_in_quarantine_are_told_and_no_w
             &json!("agent-bob"),
             &json!("bob"),
             &json!(true),
-            &json!("signet drafts")
+            &json!(typed(&alice, "drafts"))
         )
     );
     alice.done(&["drafts", "drop", &id]);
@@ -70,7 +75,7 @@ fn a_stranger_a_draft_a_false_name_and_a_message_in_quarantine_are_told_and_no_w
         (
             &json!("agent-bob"),
             &json!(true),
-            &json!("signet quarantine list")
+            &json!(typed(&alice, "quarantine list"))
         )
     );
 
@@ -196,7 +201,7 @@ fn a_start_says_what_still_stands_once_and_a_certificate_that_ends_soon() {
     let end = is_told(&alice, "certificate");
     assert_eq!(
         (&end["next"], &end["still"]),
-        (&json!("signet key rotate signing"), &json!(true))
+        (&json!(typed(&alice, "key rotate signing")), &json!(true))
     );
     let said = end["text"].as_str().unwrap();
     assert!(

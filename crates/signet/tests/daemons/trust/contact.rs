@@ -1,9 +1,11 @@
 //! Two strangers meet.
 
+use std::process::Command;
+
 use serde_json::json;
 
 use super::{decisions, gets, is_asked_about, key, pending, standing, verifies, words};
-use crate::house::{Home, House, eventually};
+use crate::house::{Home, House, eventually, says, signet};
 
 const HELLO: &str = r#"{"hello":"neighbour"}"#;
 
@@ -45,11 +47,14 @@ fn two_strangers_meet_by_the_commands_alone_and_the_first_message_arrives() {
         .lines()
         .find(|line| line.contains("trust approve"))
         .unwrap();
-    let command: Vec<&str> = line
-        .split_whitespace()
-        .skip_while(|word| *word != "trust")
-        .collect();
-    let said = bob.done(&command);
+    let (_, command) = line.split_once(":  ").unwrap();
+    let folder = signet().parent().unwrap().display().to_string();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]);
+    let shell = shell.env("PATH", format!("{folder}:/usr/bin:/bin"));
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{command}: {}", says(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
     assert!(
         said.starts_with("agent-alice is trusted") && said.contains(&words(&alice)),
         "{said}"

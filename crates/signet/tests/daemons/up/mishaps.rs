@@ -3,6 +3,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use signet_testkit::{says, signet};
 
 use super::{Machine, mode};
 use crate::house::eventually;
@@ -197,4 +201,91 @@ fn a_second_agent_of_one_person_is_made_with_their_root_key_or_not_at_all() {
         "second",
         &[&beside[..], &["--root", root.to_str().unwrap()]].concat(),
     );
+}
+
+/// A login is as long as an invitation, and a mail wraps and quotes it as well.
+#[test]
+fn a_login_that_mail_has_wrapped_and_quoted_is_taken_as_whole() {
+    let machine = Machine::new();
+    machine.up("alice");
+    let invited = machine.done("alice", &["invite", "--login", "bob"]);
+    let login = invited
+        .lines()
+        .find(|line| line.starts_with("signet-login:1:"))
+        .unwrap();
+    let chars: Vec<char> = login.chars().collect();
+    let wrapped: String = chars
+        .chunks(60)
+        .map(|part| format!("> {}\r\n", part.iter().collect::<String>()))
+        .collect();
+    assert!(wrapped.lines().count() > 1, "{}", login.len());
+    let mail = format!("Hello Bob,\n\nthis is your login:\n\n{wrapped}\n-- \nAlice\n");
+    let up = "up --agent bob --principal bob --background --login -";
+    let up: Vec<&str> = up.split(' ').collect();
+    let output = machine.with_input("bob", &up, &mail);
+    assert!(output.status.success(), "{}", says(&output));
+    assert!(machine.done("bob", &["status"]).contains("connected"));
+}
+
+/// What doctor finds about the mailbox of that home: whether it is well, and what is next.
+fn mailbox(machine: &Machine, name: &str) -> (bool, String) {
+    let output = machine.run(name, &["doctor", "--json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let found = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let found = found.into_iter().find(|found| found["check"] == "mailbox");
+    let found = found.unwrap_or_else(|| panic!("{text}"));
+    let next = found["next"].as_str().unwrap_or_default().to_owned();
+    (found["health"] == "well", next)
+}
+
+#[test]
+fn a_mailbox_of_a_home_that_up_made_was_deleted_and_doctors_hint_run_as_printed_brings_it_back() {
+    let machine = Machine::new();
+    machine.up("alice");
+    let home = machine.home("alice");
+    let config = std::fs::read_to_string(home.join("config.toml")).unwrap();
+    let (_, url) = config.split_once("nats://").unwrap();
+    let url = format!("nats://{}", url.split('"').next().unwrap());
+    let seed = std::fs::read_to_string(home.join("nats/admin.nk")).unwrap();
+    let delete = || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let options = async_nats::ConnectOptions::with_nkey(seed.trim().to_owned());
+            let options = options.custom_inbox_prefix("_INBOX_admin");
+            let client = options.connect(&url).await.unwrap();
+            let context = async_nats::jetstream::new(client);
+            let stream = context.get_stream("AGENT_INBOX").await.unwrap();
+            stream.delete_consumer("alice").await.unwrap();
+        });
+        let (is_well, next) = mailbox(&machine, "alice");
+        assert!(!is_well);
+        next
+    };
+    assert!(mailbox(&machine, "alice").0);
+    // By up, which keeps the server of this home; and by whoever knows the command, with the key that up keeps.
+    let program = signet().display().to_string();
+    let by_hand = format!("{program} nats setup --home {}", home.display());
+    for by_doctor in [true, false] {
+        let next = delete();
+        assert!(
+            next.starts_with(&format!(
+                "{program} up --home {} --background  # ",
+                home.display()
+            )),
+            "{next}"
+        );
+        let line = if by_doctor { &next } else { &by_hand };
+        let like = machine.command("alice", &[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).env_clear();
+        shell.envs(
+            like.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{line}: {}", says(&output));
+        assert!(mailbox(&machine, "alice").0, "{line}: {output:?}");
+    }
 }
