@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::entry::{Did, OutcomeLine};
 use crate::envelope::Message;
 use crate::ids::{AgentId, MessageId};
@@ -15,8 +17,10 @@ use super::quarantine::{Quarantine, Shelved, Tries};
 const MOST: usize = 10_000;
 /// How many bytes of one peer may wait, as they weigh in memory.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// How many messages of peers that are trusted no more are shown.
+/// How many messages of peers that are trusted no more are shown …
 const ASIDE: usize = 1_000;
+/// … and of how many more it is known that they were set aside: of as many as may wait.
+const GONE: usize = MOST * PEERS;
 /// How many times that all peers together may have waiting: no peer alone can keep the others out.
 const PEERS: usize = 4;
 
@@ -52,6 +56,29 @@ impl Share {
     }
 }
 
+/// A message that was set aside, and is older than those that are shown: the log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Gone {
+    /// Who sent it.
+    pub from: AgentId,
+    /// Its name.
+    pub message_id: MessageId,
+    /// Which message it answers.
+    pub in_reply_to: Option<MessageId>,
+}
+
+impl Gone {
+    fn of(message: &Message) -> Self {
+        let headers = &message.headers;
+        Self {
+            from: headers.agent_id.clone(),
+            message_id: headers.message_id,
+            in_reply_to: headers.in_reply_to,
+        }
+    }
+}
+
 /// The inbox.
 #[derive(Debug, Default, Clone)]
 pub struct Inbox {
@@ -61,6 +88,7 @@ pub struct Inbox {
     shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
     aside: VecDeque<Arc<Message>>,
+    gone: VecDeque<Gone>,
     tries: BTreeMap<(AgentId, MessageId), Tries>,
     quarantine: Quarantine,
 }
@@ -91,6 +119,17 @@ impl Inbox {
     /// What peers sent that are trusted no more, and our agent had not taken: for the person.
     pub fn aside(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.aside.iter()
+    }
+
+    /// What was set aside before that.
+    pub fn gone(&self) -> impl Iterator<Item = &Gone> {
+        self.gone.iter()
+    }
+
+    /// Everything that was set aside, by name: it is for the person alone, also when there is trust again.
+    pub fn all_aside(&self) -> impl Iterator<Item = Gone> {
+        let shown = self.aside.iter().map(|message| Gone::of(message));
+        self.gone.iter().cloned().chain(shown)
     }
 
     /// How many wait.
@@ -164,8 +203,14 @@ impl Inbox {
     }
 
     /// Puts back what is set aside, and the number of the last arrival.
-    pub(super) fn put_back_rest(&mut self, arrivals: u64, aside: Vec<Arc<Message>>) {
+    pub(super) fn put_back_rest(
+        &mut self,
+        arrivals: u64,
+        gone: Vec<Gone>,
+        aside: Vec<Arc<Message>>,
+    ) {
         self.arrivals = arrivals;
+        self.gone = gone.into();
         self.aside = aside.into();
     }
 
@@ -194,7 +239,7 @@ impl Inbox {
         self.arrivals
     }
 
-    /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept.
+    /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept, and the names of more.
     pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
         let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
         let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
@@ -206,7 +251,10 @@ impl Inbox {
             self.aside.push_back(message);
         }
         let over = self.aside.len().saturating_sub(ASIDE);
-        self.aside.drain(..over);
+        let over = self.aside.drain(..over);
+        self.gone.extend(over.map(|message| Gone::of(&message)));
+        let over = self.gone.len().saturating_sub(GONE);
+        self.gone.drain(..over);
     }
 
     pub(super) fn insert(&mut self, message: &Arc<Message>) {

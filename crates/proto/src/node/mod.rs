@@ -80,7 +80,7 @@ use bytes::Paid;
 use carriers::Carriers;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
-pub use inbox::{Inbox, Item};
+pub use inbox::{Gone, Inbox, Item};
 pub use judged::Judged;
 use judged::Refusal;
 use keyed::Keys;

@@ -163,7 +163,8 @@ pub enum LocalError {
     CapabilityNeeded(AgentId, String),
     /// More than the recipient granted.
     #[error(
-        "{peer} takes {per_minute} messages a minute, and they are used up; wait, and see whether your agent talks in a loop"
+        "{peer} takes {per_minute} message{} a minute, and that is used up; wait, and see whether your agent talks in a loop",
+        ending(.per_minute)
     )]
     OverBudget {
         /// Who.
@@ -305,4 +306,9 @@ impl LocalError {
             Self::CapabilityNeeded(..) => "capability-needed",
         }
     }
+}
+
+/// What a counted word ends with.
+fn ending(count: &u32) -> &'static str {
+    if *count == 1 { "" } else { "s" }
 }

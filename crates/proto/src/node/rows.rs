@@ -310,8 +310,12 @@ impl Snapshot {
                 }
             }
             ASIDE => {
+                let before = self.inbox.gone().count();
+                for (place, gone) in self.inbox.gone().enumerate() {
+                    rows.put(ASIDE, &place.to_string(), gone);
+                }
                 for (place, message) in self.inbox.aside().enumerate() {
-                    rows.put_value(ASIDE, place.to_string(), &message.to_stored());
+                    rows.put_value(ASIDE, (before + place).to_string(), &message.to_stored());
                 }
             }
             REQUESTS => {

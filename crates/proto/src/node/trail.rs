@@ -1,7 +1,7 @@
 //! Where a conversation has been: so that an agent cannot forget to count its hops, and nobody counts
 //! them for a conversation that is not theirs.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,12 @@ pub(super) struct Trail {
     came: VecDeque<Step>,
     /// Only those of a conversation.
     went: VecDeque<Step>,
+    /// When the first came in each conversation, and when the first of ours went, of those that are remembered no more:
+    /// who was silent for long does not lose to others that it spoke first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    came_first: BTreeMap<ConversationId, Timestamp>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    went_first: BTreeMap<ConversationId, Timestamp>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,10 +88,20 @@ impl Step {
     }
 }
 
-fn push(steps: &mut VecDeque<Step>, step: Step) {
+fn push(steps: &mut VecDeque<Step>, first: &mut BTreeMap<ConversationId, Timestamp>, step: Step) {
     let old = |before: &Step| step.at.since(before.at) >= REMEMBERED;
     while steps.len() >= STEPS || steps.front().is_some_and(old) {
-        steps.pop_front();
+        let Some(gone) = steps.pop_front() else { break };
+        if let Some(conversation) = gone.conversation {
+            first.entry(conversation).or_insert(gone.at);
+        }
+    }
+    while first.len() > STEPS {
+        let oldest = first.iter().min_by_key(|(_, at)| **at);
+        let Some(oldest) = oldest.map(|(conversation, _)| conversation.clone()) else {
+            break;
+        };
+        first.remove(&oldest);
     }
     steps.push_back(step);
 }
@@ -95,13 +111,20 @@ impl Node {
     pub(super) fn note_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
         let (at, came) = (self.next_step(now), self.elapsed);
         let step = Step::of(at, message);
-        push(&mut self.link_mut(peer).trail.came, Step { came, ..step });
+        let trail = &mut self.link_mut(peer).trail;
+        let (steps, first) = (&mut trail.came, &mut trail.came_first);
+        push(steps, first, Step { came, ..step });
     }
 
     /// Remembers a call of ours in a conversation.
     pub(super) fn note_own_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
         let at = self.next_step(now);
-        push(&mut self.link_mut(peer).trail.went, Step::of(at, message));
+        let trail = &mut self.link_mut(peer).trail;
+        push(
+            &mut trail.went,
+            &mut trail.went_first,
+            Step::of(at, message),
+        );
     }
 
     /// The time of a line, or the next moment after the call before: the log's time stands still while the
@@ -169,12 +192,13 @@ impl Node {
 /// What is remembered of one conversation.
 struct Talk<'a> {
     node: &'a Node,
+    conversation: &'a ConversationId,
     came: Vec<(&'a AgentId, &'a Step)>,
     went: Vec<(&'a AgentId, &'a Step)>,
 }
 
 impl<'a> Talk<'a> {
-    fn of(node: &'a Node, conversation: &ConversationId) -> Self {
+    fn of(node: &'a Node, conversation: &'a ConversationId) -> Self {
         let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
         let of = |steps: fn(&Trail) -> &VecDeque<Step>| {
             let links = node.links.iter();
@@ -186,6 +210,7 @@ impl<'a> Talk<'a> {
         };
         Self {
             node,
+            conversation,
             came: of(|trail| &trail.came),
             went: of(|trail| &trail.went),
         }
@@ -225,9 +250,22 @@ impl<'a> Talk<'a> {
 
     /// Whose call was the first here; `None` when it was ours.
     fn beginner(&self) -> Option<&'a AgentId> {
-        let (from, first) = self.came.iter().min_by_key(|(_, step)| step.at)?;
-        let ours = self.went.iter().any(|(_, step)| step.at < first.at);
-        (!ours).then_some(*from)
+        let came = self.came.iter().map(|(from, step)| (*from, step.at));
+        let (from, first) = came
+            .chain(self.before(|trail| &trail.came_first))
+            .min_by_key(|(_, at)| *at)?;
+        let went = self.went.iter().map(|(_, step)| step.at);
+        let mut ours = went.chain(self.before(|trail| &trail.went_first).map(|(_, at)| at));
+        (!ours.any(|at| at < first)).then_some(from)
+    }
+
+    /// The first call here with each peer, of those that are remembered no more.
+    fn before(
+        &self,
+        first: fn(&Trail) -> &BTreeMap<ConversationId, Timestamp>,
+    ) -> impl Iterator<Item = (&'a AgentId, Timestamp)> {
+        let (links, conversation) = (self.node.links.iter(), self.conversation);
+        links.filter_map(move |(peer, link)| Some((peer, *first(&link.trail).get(conversation)?)))
     }
 
     /// The chains of which a call went to `peer`, or came from it.

@@ -63,8 +63,10 @@ pub struct Waiting {
     last: Option<CarrierId>,
     /// What each carrier said of it.
     handed: Vec<(CarrierId, Handed)>,
-    /// When it goes out again although all carriers say that they hold it: what lives shortly cannot wait for its turn.
+    /// When it goes out again although all carriers say that they hold it: it cannot wait for its turn for ever.
     presses: Option<Timestamp>,
+    /// Whether it did.
+    pressed: bool,
 }
 
 /// Who has a message besides us, as far as a carrier told us since the start.
@@ -168,6 +170,7 @@ impl Ledger {
             last: None,
             handed: Vec::new(),
             presses: None,
+            pressed: false,
         };
         self.waiting.insert(sequence, waiting);
     }
@@ -182,13 +185,13 @@ impl Ledger {
 
     /// A carrier took a message of that name: it holds it, or says nothing more. Says whether it waits here.
     pub fn handed(&mut self, name: MessageId, carrier: &CarrierId, handed: Handed) -> bool {
-        let number = self.names.get(&name);
-        let Some(waiting) = number.and_then(|number| self.waiting.get_mut(number)) else {
+        let number = self.names.get(&name).copied().unwrap_or_default();
+        let Some(waiting) = self.waiting.get_mut(&number) else {
             return false;
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            waiting.presses = waiting.presses.or(timing::presses_at(waiting, at));
+            waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
             self.due = Some(self.due.map_or(asks, |due| due.min(asks)));
@@ -244,7 +247,7 @@ impl Ledger {
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
-            self.forget(waiting);
+            self.forget(*number, waiting);
         }
         // What never came of it the peer names as missing: its end stands.
         let late = late.into_iter();
@@ -261,7 +264,9 @@ impl Ledger {
     /// and orders nothing any more.
     pub(crate) fn put_back(&mut self, latest: Timestamp) {
         self.last_receipt = self.last_receipt.filter(|last| *last <= latest);
-        self.anew.ripen();
+        let waiting = self.waiting.iter();
+        let waiting = waiting.map(|(number, waiting)| (*number, &*waiting.message));
+        self.anew.ripen(latest, waiting);
     }
 
     /// Whether a receipt signed at that time says more than those before it.
@@ -312,6 +317,7 @@ impl Ledger {
     pub fn abandon(&mut self) -> Vec<MessageId> {
         (self.bytes, self.names) = (0, HashMap::new());
         self.given_up.clear();
+        self.anew.abandon();
         std::mem::take(&mut self.waiting)
             .into_values()
             .map(|waiting| waiting.message.headers.message_id)
@@ -339,16 +345,16 @@ impl Ledger {
     fn take(&mut self, name: MessageId) -> Option<(u64, Waiting)> {
         let number = *self.names.get(&name)?;
         let waiting = self.waiting.remove(&number)?;
-        self.forget(&waiting);
+        self.forget(number, &waiting);
         Some((number, waiting))
     }
 
-    fn forget(&mut self, waiting: &Waiting) {
+    fn forget(&mut self, number: u64, waiting: &Waiting) {
         let length = waiting.message.canonical().len();
         self.bytes = self.bytes.saturating_sub(length);
         let name = waiting.message.headers.message_id;
         self.names.remove(&name);
-        self.anew.forget(name);
+        self.anew.forget(number, name);
     }
 }
 

@@ -39,7 +39,7 @@ fn answered_ahead(ahead: i64) -> (Net, MessageId, MessageId) {
 }
 
 /// The forms in which a message went out.
-fn forms(net: &Net, name: MessageId) -> Vec<Arc<[u8]>> {
+pub(crate) fn forms(net: &Net, name: MessageId) -> Vec<Arc<[u8]>> {
     let mut forms: Vec<Arc<[u8]>> = Vec::new();
     for (_, _, bytes) in &net.sent {
         if message_of(bytes).headers.message_id == name && !forms.contains(bytes) {
@@ -49,7 +49,7 @@ fn forms(net: &Net, name: MessageId) -> Vec<Arc<[u8]>> {
     forms
 }
 
-fn state(net: &Net, who: usize, name: MessageId) -> State {
+pub(crate) fn state(net: &Net, who: usize, name: MessageId) -> State {
     net.agents[who].node.status(name).unwrap().state
 }
 
@@ -82,6 +82,37 @@ fn an_answer_refused_while_the_clock_was_ahead_for_four_seconds_arrives_when_it_
         }
     }
     assert_eq!(times_taken(&net.agents[ALICE], answer), 1);
+}
+
+#[test]
+fn an_answer_whose_refusal_is_heard_two_hours_after_the_clock_was_right_again_arrives() {
+    for restarts in [false, true] {
+        let mut net = talking();
+        let asked = net.ask(ALICE, BOB);
+        net.run_for(SECOND);
+        net.skew[BOB] = HOUR;
+        net.run_for(SECOND);
+        // Bob's inbox is held back: no receipt reaches him.
+        net.cut = Some((ALICE, BOB));
+        net.reply(BOB, asked);
+        net.run_for(4 * SECOND);
+        net.skew[BOB] = 0;
+        net.run_for(2 * HOUR);
+        remembered(&net);
+        if restarts {
+            net.restart(BOB);
+        }
+        net.cut = None;
+        net.run_for(10 * MINUTE);
+        assert_eq!(state(&net, ALICE, asked), State::Answered);
+        let answer = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
+        let mut answer = answer.filter(|message| message.headers.in_reply_to == Some(asked));
+        let answer = answer.next().unwrap().headers.message_id;
+        assert_eq!(forms(&net, answer).len(), 2);
+        assert_eq!(times_taken(&net.agents[ALICE], answer), 1);
+        assert_eq!(state(&net, BOB, answer), State::Received);
+        remembered(&net);
+    }
 }
 
 #[test]

@@ -481,6 +481,42 @@ fn the_chain_of_a_loop_is_known_after_a_restart_too() {
     household::people::remembered(&net);
 }
 
+/// Alice or Bob began, and was silent for four days, which nobody remembers any more.
+#[test]
+fn a_member_is_not_the_first_to_speak_because_whoever_was_has_been_silent_for_four_days() {
+    for first in [0, 1] {
+        let mut net = three();
+        try_send(&mut net, CAROL, 0, content(1, None)).unwrap();
+        try_send(&mut net, first, 1 - first, in_conversation("dinner")).unwrap();
+        net.run_for(4 * 24 * 3_600_000);
+        // The calls from before are pushed out by newer ones.
+        try_send(&mut net, 0, 1, in_conversation("lunch")).unwrap();
+        try_send(&mut net, 1, 0, in_conversation("lunch")).unwrap();
+        net.run_for(3_000);
+        poisons(&mut net, "dinner", None);
+        household::people::remembered(&net);
+        net.restart(0);
+        poisons(&mut net, "dinner", None);
+        let said = try_send(&mut net, 0, 1, in_conversation("dinner"));
+        let hops = said.map(|said| hops_of(&net, said));
+        assert!(hops.is_ok_and(|hops| hops <= 2), "{first} began");
+    }
+}
+
+#[test]
+fn who_may_send_one_message_a_minute_is_told_of_one_message() {
+    let (mut net, _) = with_bob(Policy {
+        messages_per_minute: Some(1),
+        ..Policy::default()
+    });
+    let refused = (0..20).find_map(|_| {
+        net.run_for(1_000);
+        try_send(&mut net, 0, 1, content(1, None)).err()
+    });
+    let error = refused.unwrap().to_string();
+    assert!(error.contains("takes 1 message a minute, and"), "{error}");
+}
+
 /// Carol is written to in the same conversation, and names whatever she heard there.
 #[test]
 fn a_member_of_a_conversation_cannot_end_what_others_say_in_it() {

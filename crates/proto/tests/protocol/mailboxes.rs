@@ -162,6 +162,51 @@ fn what_is_falsely_called_stored_with_a_short_life_arrives_before_its_end() {
     }
 }
 
+/// Nobody answers behind them, so that the first in each session is asked for ever more rarely.
+#[test]
+fn fifty_messages_of_an_hour_that_are_falsely_called_stored_all_arrive() {
+    let mut net = talking();
+    net.cut = Some((0, 1));
+    let (bob, from) = (net.agents[1].id(), net.sent.len());
+    let hour = Content {
+        life: Some(Duration::from_secs(3600)),
+        ..Content::default()
+    };
+    let names: Vec<_> = (0..50)
+        .map(|_| net.send(0, 1, Sending::Notification(hour.clone())))
+        .collect();
+    // Whoever forges it does so for every copy, and takes each copy that is the first of what waits.
+    let (end, mut copies, mut seen) = (net.now + 3_600_000, 0, from);
+    let mut taken = BTreeSet::new();
+    while net.now < end {
+        for (_, who, bytes) in net.sent[seen..].to_vec() {
+            let name = message_of(&bytes).headers.message_id;
+            if who == 0 && names.contains(&name) {
+                copies += 1;
+                let at = net.at(0);
+                let node = &mut net.agents[0].node;
+                node.handle_stored(at, &CarrierId::NATS, &bob, name);
+                if name != names[0] && !taken.insert(name) {
+                    net.put(1, bytes, 1);
+                }
+            }
+        }
+        seen = net.sent.len().max(seen);
+        net.run_for(1_000);
+    }
+    let inbox: BTreeSet<_> = net.agents[1]
+        .node
+        .inbox()
+        .after(0)
+        .collect::<Vec<_>>()
+        .iter()
+        .map(|item| item.message.headers.message_id)
+        .collect();
+    let came = names[1..].iter().filter(|name| inbox.contains(name));
+    assert_eq!(came.count(), 49, "before their end");
+    assert!(copies <= 50 * 3, "{copies} went out");
+}
+
 /// A mailbox whose reader is away gets few copies more of what lives for a minute.
 #[test]
 fn what_a_mailbox_holds_with_a_short_life_goes_out_a_few_times_and_no_more() {

@@ -15,6 +15,7 @@ mod anew;
 mod asyncapi;
 mod attacks;
 mod attacks_alarms;
+mod attacks_anew;
 mod attacks_approval;
 mod attacks_copies;
 mod attacks_decision;
@@ -49,6 +50,7 @@ mod handshake;
 #[path = "../household/mod.rs"]
 mod household;
 mod ids;
+mod invitations;
 mod jsonrpc;
 mod key_change;
 mod leases_and_keys;

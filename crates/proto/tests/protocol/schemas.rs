@@ -23,11 +23,11 @@ use crate::household::net::Net;
 use crate::household::sealing::{agent, introduce, secret};
 use crate::household::{self, Agent, at, identity, settle};
 
-fn source(name: &str) -> Value {
+pub(crate) fn source(name: &str) -> Value {
     parse(schema::text(name).unwrap().as_bytes(), Limits::LINE).unwrap()
 }
 
-fn compile(schema: &Value) -> Validator {
+pub(crate) fn compile(schema: &Value) -> Validator {
     let (common, message) = (source("common"), source("message"));
     let registry = Registry::new()
         .add("urn:signet:1:common", &common)

@@ -280,3 +280,23 @@ fn a_log_with_withdrawals_cut_anywhere_leaves_an_agent_that_works() {
         net
     });
 }
+
+/// The person reads the newest thousand; of the others it is known all the same that they are not the agent's.
+#[test]
+fn more_than_a_thousand_messages_that_are_set_aside_are_all_known_to_be() {
+    let mut net = talking();
+    let names: Vec<_> = (0..1_030).map(|_| net.ask(0, 1)).collect();
+    net.run_for(60_000);
+    assert!(net.agents[1].node.inbox().len() > 1_030);
+    withdraws(&mut net, 1, 0);
+    let inbox = net.agents[1].node.inbox();
+    assert_eq!((inbox.aside().count(), inbox.gone().count()), (1_000, 31));
+    let all: std::collections::BTreeSet<_> =
+        inbox.all_aside().map(|gone| gone.message_id).collect();
+    assert!(names.iter().all(|name| all.contains(name)));
+    let agent = &net.agents[1];
+    for again in [agent.retold(), agent.restored(agent.log.len())] {
+        assert_eq!(again.inbox().all_aside().count(), 1_031);
+        assert_eq!(again.inbox().aside().count(), 1_000);
+    }
+}

@@ -85,7 +85,7 @@ impl Serve for RefuseStranger {
 impl Serve for Withdraw {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
         let agent = peer_named(node, reach, &self.peer)?;
-        let before = node.inbox().aside().count();
+        let before = node.inbox().all_aside().count();
         let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
             let name = error.name();
             let mistyped = refused_of(node, reach, error);
@@ -100,7 +100,7 @@ impl Serve for Withdraw {
         let withdrawn = Withdrawn {
             peer: agent.to_string(),
             ended: ended.count(),
-            set_aside: node.inbox().aside().count().saturating_sub(before),
+            set_aside: node.inbox().all_aside().count().saturating_sub(before),
         };
         Ok((withdrawn, outcome))
     }

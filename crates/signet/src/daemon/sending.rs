@@ -158,13 +158,15 @@ impl Heart {
         });
     }
 
-    /// Whether the answer to a message of ours has been taken out of the inbox: the log alone has it.
+    /// Whether the answer to a message of ours has been taken out of the inbox by its agent: the log alone has it. While
+    /// the agents pause nobody is given any.
     fn has_taken_answer(&self, message_id: MessageId) -> bool {
         let out = self.node.status(message_id);
         let (inbox, answers) = (self.node.inbox(), Some(message_id));
         let waits = inbox.after(0).map(|item| item.message.headers.in_reply_to);
-        let aside = inbox.aside().map(|message| message.headers.in_reply_to);
-        out.is_some_and(|out| out.state == State::Answered)
+        let aside = inbox.all_aside().map(|gone| gone.in_reply_to);
+        !self.node.pausing().is_paused()
+            && out.is_some_and(|out| out.state == State::Answered)
             && waits.chain(aside).all(|reply_to| reply_to != answers)
     }
 

@@ -152,6 +152,7 @@ impl Node {
             };
         }
         let before = session.ledger.peer_through();
+        session.ledger.pass_time(now);
         let settled = session.ledger.settle(&receipt, signed_at).into_iter();
         if session.ledger.peer_through() > before {
             session.ledger.covered(clock);

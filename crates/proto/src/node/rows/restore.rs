@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
+use crate::node::inbox::Gone;
 use crate::node::keyed::Keyed;
 use crate::node::link::{Finds, Waiting};
 use crate::node::names::Name;
@@ -257,14 +258,21 @@ impl Node {
         for (_, shelved) in tables.take::<Shelved>(QUARANTINE)? {
             self.inbox.put_back_shelved(shelved);
         }
-        let mut aside = Vec::new();
+        let (mut gone, mut aside) = (Vec::new(), Vec::new());
         for (key, value) in tables.take::<Value>(ASIDE)? {
             let place: usize = tables.parse(ASIDE, &key, &key)?;
+            // Of the older ones the names alone are kept.
+            if let Ok(name) = serde_json::from_value::<Gone>(value.clone()) {
+                gone.push((place, name));
+                continue;
+            }
             aside.push((place, tables.message(ASIDE, &key, &value)?));
         }
         aside.sort_by_key(|(place, _)| *place);
+        gone.sort_by_key(|(place, _)| *place);
         let aside = aside.into_iter().map(|(_, message)| message);
-        self.inbox.put_back_rest(lone.arrivals, aside.collect());
+        let gone = gone.into_iter().map(|(_, name)| name);
+        (self.inbox).put_back_rest(lone.arrivals, gone.collect(), aside.collect());
         Ok(())
     }
 }

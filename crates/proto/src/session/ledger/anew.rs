@@ -22,13 +22,16 @@ pub(super) struct Anew {
     refused: BTreeMap<u64, Refused>,
     /// What was signed anew and waits for its receipt: it is refused for good, if it is refused again.
     second: BTreeSet<MessageId>,
+    /// The numbers of what waits for its receipt and was signed by a clock that was put back since.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    early: BTreeSet<u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Refused {
     #[serde(with = "crate::stored")]
     message: Arc<Message>,
-    /// Whether our clock was put back since.
+    /// Whether the clock that signed it was put back since.
     ripe: bool,
 }
 
@@ -40,19 +43,41 @@ impl Anew {
         let room = self.refused.len() < MOST && bytes + message.canonical().len() <= MOST_BYTES;
         let second = self.second.contains(&message.headers.message_id);
         if room && !second && can_be_said_once(message) {
-            let (message, ripe) = (Arc::clone(message), false);
+            let (message, ripe) = (Arc::clone(message), self.early.contains(&number));
             self.refused.insert(number, Refused { message, ripe });
         }
     }
 
-    /// Our clock was put back.
-    pub(super) fn ripen(&mut self) {
-        self.refused.values_mut().for_each(|kept| kept.ripe = true);
+    /// Our clock was put back: what it signed after `latest`, it signed too early. The peer's word about some of that may
+    /// come hours later.
+    pub(super) fn ripen<'a>(
+        &mut self,
+        latest: Timestamp,
+        waiting: impl Iterator<Item = (u64, &'a Message)>,
+    ) {
+        for kept in self.refused.values_mut() {
+            kept.ripe |= kept.message.headers.timestamp > latest;
+        }
+        let early = waiting
+            .filter(|(_, message)| message.headers.timestamp > latest && can_be_said_once(message));
+        self.early.extend(early.map(|(number, _)| number));
     }
 
     /// A message is settled.
-    pub(super) fn forget(&mut self, name: MessageId) {
+    pub(super) fn forget(&mut self, number: u64, name: MessageId) {
         self.second.remove(&name);
+        self.early.remove(&number);
+    }
+
+    /// Nothing waits any more.
+    pub(super) fn abandon(&mut self) {
+        self.early.clear();
+    }
+
+    /// What has expired is not signed anew.
+    fn drop_expired(&mut self, now: Timestamp) {
+        self.refused
+            .retain(|_, kept| now < kept.message.headers.expires_at);
     }
 }
 
@@ -72,6 +97,11 @@ impl Ledger {
         let named = |kept: &Refused| kept.message.headers.message_id == name;
         self.anew.refused.retain(|_, kept| !named(kept));
         self.anew.refused.len() < before
+    }
+
+    /// By the log it is so late: what has expired makes room.
+    pub(crate) fn pass_time(&mut self, now: Timestamp) {
+        self.anew.drop_expired(now);
     }
 
     /// A message of that name goes out a second time.

@@ -37,12 +37,11 @@ impl Ledger {
             }
             let free = waiting.next_way(ways);
             let parked = free.is_none();
-            let soon = now.saturating_add(FIRST_SILENCE);
-            waiting.presses = waiting.presses.map(|at| at.min(soon));
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
+                waiting.pressed |= presses;
                 if parked && !presses {
                     copies -= 1;
                     self.question.asked = *number;
@@ -128,14 +127,24 @@ impl Ledger {
     }
 }
 
-/// When a message goes out again that a mailbox is said to hold since `at`, if half of what is left of its life ends before
-/// anything of what is held goes out. The last seconds of a life are left to it: a copy would come too late.
-pub(super) fn presses_at(waiting: &Waiting, at: Timestamp) -> Option<Timestamp> {
+/// When the message of that number, which a mailbox is said to hold since `at`, goes out again whatever waits before it:
+/// behind half of what is left of its life, by up to half of the rest later where it lives for long, so that a burst of
+/// messages is no burst of copies. The last seconds of a life are left to it: a copy would come too late.
+///
+/// What lives for long does so once: the mailbox of a peer that is away gets one copy of it so, and not many.
+pub(super) fn presses_at(waiting: &Waiting, number: u64, at: Timestamp) -> Option<Timestamp> {
     let half = waiting.message.headers.expires_at.since(at) / 2;
-    (FIRST_RESEND..FIRST_SILENCE)
-        .contains(&half)
-        .then(|| at.saturating_add(half))
+    let later = match half {
+        _ if half < FIRST_RESEND => return None,
+        _ if half < FIRST_SILENCE => Duration::ZERO,
+        _ if waiting.pressed => return None,
+        _ => half / 2 * u32::try_from(number % SPREAD).unwrap_or_default() / SPREAD as u32,
+    };
+    Some(at.saturating_add(half + later))
 }
+
+/// Over so many moments copies are spread.
+const SPREAD: u64 = 64;
 
 /// When the first of what mailboxes are said to hold goes out again, although they hold it: their word may be
 /// false, or the receipt lost. A copy of all of it would fill an absent peer's mailbox.

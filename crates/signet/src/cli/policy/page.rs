@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use signet_api::{By, Capability, Finding, Grant, Offer, PeerPolicy, Policy};
-use signet_audit::visible;
+use signet_audit::{counted, visible};
 
 use super::super::ask::{or_dash, safe_json};
 use super::{source, visible_lines};
@@ -33,7 +33,8 @@ pub(super) fn page(policy: &Policy) -> String {
     if let Some(conversation) = grant.conversation_messages_per_minute {
         let _ = writeln!(
             page,
-            "             {conversation} messages a minute in one conversation"
+            "             {} a minute in one conversation",
+            counted(conversation.into(), "message")
         );
     }
     page.push_str("\nOFFERED BY US\n");
@@ -150,7 +151,7 @@ fn may_send(tier: u8, capabilities: Option<&[String]>, budget: Option<u32>) -> S
         Some(names) => names.join(", "),
     };
     let budget = budget.map_or("any number of messages".to_owned(), |number| {
-        format!("{number} messages a minute")
+        format!("{} a minute", counted(number.into(), "message"))
     });
     format!("up to tier {tier}, {names}, {budget}")
 }
@@ -158,4 +159,15 @@ fn may_send(tier: u8, capabilities: Option<&[String]>, budget: Option<u32>) -> S
 fn numbers(layers: &[u8], between: &str) -> String {
     let layers: Vec<String> = layers.iter().map(u8::to_string).collect();
     layers.join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_send;
+
+    #[test]
+    fn a_peer_that_may_send_one_message_a_minute_is_said_so() {
+        let said = may_send(1, None, Some(1));
+        assert_eq!(said, "up to tier 1, every capability, 1 message a minute");
+    }
 }

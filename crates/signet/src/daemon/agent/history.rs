@@ -71,8 +71,8 @@ impl KeptBack {
         Self {
             is_paused,
             names: inbox
-                .aside()
-                .map(|message| name_of(message))
+                .all_aside()
+                .map(|gone| (gone.from, gone.message_id))
                 .chain(waiting)
                 .collect(),
             trust: heart.node.trust().clone(),
