@@ -2,8 +2,9 @@
 noticed when an input is taken that has to be refused. So each check needs an input that differs in that alone from one that is
 accepted: where a second check refuses it as well, nobody learns that the first is missing.
 
-The checks are what `require` is given, the conditions of `raise Refused`, and what the predicates below return, each part
-of an `and` by itself; they are read out of the source, so that none is forgotten. `--list` prints their table."""
+The checks are what `require` is given, the conditions of `raise Refused`, and what the predicates return: the functions whose
+result a verdict hangs on, which are found by their calls. Each part of an `and` is one, also within an `or`, and each
+link of a chain of comparisons; they are read out of the source, so that none is forgotten. `--list` prints their table."""
 import ast
 import collections
 import importlib.abc
@@ -14,7 +15,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 JUDGES = ["wire", "state", "carrier", "peer", "whole"]
-PREDICATES = {"certified", "states", "is_due", "signing_point", "sealing_point", "spelt_once", "is_http"}
+# What a verdict hangs on beside `require` and the predicates: a poll that is not due is counted, and what is no address passed over.
+ROOTS = {"is_due", "is_http"}
 
 
 # What speaks for the agent, and what its person hands in: nothing comes there from outside.
@@ -28,10 +30,12 @@ UNSEEN = {
     "peer.Peer.ordered: m.method == 'agent.revoke'": "whole.py judges pauses in its place",
     "peer.Peer.fitting: not m.method or m.h.get('capability') != 'signet.task'": "whole.py judges reports in its place",
     "peer.Peer.flight: shake or len(self.handshakes) < 64": "it takes 64 half-open handshakes",
+    "peer.Peer.flight: shake.ours == n % 2": "it answers each flight at once, so that their number says whose the next is",
     "wire.spelt_once: len(text) % 4 != 1": "such a text cannot be decoded",
     "wire.number: len(literal) < 18": "it spares the work for what is out of range in any case",
     "wire.number: abs(value) < float('inf')": "what follows it refuses that number as well",
     "state.Trust.prove: m.n or not late": "Peer.take refuses the same, behind the signature",
+    "whole.controls: signing_point(unb64(c['root-key']))": "libsodium takes no signature under such a key",
     "wire.signing_point: int.from_bytes(raw, 'little') % 2 ** 255 < 2 ** 255 - 19": "libsodium finds it as well",
     "state.Home.opened: type(inner) is dict": "the parser refuses an array before",
 }
@@ -45,7 +49,8 @@ LEANED_ON = {
     "whole.Whole.ordered: control['serial'] >= self.control", "whole.Whole.handed: now <= instant(mandate['not-after'])",
     "whole.Whole.reported: given", "peer.Peer.in_session: s", "peer.Peer.in_session: receipt or m.n",
     "peer.Peer.in_session: m.method != 'agent.offer' or m.tier <= 2",
-    "peer.Peer.flight: n == 0 or (shake and len(shake.flights) == n and (shake.ours == n % 2))",
+    "peer.Peer.flight: shake", "peer.Peer.flight: len(shake.flights) == n",
+    "peer.Peer.permitted: asked",
     "state.Handshake.follows: n != 1 or common or body['choice'] is None",
 }
 
@@ -55,6 +60,7 @@ class Checks(ast.NodeTransformer, importlib.abc.Loader, importlib.abc.MetaPathFi
 
     def __init__(self):
         self.names, self.out, self.refusing, self.place = [], None, set(), []
+        self.predicates = predicates()
 
     def find_spec(self, name, path=None, target=None):
         file = HERE / f"{name}.py"
@@ -92,7 +98,7 @@ class Checks(ast.NodeTransformer, importlib.abc.Loader, importlib.abc.MetaPathFi
 
     def visit_Return(self, node):
         self.generic_visit(node)
-        if self.place[-1] in PREDICATES:
+        if self.place[-1] in self.predicates and node.value:
             node.value = self.parts(node.value)
         return node
 
@@ -107,12 +113,62 @@ class Checks(ast.NodeTransformer, importlib.abc.Loader, importlib.abc.MetaPathFi
     def parts(self, condition):
         if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
             return ast.BoolOp(ast.And(), [self.parts(part) for part in condition.values])
+        if isinstance(condition, ast.BoolOp) and any(map(is_several, condition.values)):
+            return ast.BoolOp(ast.Or(), [self.parts(part) if is_several(part) else part for part in condition.values])
+        if isinstance(condition, ast.Compare) and len(condition.ops) > 1:  # what stands in the middle has no effect
+            links = zip([condition.left, *condition.comparators], condition.ops, condition.comparators)
+            return ast.BoolOp(ast.And(), [self.parts(ast.Compare(left, [op], [right])) for left, op, right in links])
         if self.place[-1] in SPEAKS or isinstance(condition, ast.Constant):
             return condition
         self.names.append(f"{'.'.join(self.place)}: {ast.unparse(condition)}")
         check = ast.Constant(len(self.names) - 1)
         return ast.BoolOp(ast.Or(), [ast.Call(ast.Name("_is_out", ast.Load()), [check], []),
                                      ast.Call(ast.Name("_holds", ast.Load()), [check, condition], [])])
+
+
+def is_several(condition):
+    return (isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And)
+            or isinstance(condition, ast.Compare) and len(condition.ops) > 1)
+
+
+def predicates():
+    """The agent's functions that give a truth and are called where a verdict is made, by `require` or by another predicate."""
+    trees = [ast.parse((HERE / f"{name}.py").read_text()) for name in JUDGES]
+    functions = collections.defaultdict(list)
+    for node in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        functions[node.name].append(node)
+    asked = [call.args[0] for tree in trees for call in ast.walk(tree)
+             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "require"]
+    found, asked = set(), asked + [node for name in ROOTS for node in functions[name]]
+    while asked:
+        for name in map(called, truths(asked.pop())):
+            if name in functions and name not in found and all(map(gives_truth, functions[name])):
+                found.add(name)
+                asked += [back.value for one in functions[name] for back in ast.walk(one) if isinstance(back, ast.Return)]
+    return found | ROOTS
+
+
+def truths(condition):
+    """The calls whose truth makes that of a condition; of what is denied the falsehood does."""
+    if isinstance(condition, ast.BoolOp):
+        return [call for part in condition.values for call in truths(part)]
+    if isinstance(condition, ast.FunctionDef):
+        return [call for back in ast.walk(condition) if isinstance(back, ast.Return) for call in truths(back.value)]
+    if isinstance(condition, ast.Call) and isinstance(condition.func, ast.Name) and condition.func.id in ("all", "any"):
+        return truths(getattr(condition.args[0], "elt", None))
+    return [condition] if isinstance(condition, ast.Call) else []
+
+
+def called(call):
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
+
+
+def gives_truth(function):
+    """Whether all that it gives back is a condition."""
+    backs = [back.value for back in ast.walk(function) if isinstance(back, ast.Return)]
+    return bool(backs) and all(
+        isinstance(back, (ast.BoolOp, ast.Compare, ast.UnaryOp)) or isinstance(back, ast.Constant) and type(back.value) is bool
+        or isinstance(back, ast.Call) and called(back) in ("all", "any", "fits", "proven", "stated") for back in backs)
 
 
 def main(folder):

@@ -36,8 +36,8 @@ pub fn build() -> (Vec<(&'static str, Log)>, More) {
     let (two_peers, with_alice, with_carol, asked_alice) = two_peers();
     let (spoken, session, said) = spoken();
     let heard = receipt_came(&spoken, session, 5_000, json!({"through": 2, "floor": 2}));
-    let announced = begun(false);
-    let shaken = begun(true);
+    let announced = announced_to_a_newer_agent();
+    let shaken = flight_3_sent("agent-carol", "carol");
     let logs = vec![
         ("later-keys", later_keys()),
         ("skipped", skipped(&spoken, session)),
@@ -51,6 +51,10 @@ pub fn build() -> (Vec<(&'static str, Log)>, More) {
         ),
         ("announced-to-a-newer-agent", announced.log),
         ("flight-3-sent", shaken.log),
+        (
+            "flight-3-sent-to-a-lower-id",
+            flight_3_sent("agent-alice", "alice").log,
+        ),
         ("carol-revoked-by-alice", carol_revoked_by_alice()),
     ];
     let more = More {
@@ -206,28 +210,33 @@ pub fn carol_of_another_version() -> Identity {
     })
 }
 
-/// Bob announced to Carol: to the one who speaks nothing that he speaks, or to the one who answered, so that he sent flight 3.
-fn begun(answers: bool) -> Begun {
+/// Bob announced to Carol who speaks nothing that he speaks; and what she would have answered else.
+fn announced_to_a_newer_agent() -> Begun {
     let mut bob = Agent::new("agent-bob", "bob");
-    let mut carol = match answers {
-        true => Agent::new("agent-carol", "carol"),
-        false => Agent::with(|| (carol_of_another_version(), Policy::default())),
-    };
-    bob.knows(&carol);
-    carol.knows(&bob);
-    let outcome = bob.node.handle_send(at(0), &carol.id(), tell()).unwrap().1;
+    let newer = Agent::with(|| (carol_of_another_version(), Policy::default()));
+    bob.knows(&newer);
+    let outcome = bob.node.handle_send(at(0), &newer.id(), tell()).unwrap().1;
     let (_, announce) = published(&bob.keep(at(0), outcome)).remove(0);
     let mut honest = Agent::new("agent-carol", "carol");
     honest.knows(&bob);
     let (_, verify) = published(&honest.hear(at(0), &announce)).remove(0);
-    if !answers {
-        return Begun {
-            log: bob.log,
-            flight: read(&verify),
-        };
+    Begun {
+        log: bob.log,
+        flight: read(&verify),
     }
+}
+
+/// Bob announced, took flight 2 and sent flight 3; and flight 4.
+fn flight_3_sent(agent: &str, principal: &str) -> Begun {
+    let mut bob = Agent::new("agent-bob", "bob");
+    let mut other = Agent::new(agent, principal);
+    bob.knows(&other);
+    other.knows(&bob);
+    let outcome = bob.node.handle_send(at(0), &other.id(), tell()).unwrap().1;
+    let (_, announce) = published(&bob.keep(at(0), outcome)).remove(0);
+    let (_, verify) = published(&other.hear(at(0), &announce)).remove(0);
     let (_, capability) = published(&bob.hear(at(0), &verify)).remove(0);
-    let (_, trust) = published(&honest.hear(at(0), &capability)).remove(0);
+    let (_, trust) = published(&other.hear(at(0), &capability)).remove(0);
     Begun {
         log: bob.log,
         flight: read(&trust),

@@ -343,6 +343,14 @@ impl Faults<'_> {
             announce,
             about,
         );
+        let lower = self.announce(|_| {});
+        self.add(
+            "v11-announce-of-the-lower-id-from-before-the-flight-2-that-was-taken",
+            Reason::HandshakeCrossed,
+            "flight-3-sent-to-a-lower-id",
+            lower,
+            "the lower agent-id goes on where both have begun, and not behind flight 2",
+        );
         let newer = carol_of_another_version();
         let mut flight = flight_of_another_version(&self.more().verify);
         body("choice", "1.0.0")(&mut flight);
