@@ -138,7 +138,7 @@ impl Lane {
 impl Lanes {
     /// A turn at the gateway of that address; none where it asked for a pause, where too much waits for it, or where
     /// its turn does not come within `patience`.
-    async fn turn(&self, address: &str, patience: Duration) -> Option<Turn<'_>> {
+    async fn turn(&self, address: &str, patience: Duration) -> Option<LaneTurn<'_>> {
         let mut turn = self.enter(address, Instant::now())?;
         let place = timeout(patience, Arc::clone(&turn.places).acquire_owned()).await;
         // While this one waited, the one before may have failed.
@@ -147,7 +147,7 @@ impl Lanes {
         turn.place.is_some().then_some(turn)
     }
 
-    fn enter(&self, address: &str, now: Instant) -> Option<Turn<'_>> {
+    fn enter(&self, address: &str, now: Instant) -> Option<LaneTurn<'_>> {
         let mut lanes = self.lock();
         lanes.retain(|_, lane| {
             let is_kept = |until: Instant| until + REMEMBERED > now;
@@ -158,7 +158,7 @@ impl Lanes {
             return None;
         }
         lane.parcels += 1;
-        Some(Turn {
+        Some(LaneTurn {
             lanes: self,
             address: address.to_owned(),
             places: Arc::clone(&lane.places),
@@ -171,14 +171,14 @@ impl Lanes {
     }
 }
 
-struct Turn<'a> {
+struct LaneTurn<'a> {
     lanes: &'a Lanes,
     address: String,
     places: Arc<Semaphore>,
     place: Option<OwnedSemaphorePermit>,
 }
 
-impl Turn<'_> {
+impl LaneTurn<'_> {
     /// It took what it was given.
     fn well(&self) {
         if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
@@ -207,7 +207,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for LaneTurn<'_> {
     fn drop(&mut self) {
         if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
             lane.parcels = lane.parcels.saturating_sub(1);
@@ -300,7 +300,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_address_that_fails_is_passed_over_for_ever_longer_until_it_answers() {
         let lanes = Lanes::default();
-        let pause_of = async |end: &dyn Fn(&Turn<'_>)| {
+        let pause_of = async |end: &dyn Fn(&LaneTurn<'_>)| {
             let together = [(); 2].map(|()| lanes.enter("https://a/", Instant::now()));
             together.iter().flatten().for_each(end);
             drop(together);

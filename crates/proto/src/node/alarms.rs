@@ -14,7 +14,8 @@ use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::link::Link;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::turn::Turn;
+use super::{At, Node, Notice, Outcome};
 
 /// So many sessions with one peer within an hour, all alike, are not made by two daemons.
 const SESSIONS: usize = 4;
@@ -35,27 +36,30 @@ impl Node {
 
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn handle_clear(&mut self, at: At) -> Outcome {
-        let mut outcome = Outcome::default();
-        let held: Vec<_> = self.links.keys().cloned().collect();
-        let held: Vec<_> = held.into_iter().filter(|peer| self.is_held(peer)).collect();
-        let ringing: Vec<_> = self.alarms.keys().cloned().collect();
+        let mut turn = self.turn(at);
+        let held: Vec<_> = turn.node.links.keys().cloned().collect();
+        let held: Vec<_> = held
+            .into_iter()
+            .filter(|peer| turn.node.is_held(peer))
+            .collect();
+        let ringing: Vec<_> = turn.node.alarms.keys().cloned().collect();
         for (what, peer) in ringing {
             let line = AlarmLine {
                 peer,
                 what,
                 cleared: true,
             };
-            self.write_entry(at, Entry::Alarm(line), None, &mut outcome);
+            turn.write(Entry::Alarm(line));
         }
         // Who was clear before counts as heard: only what comes from now on can ring again.
-        self.started = Some(at.elapsed);
-        for link in self.links.values_mut() {
+        turn.node.started = Some(at.elapsed);
+        for link in turn.node.links.values_mut() {
             link.unknown_sessions.clear();
         }
         for peer in held {
-            self.link_mut(&peer).next_announce = None;
+            turn.node.link_mut(&peer).next_announce = None;
         }
-        outcome
+        turn.out
     }
 
     /// What an alarm with `peer` means and what to do, for a person.
@@ -121,11 +125,21 @@ impl Node {
         }
     }
 
+    /// Something is wrong with our own log: the alarm names ourselves.
+    pub fn handle_own_alarm(&mut self, at: At, what: Alarm) -> Outcome {
+        let mut turn = self.turn(at);
+        let own = turn.node.identity.agent().clone();
+        turn.ring(&own, what);
+        turn.out
+    }
+}
+
+impl Turn<'_> {
     /// Rings an alarm, once until a person clears it.
-    fn ring(&mut self, at: At, peer: &AgentId, what: Alarm, outcome: &mut Outcome) {
-        let rings = self.alarms.get(&(what, peer.clone()));
-        if rings.is_some_and(|since| self.concerns_present_key(*since))
-            || self.alarms.len() >= RINGING
+    fn ring(&mut self, peer: &AgentId, what: Alarm) {
+        let rings = self.node.alarms.get(&(what, peer.clone()));
+        if rings.is_some_and(|since| self.node.concerns_present_key(*since))
+            || self.node.alarms.len() >= RINGING
         {
             return;
         }
@@ -135,80 +149,57 @@ impl Node {
             cleared: false,
         };
         let notice = Notice::Alarm(line.clone());
-        self.write_entry(at, Entry::Alarm(line), Some(notice), outcome);
-        let shown = self.copy_shown_by();
-        if what == Alarm::SecondCopy && self.is_doubled(&shown) {
+        self.notify(notice);
+        self.write(Entry::Alarm(line));
+        let shown = self.node.copy_shown_by();
+        if what == Alarm::SecondCopy && self.node.is_doubled(&shown) {
             let notice = Notice::Doubled(text_of_double(&shown));
-            outcome.effects.push(Effect::Notice(Box::new(notice)));
+            self.notify(notice);
         }
-    }
-
-    /// Something is wrong with our own log: the alarm names ourselves.
-    pub fn handle_own_alarm(&mut self, at: At, what: Alarm) -> Outcome {
-        let mut outcome = Outcome::default();
-        let own = self.identity.agent().clone();
-        self.ring(at, &own, what, &mut outcome);
-        outcome
     }
 
     /// A receipt showed that one side was put back to an older copy: people hear of it, and a new
     /// session follows.
-    pub(super) fn follow_misfit(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        misfit: Misfit,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn follow_misfit(&mut self, peer: &AgentId, misfit: Misfit) {
         let what = match misfit {
             Misfit::Ours => Alarm::Restored,
             Misfit::Theirs => Alarm::PeerRestored,
         };
-        self.ring(at, peer, what, outcome);
-        self.announce_if_idle(at, peer, outcome);
+        self.ring(peer, what);
+        self.announce_if_idle(peer);
     }
 
     /// The peer used one number for two messages.
-    pub(super) fn alarm_of_reuse(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    pub(super) fn alarm_of_reuse(&mut self, message: &Message) {
         let peer = message.headers.agent_id.clone();
-        self.ring(at, &peer, Alarm::SequenceReuse, outcome);
+        self.ring(&peer, Alarm::SequenceReuse);
     }
 
     /// A peer answers a handshake that nobody here began: no announce of ours was under way when it
     /// signed.
-    pub(super) fn suspect_copy_by_flight(
-        &mut self,
-        at: At,
-        flight: &Message,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn suspect_copy_by_flight(&mut self, flight: &Message) {
         let headers = &flight.headers;
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.link(&headers.agent_id);
         // What was announced since the start is remembered by the clock that nobody sets: the log's own
         // time of it went back when ours was put back.
         let since = link.and_then(|link| link.last_announce);
-        let since = since.map(|made| at.time_of(made));
+        let since = since.map(|made| self.at.time_of(made));
         let announced = link.and_then(|link| link.announced).max(since);
         // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
         // Under another clock its time says nothing.
         let clocks = link.is_some_and(|link| link.clock_noted.is_some());
-        if answers && !ours && !clocks && self.is_younger(at, headers.timestamp) {
+        if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();
-            self.ring(at, &peer, Alarm::SecondCopy, outcome);
+            self.ring(&peer, Alarm::SecondCopy);
         }
     }
 
     /// A peer talks in a session that nobody here made, although we have met since the start. Says
     /// whether the alarm rings.
-    pub(super) fn suspect_copy_by_session(
-        &mut self,
-        at: At,
-        message: &Message,
-        outcome: &mut Outcome,
-    ) -> bool {
+    pub(super) fn suspect_copy_by_session(&mut self, message: &Message) -> bool {
         let headers = &message.headers;
         // Receipts are owed in old sessions too.
         if message.form.method() == Some(Method::Receipt) {
@@ -217,42 +208,49 @@ impl Node {
         let newest = self.link(&headers.agent_id);
         let newest = newest.and_then(|link| link.sessions.last());
         let made = newest.and_then(|newest| newest.made);
-        let met = made.map(|made| at.time_of(made)).is_some_and(|began| {
+        let met = made.map(|made| self.at.time_of(made)).is_some_and(|began| {
             let since = began.saturating_add(CLOCK_TOLERANCE);
-            self.is_younger(at, began) && headers.timestamp > since
+            self.is_younger(began) && headers.timestamp > since
         });
         if met {
             let peer = headers.agent_id.clone();
-            self.ring(at, &peer, Alarm::SecondCopy, outcome);
+            self.ring(&peer, Alarm::SecondCopy);
         }
         met
     }
 
     /// Session after session with one peer, and nothing changed between them.
-    pub(super) fn suspect_copy_by_number(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let started = self.started.unwrap_or_default();
+    pub(super) fn suspect_copy_by_number(&mut self, peer: &AgentId) {
+        let started = self.node.started.unwrap_or_default();
         let link = self.link(peer);
-        if link.is_some_and(|link| link.meets_too_often(at.elapsed, started)) {
-            self.ring(at, peer, Alarm::SecondCopy, outcome);
+        if link.is_some_and(|link| link.meets_too_often(self.at.elapsed, started)) {
+            self.ring(peer, Alarm::SecondCopy);
         }
     }
 
     /// Whether a time lies after our start, whoever's clock it is.
-    fn is_younger(&self, at: At, signed_at: Timestamp) -> bool {
-        let started = self.started.map(|started| at.time_of(started));
+    fn is_younger(&self, signed_at: Timestamp) -> bool {
+        let started = self.node.started.map(|started| self.at.time_of(started));
         started.is_some_and(|started| signed_at > started.saturating_add(CLOCK_TOLERANCE))
     }
 
     /// What never came although everybody had the time: the sender is asked by a receipt, and a day
     /// later a person is told.
-    pub(super) fn look_for_holes(&mut self, at: At, outcome: &mut Outcome) {
-        if self.looked.is_some_and(|last| at.now.is_within(LOOK, last)) {
+    pub(super) fn look_for_holes(&mut self) {
+        if self
+            .node
+            .looked
+            .is_some_and(|last| self.at.now.is_within(LOOK, last))
+        {
             return;
         }
-        self.looked = Some(at.now);
-        let links = self.links.iter_mut();
+        self.node.looked = Some(self.at.now);
+        let links = self.node.links.iter_mut();
         let found: Vec<_> = links
-            .flat_map(|(peer, link)| link.holes(at.now).map(move |hole| (peer.clone(), hole)))
+            .flat_map(|(peer, link)| {
+                link.holes(self.at.now)
+                    .map(move |hole| (peer.clone(), hole))
+            })
             .collect();
         for (peer, (session, from, to)) in found {
             let line = HoleLine {
@@ -262,44 +260,45 @@ impl Node {
                 to,
             };
             let notice = Notice::Hole(line.clone());
-            self.write_entry(at, Entry::Hole(line), Some(notice), outcome);
+            self.notify(notice);
+            self.write(Entry::Hole(line));
         }
     }
 
     /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
     /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
     /// and none waited for us, or when three in a row are late.
-    pub(super) fn suspect_clock(&mut self, at: At, flight: &Message, outcome: &mut Outcome) {
+    pub(super) fn suspect_clock(&mut self, flight: &Message) {
         let signed_at = flight.headers.timestamp;
-        if signed_at > at.now.saturating_add(CLOCK_TOLERANCE) {
-            return self.note_clock(at, flight, outcome);
+        if signed_at > self.at.now.saturating_add(CLOCK_TOLERANCE) {
+            return self.note_clock(flight);
         }
-        let drained = self.carriers.are_drained(at.elapsed);
-        let age = at.now.since(signed_at);
-        let link = self.link_mut(&flight.headers.agent_id);
+        let drained = self.node.carriers.are_drained(self.at.elapsed);
+        let age = self.at.now.since(signed_at);
+        let link = self.node.link_mut(&flight.headers.agent_id);
         let (last, times) = link.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {
             link.late = None;
         } else if drained && (times == 0 || last != signed_at) {
             link.late = Some((signed_at, times.saturating_add(1)));
             if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
-                self.note_clock(at, flight, outcome);
+                self.note_clock(flight);
             }
         }
     }
 
     /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
     /// as for a fast one.
-    pub(super) fn note_clock(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    pub(super) fn note_clock(&mut self, message: &Message) {
         let peer = message.headers.agent_id.clone();
-        let difference_ms = message.headers.timestamp.as_millis() - at.now.as_millis();
+        let difference_ms = message.headers.timestamp.as_millis() - self.at.now.as_millis();
         let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.link_mut(&peer);
+        let link = self.node.link_mut(&peer);
         let lately = link
             .clock_noted
-            .is_some_and(|last| at.now.is_within(FLIGHT_LIFE, last));
+            .is_some_and(|last| self.at.now.is_within(FLIGHT_LIFE, last));
         if far && !lately {
-            link.clock_noted = Some(at.now);
+            link.clock_noted = Some(self.at.now);
             let notice = Notice::Clock {
                 peer: peer.clone(),
                 difference_ms,
@@ -308,7 +307,8 @@ impl Node {
                 peer,
                 difference_ms,
             };
-            self.write_entry(at, entry, Some(notice), outcome);
+            self.notify(notice);
+            self.write(entry);
         }
     }
 }

@@ -14,57 +14,45 @@ use super::inbound::CLOCK_TOLERANCE;
 use super::memory::is_ping;
 use super::pace::ANSWER_PACE;
 use super::permission::Fault;
-use super::{Accepted, At, Effect, Node, Outcome};
+use super::turn::Turn;
+use super::{Accepted, Effect};
 
 /// The longest `error.message`, in characters.
 const LONGEST_TEXT: usize = 500;
 
-impl Node {
-    pub(super) fn follow_accepted(
-        &mut self,
-        at: At,
-        message: &Arc<Message>,
-        opened: Option<Opened>,
-        outcome: &mut Outcome,
-    ) {
+impl Turn<'_> {
+    pub(super) fn follow_accepted(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
         let peer = message.headers.agent_id.clone();
         match &message.form {
-            Form::Call(method) if method.is_handshake() => {
-                self.follow_flight(at, *method, message, outcome)
-            }
-            Form::Call(Method::Receipt) => self.answer_receipt(at, message, outcome),
+            Form::Call(method) if method.is_handshake() => self.follow_flight(*method, message),
+            Form::Call(Method::Receipt) => self.answer_receipt(message),
             Form::Call(
                 Method::Offer | Method::Poll | Method::Revoke | Method::Pause | Method::Resume,
             ) => {}
-            Form::Call(_) if is_ping(message) => self.answer_ping(at, message, outcome),
+            Form::Call(_) if is_ping(message) => self.answer_ping(message),
             Form::Call(_) | Form::Success | Form::Failure { .. } => {
                 if is_about_clocks(&message.form) {
-                    self.note_clock(at, message, outcome);
+                    self.note_clock(message);
                 }
-                if !self.pausing.is_paused() {
-                    self.hand_over(message, opened, outcome);
+                if !self.node.pausing.is_paused() {
+                    self.hand_over(message, opened);
                 }
             }
         }
         if message.headers.session.is_some() {
-            self.release(at, &peer, outcome);
+            self.release(&peer);
         }
     }
 
     /// Our agent may have it.
-    pub(super) fn hand_over(
-        &self,
-        message: &Arc<Message>,
-        opened: Option<Opened>,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn hand_over(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
         let accepted = Accepted {
             message: Arc::clone(message),
             opened: opened.map(Arc::new),
         };
         let headers = &message.headers;
-        let is_kept = || self.inbox.find(&headers.agent_id, headers.message_id);
-        outcome.effects.push(match message.form {
+        let is_kept = || self.node.inbox.find(&headers.agent_id, headers.message_id);
+        self.out.effects.push(match message.form {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
@@ -73,59 +61,51 @@ impl Node {
         });
     }
 
-    pub(super) fn follow_refused(
-        &mut self,
-        at: At,
-        message: &Arc<Message>,
-        fault: Fault,
-        paid: Paid,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn follow_refused(&mut self, message: &Arc<Message>, fault: Fault, paid: Paid) {
         if fault.reason == Reason::TimestampInFuture {
-            self.note_clock(at, message, outcome);
+            self.note_clock(message);
         }
         match fault.reason {
-            Reason::Duplicate => self.answer_copy(at, message, outcome),
-            Reason::SessionUnknown => self.answer_unknown_session(at, message, outcome),
+            Reason::Duplicate => self.answer_copy(message),
+            Reason::SessionUnknown => self.answer_unknown_session(message),
             Reason::Expired | Reason::TimestampInFuture
                 if message.form == Form::Call(Method::Announce) =>
             {
-                self.answer_late_announce(at, message, outcome);
+                self.answer_late_announce(message);
             }
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
-                self.suspect_copy_by_flight(at, message, outcome);
+                self.suspect_copy_by_flight(message);
             }
             // An error would name a message that stands under the same number or name.
-            Reason::SequenceReuse => self.alarm_of_reuse(at, message, outcome),
+            Reason::SequenceReuse => self.alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             // Over its budget the peer hears of it in the next receipt alone.
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(&fault);
-                let id = self.fresh_id(at.now);
+                let id = self.node.fresh_id(self.at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
-                let _ = self.dispatch(at, Draft::answer(form, message, id, None), outcome);
+                let _ = self.dispatch(Draft::answer(form, message, id, None));
             }
             _ => {}
         }
     }
 
-    pub(super) fn answer_ping(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+    pub(super) fn answer_ping(&mut self, message: &Arc<Message>) {
         let mut body = Map::new();
         body.insert("pong".into(), true.into());
-        body.insert("received".into(), at.now.to_string().into());
-        let id = self.fresh_id(at.now);
+        body.insert("received".into(), self.at.now.to_string().into());
+        let id = self.node.fresh_id(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
-        if self.dispatch(at, draft, outcome).is_err() {
+        if self.dispatch(draft).is_err() {
             let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
-            self.apply(at.now, &entry);
-            outcome.entries.push(entry);
+            self.write(entry);
         }
     }
 
     /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
-    fn answer_receipt(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    fn answer_receipt(&mut self, message: &Message) {
         let peer = message.headers.agent_id.clone();
         let receipt = message.body.as_ref().and_then(Receipt::parse);
         let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
@@ -134,11 +114,11 @@ impl Node {
         let clock =
             |(_, except): &(u64, Exception)| except.reason == Reason::TimestampInFuture.name();
         if receipt.except.iter().any(clock) {
-            self.note_clock(at, message, outcome);
-            self.sign_anew(at, &peer, outcome);
+            self.note_clock(message);
+            self.sign_anew(&peer);
         }
-        let link = self.link_mut(&peer);
-        let lately = at.elapsed < link.pace.answer_at();
+        let link = self.node.link_mut(&peer);
+        let lately = self.at.elapsed < link.pace.answer_at();
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = link.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
@@ -149,67 +129,67 @@ impl Node {
         if lately {
             session.window.owe();
         } else {
-            self.send_receipt(at, &peer, id, outcome);
+            self.send_receipt(&peer, id);
         }
     }
 
     /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
     /// peer our time; at most one in five minutes.
-    fn answer_late_announce(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        self.suspect_clock(at, message, outcome);
+    fn answer_late_announce(&mut self, message: &Message) {
+        self.suspect_clock(message);
         let peer = message.headers.agent_id.clone();
-        let link = self.link_mut(&peer);
+        let link = self.node.link_mut(&peer);
         let lately = link
             .answered_late
-            .is_some_and(|last| at.now.is_within(FLIGHT_LIFE, last));
+            .is_some_and(|last| self.at.now.is_within(FLIGHT_LIFE, last));
         if !lately {
-            link.answered_late = Some(at.now);
-            self.announce_if_idle(at, &peer, outcome);
+            link.answered_late = Some(self.at.now);
+            self.announce_if_idle(&peer);
         }
     }
 
-    fn answer_unknown_session(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
+    fn answer_unknown_session(&mut self, message: &Message) {
         let peer = message.headers.agent_id.clone();
         let Some(id) = message.headers.session else {
             return;
         };
-        let link = self.link_mut(&peer);
-        let latest = at.now.saturating_add(CLOCK_TOLERANCE);
+        let link = self.node.link_mut(&peer);
+        let latest = self.at.now.saturating_add(CLOCK_TOLERANCE);
         // A session that two wrong clocks made in the time to come is not newer than what is said now.
         let newest = link.sessions.last();
         let newest = newest.filter(|newest| newest.began <= latest);
         let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
         // One that was made just now is the answer already.
         let answered = newest.is_some_and(|newest| match newest.made {
-            Some(made) => at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
+            Some(made) => self.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
         });
         if old || answered || link.unknown_sessions.contains(&id) {
             return;
         }
-        if self.suspect_copy_by_session(at, message, outcome) {
+        if self.suspect_copy_by_session(message) {
             return;
         }
-        let link = self.link_mut(&peer);
+        let link = self.node.link_mut(&peer);
         link.unknown_sessions.push_back(id);
         if link.unknown_sessions.len() > super::link::SESSIONS {
             link.unknown_sessions.pop_front();
         }
-        self.announce_if_idle(at, &peer, outcome);
+        self.announce_if_idle(&peer);
     }
 
     /// A repeated flight is answered by the stored one, a repeated message by the next receipt; both
     /// at most once a second, so that a replay is no amplifier.
-    fn answer_copy(&mut self, at: At, message: &Arc<Message>, outcome: &mut Outcome) {
+    fn answer_copy(&mut self, message: &Arc<Message>) {
         let peer = message.headers.agent_id.clone();
-        let link = self.link_mut(&peer);
+        let link = self.node.link_mut(&peer);
         if link
             .repeated
-            .is_some_and(|last| at.elapsed < last + ANSWER_PACE)
+            .is_some_and(|last| self.at.elapsed < last + ANSWER_PACE)
         {
             return;
         }
-        link.repeated = Some(at.elapsed);
+        link.repeated = Some(self.at.elapsed);
         match message.form.method() {
             Some(Method::Announce | Method::Verify | Method::Capability) => {
                 let of_session = link
@@ -221,10 +201,10 @@ impl Node {
                     .answer_to(message.hash())
                     .or(of_session.map(|session| &session.last_flight));
                 let stored = stored
-                    .filter(|flight| at.now < flight.headers.expires_at)
+                    .filter(|flight| self.at.now < flight.headers.expires_at)
                     .map(Arc::clone);
                 if let Some(flight) = stored {
-                    self.answer_by(&peer, Signed::again(flight), outcome);
+                    self.answer_by(&peer, Signed::again(flight));
                 }
             }
             Some(Method::Trust) => {
@@ -233,7 +213,7 @@ impl Node {
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
                 if let Some(id) = opened.map(|session| session.id) {
-                    self.send_receipt(at, &peer, id, outcome);
+                    self.send_receipt(&peer, id);
                 }
             }
             Some(Method::Receipt) => {}

@@ -11,6 +11,7 @@ use crate::policy::PING;
 use crate::time::Timestamp;
 
 use super::request::{LocalError, Sending};
+use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 /// So many lines a minute tell of one attempt each; the rest is counted.
@@ -25,27 +26,33 @@ pub(super) struct Attempts {
     /// When the minute began, and how many lines it has.
     minute: Option<(Timestamp, u32)>,
     pending: Vec<AttemptLine>,
-    counted: BTreeMap<Pair, u64>,
+    counted: BTreeMap<Alike, u64>,
 }
 
 /// Attempts alike: for whom, why refused, and by which call where it was no message.
-type Pair = (Option<AgentId>, &'static str, Option<&'static str>);
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    peer: Option<AgentId>,
+    reason: &'static str,
+    call: Option<&'static str>,
+}
 
 impl Attempts {
-    fn note(&mut self, now: Timestamp, pair: Pair, tried: Option<Tried>) {
+    fn note(&mut self, now: Timestamp, mut alike: Alike, tried: Option<Tried>) {
         let minute = self
             .minute
             .filter(|(begun, _)| now.is_within(MINUTE, *begun));
         let (begun, lines) = minute.unwrap_or((now, 0));
         if lines < LINES {
             self.minute = Some((begun, lines + 1));
-            self.pending.push(line(pair, 1, tried));
+            self.pending.push(alike.line(1, tried));
             return;
         }
-        let apart = self.counted.contains_key(&pair) || self.counted.len() < PAIRS;
-        let (_, reason, _) = pair;
-        let counted = if apart { pair } else { (None, reason, None) };
-        *self.counted.entry(counted).or_default() += 1;
+        let apart = self.counted.contains_key(&alike) || self.counted.len() < PAIRS;
+        if !apart {
+            (alike.peer, alike.call) = (None, None);
+        }
+        *self.counted.entry(alike).or_default() += 1;
     }
 
     /// When the next lines are due.
@@ -67,18 +74,20 @@ impl Attempts {
         }
         let counted = std::mem::take(&mut self.counted);
         let counted = counted.into_iter();
-        lines.extend(counted.map(|(pair, count)| line(pair, count, None)));
+        lines.extend(counted.map(|(alike, count)| alike.line(count, None)));
         lines
     }
 }
 
-fn line((peer, reason, call): Pair, count: u64, tried: Option<Tried>) -> AttemptLine {
-    AttemptLine {
-        peer,
-        reason: reason.to_owned(),
-        count,
-        tried,
-        call: call.map(str::to_owned),
+impl Alike {
+    fn line(self, count: u64, tried: Option<Tried>) -> AttemptLine {
+        AttemptLine {
+            peer: self.peer,
+            reason: self.reason.to_owned(),
+            count,
+            tried,
+            call: self.call.map(str::to_owned),
+        }
     }
 }
 
@@ -86,19 +95,23 @@ impl Node {
     /// The lines of what our agent tried and was refused since. To be written when a call of its own has
     /// failed; what was only counted comes with [`Node::handle_timeout`].
     pub fn refused_attempts(&mut self, at: At) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.write_attempts(at, &mut outcome);
-        outcome
+        let mut turn = self.turn(at);
+        turn.write_attempts();
+        turn.out
     }
 
     /// Notes that a caller of a socket asked for what callers of that socket may not: `call` names what.
     pub fn note_forbidden(&mut self, at: At, call: &'static str, reason: &'static str) {
-        self.attempts.note(at.now, (None, reason, Some(call)), None);
+        let (peer, call) = (None, Some(call));
+        let alike = Alike { peer, reason, call };
+        self.attempts.note(at.now, alike, None);
     }
+}
 
-    pub(super) fn write_attempts(&mut self, at: At, outcome: &mut Outcome) {
-        for line in self.attempts.take(Some(at.now)) {
-            self.write_entry(at, Entry::Attempt(line), None, outcome);
+impl Turn<'_> {
+    pub(super) fn write_attempts(&mut self) {
+        for line in self.node.attempts.take(Some(self.at.now)) {
+            self.write(Entry::Attempt(line));
         }
     }
 
@@ -106,13 +119,14 @@ impl Node {
     /// is nobody's transgression.
     pub(super) fn note_attempt<T>(
         &mut self,
-        at: At,
-        (peer, tried): (&AgentId, Tried),
+        peer: &AgentId,
+        tried: Tried,
         done: Result<T, LocalError>,
     ) -> Result<T, LocalError> {
         if let Some(error) = done.as_ref().err().filter(|error| error.is_a_refusal()) {
-            let pair = (Some(peer.clone()), error.name(), None);
-            self.attempts.note(at.now, pair, Some(tried));
+            let (peer, reason, call) = (Some(peer.clone()), error.name(), None);
+            let alike = Alike { peer, reason, call };
+            self.node.attempts.note(self.at.now, alike, Some(tried));
         }
         done
     }

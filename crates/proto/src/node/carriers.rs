@@ -12,6 +12,7 @@ use crate::envelope::Method;
 use crate::ids::{AgentId, MessageId};
 use crate::session::{Handed, Ways};
 
+use super::turn::Turn;
 use super::{At, Effect, Node, Outcome};
 
 /// What the node was told of its carriers since the start. Before any was spoken of, all count as up and
@@ -162,7 +163,7 @@ impl Node {
     pub fn handle_mailbox_lost(&mut self, at: At, carrier: &CarrierId) -> Outcome {
         let sessions = self.links.values_mut().flat_map(|link| &mut link.sessions);
         sessions.for_each(|session| session.ledger.lose_stored(carrier));
-        self.hasten(at);
+        self.hasten(at.now);
         self.handle_timeout(at)
     }
 
@@ -181,15 +182,17 @@ impl Node {
             }
         }
     }
+}
 
+impl Turn<'_> {
     /// Lets a new message go out. A numbered one takes the first way, and its ledger knows which; a receipt
     /// the one by which the peer was heard last, or, where a copy showed that the last did not arrive, all; an
     /// announce the next after one that was in vain, and the other flights the way by which theirs came;
     /// decrees, which nobody receipts, all.
-    pub(super) fn publish(&mut self, signed: Signed, outcome: &mut Outcome) {
+    pub(super) fn publish(&mut self, signed: Signed) {
         let peer = signed.recipient().clone();
-        let ways = self.carriers.ways_to(&peer);
-        let link = self.link_mut(&peer);
+        let ways = self.node.carriers.ways_to(&peer);
+        let link = self.node.link_mut(&peer);
         let headers = &signed.message().headers;
         let first = ways.next(None, |_| false);
         let answer = link
@@ -220,34 +223,35 @@ impl Node {
             }
         };
         for carrier in &taken {
-            self.push_by(signed.clone(), carrier, outcome);
+            self.push_by(signed.clone(), carrier);
         }
     }
 
     /// Lets a flight of ours go out again: by the next way, since it may have been lost on the last.
-    pub(super) fn fly_again(&mut self, peer: &AgentId, signed: Signed, outcome: &mut Outcome) {
-        let ways = self.carriers.ways_to(peer);
-        let link = self.link_mut(peer);
+    pub(super) fn fly_again(&mut self, peer: &AgentId, signed: Signed) {
+        let ways = self.node.carriers.ways_to(peer);
+        let link = self.node.link_mut(peer);
         let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
         link.flown_by.clone_from(&next);
         if let Some(carrier) = next {
-            self.push_by(signed, &carrier, outcome);
+            self.push_by(signed, &carrier);
         }
     }
 
     /// Lets bytes go out again by the carrier that brought the input, when the peer is on it.
-    pub(super) fn answer_by(&self, peer: &AgentId, signed: Signed, outcome: &mut Outcome) {
-        let ways = self.carriers.ways_to(peer);
+    pub(super) fn answer_by(&mut self, peer: &AgentId, signed: Signed) {
+        let ways = self.node.carriers.ways_to(peer);
         let first = ways.next(None, |_| false);
-        if let Some(carrier) = Some(&self.arrived_by).filter(|by| ways.has(by)).or(first) {
-            self.push_by(signed, carrier, outcome);
+        let by = Some(&self.node.arrived_by).filter(|by| ways.has(by));
+        if let Some(carrier) = by.or(first).cloned() {
+            self.push_by(signed, &carrier);
         }
     }
 
-    pub(super) fn push_by(&self, signed: Signed, carrier: &CarrierId, outcome: &mut Outcome) {
-        if let Some(route) = self.carriers.route(signed.recipient(), carrier) {
+    pub(super) fn push_by(&mut self, signed: Signed, carrier: &CarrierId) {
+        if let Some(route) = self.node.carriers.route(signed.recipient(), carrier) {
             let parcel = Parcel::of(signed, route);
-            outcome.effects.push(Effect::Publish(parcel));
+            self.out.effects.push(Effect::Publish(parcel));
         }
     }
 }

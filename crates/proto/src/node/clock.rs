@@ -4,8 +4,9 @@
 use crate::entry::Entry;
 use crate::time::Timestamp;
 
+use super::Node;
 use super::inbound::CLOCK_TOLERANCE;
-use super::{At, Node, Outcome};
+use super::turn::Turn;
 
 impl Node {
     /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
@@ -31,37 +32,6 @@ impl Node {
         now.saturating_add(CLOCK_TOLERANCE) < self.clock
     }
 
-    /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
-    /// and whatever was to wait for the time that has not come now is tried at once.
-    pub(super) fn read_clock(&mut self, at: At, outcome: &mut Outcome) {
-        self.elapsed = Some(at.elapsed);
-        if !self.was_put_back(at.now) {
-            self.clock = at.now;
-            return;
-        }
-        let entry = Entry::Clock {
-            peer: self.identity.agent().clone(),
-            difference_ms: at.now.as_millis() - self.written.max(at.now).as_millis(),
-        };
-        self.write_entry(at, entry, None, outcome);
-        self.clock = at.now;
-        self.strangers.put_back(at.now);
-        for link in self.links.values_mut() {
-            link.told = link.told.filter(|told| *told <= at.now);
-        }
-        // What we said meanwhile lay in the peers' future.
-        for session in self.links.values_mut().flat_map(|link| &mut link.sessions) {
-            if !session.window.is_empty() {
-                session.window.owe();
-            }
-        }
-        self.hasten(at);
-        let peers: Vec<_> = self.links.keys().cloned().collect();
-        for peer in peers {
-            self.sign_anew(at, &peer, outcome);
-        }
-    }
-
     /// A line says that our clock was put back, and by how much it is behind the line's own time. What
     /// peers signed in the time to come, when both clocks were wrong, is no longer the last word: what
     /// they sign now is newer. A handshake that was half done then is begun anew.
@@ -77,6 +47,40 @@ impl Node {
                 session.ledger.put_back(latest);
                 session.asked = session.asked.map(|asked| asked.min(clock));
             }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
+    /// and whatever was to wait for the time that has not come now is tried at once.
+    pub(super) fn read_clock(&mut self) {
+        self.node.elapsed = Some(self.at.elapsed);
+        if !self.node.was_put_back(self.at.now) {
+            self.node.clock = self.at.now;
+            return;
+        }
+        let entry = Entry::Clock {
+            peer: self.node.identity.agent().clone(),
+            difference_ms: self.at.now.as_millis() - self.node.written.max(self.at.now).as_millis(),
+        };
+        self.write(entry);
+        self.node.clock = self.at.now;
+        self.node.strangers.put_back(self.at.now);
+        for link in self.node.links.values_mut() {
+            link.told = link.told.filter(|told| *told <= self.at.now);
+        }
+        // What we said meanwhile lay in the peers' future.
+        let links = self.node.links.values_mut();
+        for session in links.flat_map(|link| &mut link.sessions) {
+            if !session.window.is_empty() {
+                session.window.owe();
+            }
+        }
+        self.node.hasten(self.at.now);
+        let peers: Vec<_> = self.node.links.keys().cloned().collect();
+        for peer in peers {
+            self.sign_anew(&peer);
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::time::Timestamp;
 
 use super::inbound::is_tiered;
 use super::request::LocalError;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::turn::Turn;
+use super::{At, Node, Notice, Outcome};
 
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
@@ -66,10 +67,10 @@ impl Node {
         if !self.trust().is_authentic(revocation) {
             return Err(LocalError::Message(Reason::StatementInvalid));
         }
-        let mut outcome = Outcome::default();
-        self.take_revocation(at, revocation, &mut outcome);
-        self.tell_decrees(at, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.take_revocation(revocation);
+        turn.tell_decrees();
+        Ok(turn.out)
     }
 
     /// Obeys our person's word to pause or to go on, and tells it to their other agents.
@@ -84,10 +85,10 @@ impl Node {
     ) -> Result<Outcome, LocalError> {
         self.rule_pause(at.now, statement)
             .map_err(LocalError::Message)?;
-        let mut outcome = Outcome::default();
-        self.take_pause(at, statement, &mut outcome);
-        self.tell_decrees(at, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.take_pause(statement);
+        turn.tell_decrees();
+        Ok(turn.out)
     }
 
     /// Whether a control certificate is our own person's, valid now, and not older than one we know.
@@ -147,108 +148,6 @@ impl Node {
         }
     }
 
-    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
-    /// back the key that signed it.
-    pub(super) fn obey(&mut self, at: At, message: &Message, outcome: &mut Outcome) -> Ruling {
-        self.take_decrees(at, message, outcome);
-        let changed = !outcome.entries.is_empty();
-        match changed && self.is_sender_revoked(message) {
-            true => Ruling::Rejected(Reason::CertificateRevoked),
-            false => Ruling::Accepted,
-        }
-    }
-
-    /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
-    /// may lose the message, which comes again, but not the decree alone.
-    fn take_decrees(&mut self, at: At, message: &Message, outcome: &mut Outcome) {
-        match message.form.method() {
-            Some(Method::Announce | Method::Verify) => {
-                let carried = message
-                    .body
-                    .as_ref()
-                    .and_then(|body| body.get("revocations"));
-                let carried = carried.and_then(Value::as_array).cloned();
-                for value in carried.unwrap_or_default().iter().take(REVOCATIONS) {
-                    self.take_carried(at, value, outcome);
-                }
-            }
-            Some(Method::Revoke) => {
-                if let Some(revocation) = revocation_in(message) {
-                    self.take_revocation(at, &revocation, outcome);
-                }
-            }
-            Some(Method::Pause | Method::Resume) => {
-                if let Some(statement) = pause_in(message) {
-                    self.take_pause(at, &statement, outcome);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// What a peer only carries is looked at before its signature is: only news of a pinned root.
-    fn take_carried(&mut self, at: At, value: &Value, outcome: &mut Outcome) {
-        if let Ok(revocation) = Revocation::read(value)
-            && self.trust().is_news(&revocation)
-            && revocation.prove().is_ok()
-        {
-            self.take_revocation(at, &revocation, outcome);
-        }
-    }
-
-    fn take_revocation(&mut self, at: At, revocation: &Revocation, outcome: &mut Outcome) {
-        if !self.trust().is_news(revocation) {
-            return;
-        }
-        let notice = Notice::Revoked(revocation.clone());
-        self.write_entry(
-            at,
-            Entry::Revoked(revocation.clone()),
-            Some(notice),
-            outcome,
-        );
-        outcome.effects.push(Effect::Trust(self.trust().clone()));
-        // Other people's words are not ours to repeat, nor a reason to repeat our own.
-        if revocation.principal == *self.trust().own_principal() {
-            self.decrees_changed();
-        }
-    }
-
-    fn take_pause(&mut self, at: At, statement: &PauseStatement, outcome: &mut Outcome) {
-        let before = self.pausing.clone();
-        if before.statement.as_ref() == Some(statement) {
-            return;
-        }
-        let notice = Notice::Pause(statement.clone());
-        self.write_entry(at, Entry::Pause(statement.clone()), Some(notice), outcome);
-        self.decrees_changed();
-        if before.is_paused() && !statement.paused {
-            self.go_on(at, before.arrivals, outcome);
-        }
-    }
-
-    /// What came during the pause is handed over, and what waited goes out.
-    fn go_on(&mut self, at: At, arrivals: u64, outcome: &mut Outcome) {
-        let waited: Vec<_> = self
-            .inbox
-            .after(arrivals)
-            .map(|item| item.message)
-            .collect();
-        for message in waited {
-            let opened = self.opened(&message);
-            self.hand_over(&message, opened, outcome);
-        }
-        for link in self.links.values_mut() {
-            for session in &mut link.sessions {
-                session.ledger.hasten(at.now);
-            }
-        }
-        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
-        for peer in peers {
-            self.release(at, &peer, outcome);
-        }
-    }
-
     /// Whether the key that signed `message` has been taken back by what it carried itself.
     fn is_sender_revoked(&self, message: &Message) -> bool {
         let headers = &message.headers;
@@ -297,25 +196,6 @@ impl Node {
         self.links.iter().filter_map(told).min()
     }
 
-    pub(super) fn tell_decrees(&mut self, at: At, outcome: &mut Outcome) {
-        if !self.carriers.is_any_up() || !self.may_sign(at.now) {
-            return;
-        }
-        let due = |(peer, link): &(&AgentId, &super::link::Link)| {
-            let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
-            self.hears_decrees(peer) && told.is_none_or(|next| next <= at.now)
-        };
-        let peers: Vec<_> = self.links.iter().filter(due).collect();
-        let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
-        for peer in peers {
-            let decrees: Vec<_> = self.decrees_for(&peer, at.now).collect();
-            for (method, body) in decrees {
-                self.send_decree(at, &peer, method, body, outcome);
-            }
-            self.link_mut(&peer).told = Some(at.now);
-        }
-    }
-
     /// Whoever is trusted, and our person's other agents in any case: one that is revoked hears it too.
     fn hears_decrees(&self, peer: &AgentId) -> bool {
         let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
@@ -360,29 +240,140 @@ impl Node {
         }));
         decrees.into_iter()
     }
+}
 
-    fn send_decree(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        method: Method,
-        body: Value,
-        outcome: &mut Outcome,
-    ) {
-        let id = self.fresh_id(at.now);
+impl Turn<'_> {
+    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
+    /// back the key that signed it.
+    pub(super) fn obey(&mut self, message: &Message) -> Ruling {
+        let before = self.out.entries.len();
+        self.take_decrees(message);
+        let changed = self.out.entries.len() > before;
+        match changed && self.node.is_sender_revoked(message) {
+            true => Ruling::Rejected(Reason::CertificateRevoked),
+            false => Ruling::Accepted,
+        }
+    }
+
+    /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
+    /// may lose the message, which comes again, but not the decree alone.
+    fn take_decrees(&mut self, message: &Message) {
+        match message.form.method() {
+            Some(Method::Announce | Method::Verify) => {
+                let carried = message
+                    .body
+                    .as_ref()
+                    .and_then(|body| body.get("revocations"));
+                let carried = carried.and_then(Value::as_array).cloned();
+                for value in carried.unwrap_or_default().iter().take(REVOCATIONS) {
+                    self.take_carried(value);
+                }
+            }
+            Some(Method::Revoke) => {
+                if let Some(revocation) = revocation_in(message) {
+                    self.take_revocation(&revocation);
+                }
+            }
+            Some(Method::Pause | Method::Resume) => {
+                if let Some(statement) = pause_in(message) {
+                    self.take_pause(&statement);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a peer only carries is looked at before its signature is: only news of a pinned root.
+    fn take_carried(&mut self, value: &Value) {
+        if let Ok(revocation) = Revocation::read(value)
+            && self.node.trust().is_news(&revocation)
+            && revocation.prove().is_ok()
+        {
+            self.take_revocation(&revocation);
+        }
+    }
+
+    fn take_revocation(&mut self, revocation: &Revocation) {
+        if !self.node.trust().is_news(revocation) {
+            return;
+        }
+        let notice = Notice::Revoked(revocation.clone());
+        self.notify(notice);
+        self.write(Entry::Revoked(revocation.clone()));
+        self.tell_trust();
+        // Other people's words are not ours to repeat, nor a reason to repeat our own.
+        if revocation.principal == *self.node.trust().own_principal() {
+            self.node.decrees_changed();
+        }
+    }
+
+    fn take_pause(&mut self, statement: &PauseStatement) {
+        let before = self.node.pausing.clone();
+        if before.statement.as_ref() == Some(statement) {
+            return;
+        }
+        let notice = Notice::Pause(statement.clone());
+        self.notify(notice);
+        self.write(Entry::Pause(statement.clone()));
+        self.node.decrees_changed();
+        if before.is_paused() && !statement.paused {
+            self.go_on(before.arrivals);
+        }
+    }
+
+    /// What came during the pause is handed over, and what waited goes out.
+    fn go_on(&mut self, arrivals: u64) {
+        let waited = self.node.inbox.after(arrivals);
+        let waited: Vec<_> = waited.map(|item| item.message).collect();
+        for message in waited {
+            let opened = self.node.opened(&message);
+            self.hand_over(&message, opened);
+        }
+        for link in self.node.links.values_mut() {
+            for session in &mut link.sessions {
+                session.ledger.hasten(self.at.now);
+            }
+        }
+        let peers: Vec<AgentId> = self.node.links.keys().cloned().collect();
+        for peer in peers {
+            self.release(&peer);
+        }
+    }
+
+    pub(super) fn tell_decrees(&mut self) {
+        if !self.node.carriers.is_any_up() || !self.node.may_sign(self.at.now) {
+            return;
+        }
+        let due = |(peer, link): &(&AgentId, &super::link::Link)| {
+            let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
+            self.node.hears_decrees(peer) && told.is_none_or(|next| next <= self.at.now)
+        };
+        let peers: Vec<_> = self.node.links.iter().filter(due).collect();
+        let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
+        for peer in peers {
+            let decrees: Vec<_> = self.node.decrees_for(&peer, self.at.now).collect();
+            for (method, body) in decrees {
+                self.send_decree(&peer, method, body);
+            }
+            self.node.link_mut(&peer).told = Some(self.at.now);
+        }
+    }
+
+    fn send_decree(&mut self, peer: &AgentId, method: Method, body: Value) {
+        let id = self.node.fresh_id(self.at.now);
         let draft = Draft {
             life: LONGEST_LIFE,
             ..Draft::call(method, peer.clone(), id, body)
         };
         let stamp = Stamp {
-            now: at.now,
+            now: self.at.now,
             session: None,
             sequence: None,
-            audit_head: at.head,
-            version: self.identity.certificate.lowest_version(),
+            audit_head: self.at.head,
+            version: self.node.identity.certificate.lowest_version(),
         };
-        if let Ok(signed) = draft.sign(&self.identity, stamp) {
-            self.write_sent(at, signed, outcome);
+        if let Ok(signed) = draft.sign(&self.node.identity, stamp) {
+            self.write_sent(signed);
         }
     }
 }

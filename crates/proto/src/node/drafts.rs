@@ -96,24 +96,24 @@ impl Node {
             return Err(LocalError::Message(Reason::StatementInvalid));
         }
         let (peer, message_id) = self.undecided(approval.draft)?;
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         let line = ApprovalLine {
             peer: peer.clone(),
             message_id,
             approval: approval.clone(),
         };
-        self.write_entry(at, Entry::Approval(line), None, &mut outcome);
+        turn.write(Entry::Approval(line));
         match approval.decision {
             Decision::Refused => {
                 let state = State::RefusedHere(NOT_APPROVED.to_owned());
-                self.end_draft(at, &peer, message_id, state, &mut outcome);
+                turn.end_draft(&peer, message_id, state);
             }
             Decision::Approved => {
-                self.release(at, &peer, &mut outcome);
-                self.announce_for_drafts(at, &peer, &mut outcome);
+                turn.release(&peer);
+                turn.announce_for_drafts(&peer);
             }
         }
-        Ok(outcome)
+        Ok(turn.out)
     }
 
     /// Takes back a message of ours that has not left. Returns for whom it was.
@@ -130,10 +130,10 @@ impl Node {
         let peer = waiter.map(|waiter| waiter.peer.clone());
         drop(drafts);
         let peer = peer.ok_or(LocalError::DraftGone(message_id))?;
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         let state = State::RefusedHere(DROPPED.to_owned());
-        self.end_draft(at, &peer, message_id, state, &mut outcome);
-        Ok((peer, outcome))
+        turn.end_draft(&peer, message_id, state);
+        Ok((peer, turn.out))
     }
 
     /// The root key that an approval of this draft would rest on, when our person's is needed.

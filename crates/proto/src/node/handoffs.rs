@@ -3,6 +3,7 @@
 use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
 use crate::envelope::{Form, Message, Method};
 use crate::handoff::{LONGEST_NOTE, Offering, Report, TaskId, TaskState, is_acceptance};
+use crate::ids::{AgentId, MessageId};
 use crate::json::Value;
 use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
 use crate::reject::Reason;
@@ -28,22 +29,12 @@ impl Node {
         message: &Message,
         body: Option<&Value>,
     ) -> Result<Option<Entry>, Reason> {
-        let change = match &message.form {
-            Form::Call(Method::Handoff) => self.rule_offer(now, message, body)?,
-            Form::Call(_) if is_report(message) => self.rule_report(message, body)?,
-            Form::Call(_) => None,
-            Form::Success | Form::Failure { .. } => self.rule_decision(message, body)?,
-        };
-        let headers = &message.headers;
-        Ok(change.map(|(direction, task, change)| {
-            Entry::Handoff(HandoffLine {
-                peer: headers.agent_id.clone(),
-                direction,
-                task,
-                message_id: headers.message_id,
-                change,
-            })
-        }))
+        match &message.form {
+            Form::Call(Method::Handoff) => self.rule_offer(now, message, body),
+            Form::Call(_) if is_report(message) => self.rule_report(message, body),
+            Form::Call(_) => Ok(None),
+            Form::Success | Form::Failure { .. } => self.rule_decision(message, body),
+        }
     }
 
     fn rule_offer(
@@ -51,7 +42,7 @@ impl Node {
         now: Timestamp,
         message: &Message,
         body: Option<&Value>,
-    ) -> Result<Option<Change>, Reason> {
+    ) -> Result<Option<Entry>, Reason> {
         let headers = &message.headers;
         let Offering { goal, chain, .. } = Offering::parse(body.ok_or(Reason::MandateInvalid)?)?;
         let task = chain.task();
@@ -70,8 +61,8 @@ impl Node {
             hops: headers.hops,
             goal: in_clear(headers.data_tier, Some(goal)),
         };
-        let change = TaskChange::Offered(Box::new(offered));
-        Ok(Some((Direction::In, task, change)))
+        let offered = TaskChange::Offered(Box::new(offered));
+        Ok(Some(task_line(Direction::In, task, offered, peer, name)))
     }
 
     /// Only whoever we gave the task may say how it goes, only forward, and only of its time.
@@ -79,7 +70,7 @@ impl Node {
         &self,
         message: &Message,
         body: Option<&Value>,
-    ) -> Result<Option<Change>, Reason> {
+    ) -> Result<Option<Entry>, Reason> {
         let headers = &message.headers;
         let report = Report::parse(body.ok_or(Reason::TaskUnknown)?)?;
         let task = self
@@ -92,12 +83,14 @@ impl Node {
         if !task.last_said().may_become(report.state) || headers.timestamp > task.not_after() {
             return Err(Reason::TaskUnknown);
         }
-        let change = TaskChange::Moved {
+        let moved = TaskChange::Moved {
             to: report.state,
             reason: None,
             note: in_clear(headers.data_tier, report.note),
         };
-        Ok(Some((Direction::Out, report.task, change)))
+        let (peer, name) = (&headers.agent_id, headers.message_id);
+        let line = task_line(Direction::Out, report.task, moved, peer, name);
+        Ok(Some(line))
     }
 
     /// An answer to a handoff of ours. A report that overtook it has said more already.
@@ -105,7 +98,7 @@ impl Node {
         &self,
         message: &Message,
         body: Option<&Value>,
-    ) -> Result<Option<Change>, Reason> {
+    ) -> Result<Option<Entry>, Reason> {
         let headers = &message.headers;
         let offer = headers.in_reply_to;
         let task = offer.and_then(|offer| self.tasks.given_by(&headers.agent_id, offer));
@@ -126,13 +119,30 @@ impl Node {
             return Ok(None);
         }
         let note = in_clear(headers.data_tier, note);
-        let change = TaskChange::Moved { to, reason, note };
-        Ok(Some((Direction::Out, task.id(), change)))
+        let moved = TaskChange::Moved { to, reason, note };
+        let (peer, name) = (&headers.agent_id, headers.message_id);
+        let line = task_line(Direction::Out, task.id(), moved, peer, name);
+        Ok(Some(line))
     }
 }
 
-/// Which way a task was given, which, and what happened.
-pub(super) type Change = (Direction, TaskId, TaskChange);
+/// What happened to a task by the message of that name, to or from the peer. `direction` is the one in which the
+/// task was given.
+pub(super) fn task_line(
+    direction: Direction,
+    task: TaskId,
+    change: TaskChange,
+    peer: &AgentId,
+    message_id: MessageId,
+) -> Entry {
+    Entry::Handoff(HandoffLine {
+        peer: peer.clone(),
+        direction,
+        task,
+        message_id,
+        change,
+    })
+}
 
 /// What the log may repeat outside the message: nothing of tier 3 or 4.
 pub(super) fn in_clear(tier: u8, text: Option<String>) -> Option<String> {

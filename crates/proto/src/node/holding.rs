@@ -1,7 +1,7 @@
 //! What our own side may do with tasks: hand on, accept, decline, report, and keep within them.
 
 use crate::draft::{Draft, LIFE};
-use crate::entry::{ClientKey, Direction, Entry, HandoffLine, Offered, TaskChange};
+use crate::entry::{ClientKey, Direction, Offered, TaskChange};
 use crate::envelope::{Form, Method};
 use crate::handoff::{
     Chain, LONGEST_GOAL, LONGEST_NOTE, Link, MandateRequest, Offering, Overstep, Report, TaskId,
@@ -12,78 +12,14 @@ use crate::json::Value;
 use crate::policy::TASK;
 use crate::time::Timestamp;
 
-use super::handoffs::{Change, in_clear};
+use super::handoffs::{in_clear, task_line};
 use super::request::{Handing, LocalError};
 use super::sealing::declined;
 use super::tasks::Task;
+use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 impl Node {
-    /// Hands a task to a peer: a new one, or one that we hold. Returns the handoff's message-id.
-    pub(super) fn hand(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        handing: Handing,
-        key: Option<ClientKey>,
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        if !self.tasks.has_room_to_give(peer) {
-            return Err(LocalError::TooManyTasks(peer.clone()));
-        }
-        // A mandate is signed now, whenever the message around it leaves.
-        if let Some((from, to)) = self.outside_certificate(at.now) {
-            return Err(LocalError::WrongClock {
-                now: at.now,
-                from,
-                to,
-            });
-        }
-        let message_id = self.fresh_id(at.now);
-        let (chain, hops) = self.chain_for(at.now, peer, &handing)?;
-        let task = chain.task();
-        // A second handoff would take the place of the first, which its holder may be working on.
-        let stands = self.tasks.given_to(task, peer);
-        if let Some(stands) = stands.filter(|given| given.state(at.now).is_open()) {
-            return Err(LocalError::TaskStands(task, stands.state(at.now)));
-        }
-        let offering = Offering {
-            goal: handing.goal,
-            input: handing.input,
-            chain: chain.clone(),
-        };
-        if !(1..=LONGEST_GOAL).contains(&offering.goal.chars().count()) {
-            return Err(LocalError::HandoffUnfit(
-                "the goal has 1 to 2,000 characters",
-            ));
-        }
-        let mut draft = Draft::call(
-            Method::Handoff,
-            peer.clone(),
-            message_id,
-            offering.to_value(),
-        );
-        draft.summary = handing.summary;
-        draft.data_tier = handing.data_tier.unwrap_or(1);
-        draft.conversation_id = task.to_string().parse().ok();
-        draft.hops = hops;
-        draft.life = LIFE.min(chain.authority().not_after.since(at.now));
-        self.keep_within_task(at.now, &mut draft)?;
-        let offered = Offered {
-            chain,
-            tier: draft.data_tier,
-            hops,
-            goal: in_clear(draft.data_tier, Some(offering.goal)),
-        };
-        let mut sent = Outcome::default();
-        self.dispatch_keyed(at, draft, key, &mut sent)?;
-        let change = TaskChange::Offered(Box::new(offered));
-        let line = (Direction::Out, task, change);
-        let mut outcome = self.write_task(at, peer, message_id, line);
-        outcome.entries.append(&mut sent.entries);
-        outcome.effects.append(&mut sent.effects);
-        Ok((message_id, outcome))
-    }
-
     /// The chain with our own mandate at its end, judged as its receiver will judge it.
     fn chain_for(
         &mut self,
@@ -135,8 +71,9 @@ impl Node {
         at: At,
         task: TaskId,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        let form = Form::Success;
-        self.decide(at, task, form, (None, Some(accepted_body(task))))
+        let mut turn = self.turn(at);
+        let id = turn.decide(task, Form::Success, None, Some(accepted_body(task)))?;
+        Ok((id, turn.out))
     }
 
     /// Does not take a task that was offered to us, and says why.
@@ -151,39 +88,9 @@ impl Node {
     ) -> Result<(MessageId, Outcome), LocalError> {
         let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
         let (form, summary) = declined(held.given.tier, why);
-        self.decide(at, task, form, (summary, None))
-    }
-
-    fn decide(
-        &mut self,
-        at: At,
-        task: TaskId,
-        form: Form,
-        (summary, body): (Option<String>, Option<Value>),
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
-        if held.state(at.now) != TaskState::Offered {
-            return Err(closed(held, at.now));
-        }
-        let (peer, offer, given) = (held.peer.clone(), held.offer, held.given.clone());
-        let (to, reason, note) = match &form {
-            Form::Failure {
-                reason, message, ..
-            } => (
-                TaskState::Declined,
-                Some(reason.clone()),
-                Some(message.clone()),
-            ),
-            _ => (TaskState::Accepted, None, None),
-        };
-        let mut draft = self.word(at, &held_by(&peer, task, &given), form, body);
-        draft.in_reply_to = Some(offer);
-        draft.summary = summary;
-        let message_id = draft.message_id;
-        let note = in_clear(given.tier, note);
-        let change = TaskChange::Moved { to, reason, note };
-        let outcome = self.say(at, draft, (Direction::In, task, change))?;
-        Ok((message_id, outcome))
+        let mut turn = self.turn(at);
+        let id = turn.decide(task, form, summary, None)?;
+        Ok((id, turn.out))
     }
 
     /// Tells the giver how a task goes that we hold.
@@ -208,16 +115,17 @@ impl Node {
         let (peer, given) = (held.peer.clone(), held.given.clone());
         let form = Form::Call(Method::Notification);
         let holding = held_by(&peer, report.task, &given);
-        let mut draft = self.word(at, &holding, form, Some(report.to_value()));
+        let mut turn = self.turn(at);
+        let mut draft = turn.word(&holding, form, Some(report.to_value()));
         draft.capability = TASK.parse().ok();
         let message_id = draft.message_id;
-        let change = TaskChange::Moved {
+        let moved = TaskChange::Moved {
             to: report.state,
             reason: None,
             note: in_clear(given.tier, report.note),
         };
-        let outcome = self.say(at, draft, (Direction::In, report.task, change))?;
-        Ok((message_id, outcome))
+        turn.say(draft, report.task, moved)?;
+        Ok((message_id, turn.out))
     }
 
     /// Keeps a message for a task that we hold within what we were given, and its life within the
@@ -246,31 +154,6 @@ impl Node {
         Ok(())
     }
 
-    /// Handoffs that were noted down and never written: a torn tail took the message.
-    pub(super) fn end_unsent_tasks(&mut self, at: At, outcome: &mut Outcome) {
-        let unsent = |task: &&Task| {
-            let waits = self.link(&task.peer).is_some_and(|link| {
-                let mut drafts = link.drafts.iter();
-                drafts.any(|waiting| waiting.draft.message_id == task.offer)
-            });
-            task.direction == Direction::Out
-                && task.last_said() == TaskState::Offered
-                && !waits
-                && !self.open.contains_key(&task.offer)
-        };
-        let unsent: Vec<_> = self.tasks.iter().filter(unsent).cloned().collect();
-        for task in unsent {
-            let change = TaskChange::Moved {
-                to: TaskState::Expired,
-                reason: None,
-                note: None,
-            };
-            let line = (Direction::Out, task.id(), change);
-            let ended = self.write_task(at, &task.peer, task.offer, line);
-            outcome.entries.extend(ended.entries);
-        }
-    }
-
     fn held_now(&self, now: Timestamp, task: TaskId) -> Result<&Task, LocalError> {
         let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
         if held.state(now).is_held() {
@@ -279,13 +162,136 @@ impl Node {
             Err(closed(held, now))
         }
     }
+}
+
+impl Turn<'_> {
+    /// Hands a task to a peer: a new one, or one that we hold. Returns the handoff's message-id.
+    pub(super) fn hand(
+        &mut self,
+        peer: &AgentId,
+        handing: Handing,
+        key: Option<ClientKey>,
+    ) -> Result<MessageId, LocalError> {
+        if !self.node.tasks.has_room_to_give(peer) {
+            return Err(LocalError::TooManyTasks(peer.clone()));
+        }
+        // A mandate is signed now, whenever the message around it leaves.
+        if let Some((from, to)) = self.node.outside_certificate(self.at.now) {
+            return Err(LocalError::WrongClock {
+                now: self.at.now,
+                from,
+                to,
+            });
+        }
+        let message_id = self.node.fresh_id(self.at.now);
+        let (chain, hops) = self.node.chain_for(self.at.now, peer, &handing)?;
+        let task = chain.task();
+        // A second handoff would take the place of the first, which its holder may be working on.
+        let stands = self.node.tasks.given_to(task, peer);
+        if let Some(stands) = stands.filter(|given| given.state(self.at.now).is_open()) {
+            return Err(LocalError::TaskStands(task, stands.state(self.at.now)));
+        }
+        let offering = Offering {
+            goal: handing.goal,
+            input: handing.input,
+            chain: chain.clone(),
+        };
+        if !(1..=LONGEST_GOAL).contains(&offering.goal.chars().count()) {
+            return Err(LocalError::HandoffUnfit(
+                "the goal has 1 to 2,000 characters",
+            ));
+        }
+        let mut draft = Draft::call(
+            Method::Handoff,
+            peer.clone(),
+            message_id,
+            offering.to_value(),
+        );
+        draft.summary = handing.summary;
+        draft.data_tier = handing.data_tier.unwrap_or(1);
+        draft.conversation_id = task.to_string().parse().ok();
+        draft.hops = hops;
+        draft.life = LIFE.min(chain.authority().not_after.since(self.at.now));
+        self.node.keep_within_task(self.at.now, &mut draft)?;
+        let offered = Offered {
+            chain,
+            tier: draft.data_tier,
+            hops,
+            goal: in_clear(draft.data_tier, Some(offering.goal)),
+        };
+        let before = self.out.entries.len();
+        self.dispatch_keyed(draft, key)?;
+        // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
+        let sent = self.out.entries.split_off(before);
+        let offered = TaskChange::Offered(Box::new(offered));
+        self.write(task_line(Direction::Out, task, offered, peer, message_id));
+        self.out.entries.extend(sent);
+        Ok(message_id)
+    }
+
+    fn decide(
+        &mut self,
+        task: TaskId,
+        form: Form,
+        summary: Option<String>,
+        body: Option<Value>,
+    ) -> Result<MessageId, LocalError> {
+        let held = self.node.tasks.held(task);
+        let held = held.ok_or(LocalError::TaskUnknown(task))?;
+        if held.state(self.at.now) != TaskState::Offered {
+            return Err(closed(held, self.at.now));
+        }
+        let (peer, offer, given) = (held.peer.clone(), held.offer, held.given.clone());
+        let (to, reason, note) = match &form {
+            Form::Failure {
+                reason, message, ..
+            } => (
+                TaskState::Declined,
+                Some(reason.clone()),
+                Some(message.clone()),
+            ),
+            _ => (TaskState::Accepted, None, None),
+        };
+        let mut draft = self.word(&held_by(&peer, task, &given), form, body);
+        draft.in_reply_to = Some(offer);
+        draft.summary = summary;
+        let message_id = draft.message_id;
+        let note = in_clear(given.tier, note);
+        let moved = TaskChange::Moved { to, reason, note };
+        self.say(draft, task, moved)?;
+        Ok(message_id)
+    }
+
+    /// Handoffs that were noted down and never written: a torn tail took the message.
+    pub(super) fn end_unsent_tasks(&mut self) {
+        let unsent = |task: &&Task| {
+            let waits = self.link(&task.peer).is_some_and(|link| {
+                let mut drafts = link.drafts.iter();
+                drafts.any(|waiting| waiting.draft.message_id == task.offer)
+            });
+            task.direction == Direction::Out
+                && task.last_said() == TaskState::Offered
+                && !waits
+                && !self.node.open.contains_key(&task.offer)
+        };
+        let unsent: Vec<_> = self.node.tasks.iter().filter(unsent).cloned().collect();
+        for task in unsent {
+            let expired = TaskChange::Moved {
+                to: TaskState::Expired,
+                reason: None,
+                note: None,
+            };
+            let (id, peer) = (task.id(), &task.peer);
+            self.write(task_line(Direction::Out, id, expired, peer, task.offer));
+        }
+    }
 
     /// A message to the giver about a task.
-    fn word(&mut self, at: At, holding: &Holding<'_>, form: Form, body: Option<Value>) -> Draft {
+    fn word(&mut self, holding: &Holding<'_>, form: Form, body: Option<Value>) -> Draft {
         Draft {
             form,
             recipient: holding.giver.clone(),
-            message_id: self.fresh_id(at.now),
+            message_id: self.node.fresh_id(self.at.now),
             summary: None,
             body,
             data_tier: holding.given.tier,
@@ -298,35 +304,12 @@ impl Node {
     }
 
     /// The message first: a torn tail then leaves a word that goes out, and is said again at worst.
-    fn say(&mut self, at: At, draft: Draft, change: Change) -> Result<Outcome, LocalError> {
-        self.may_speak()?;
+    fn say(&mut self, draft: Draft, task: TaskId, change: TaskChange) -> Result<(), LocalError> {
+        self.node.may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
-        let mut outcome = Outcome::default();
-        self.say_own(at, draft, &mut outcome)?;
-        let written = self.write_task(at, &peer, message_id, change);
-        outcome.entries.extend(written.entries);
-        Ok(outcome)
-    }
-
-    fn write_task(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        message_id: MessageId,
-        (direction, task, change): Change,
-    ) -> Outcome {
-        let entry = Entry::Handoff(HandoffLine {
-            peer: peer.clone(),
-            direction,
-            task,
-            message_id,
-            change,
-        });
-        self.apply(at.now, &entry);
-        Outcome {
-            entries: vec![entry],
-            ..Outcome::default()
-        }
+        self.say_own(draft)?;
+        self.write(task_line(Direction::In, task, change, &peer, message_id));
+        Ok(())
     }
 }
 

@@ -7,7 +7,8 @@ use crate::ids::{AgentId, SessionId};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use super::{At, Effect, Node, Outcome};
+use super::turn::Turn;
+use super::{At, Node, Outcome};
 
 impl Node {
     /// Whether a new sealing key and a key statement of it are due.
@@ -23,20 +24,20 @@ impl Node {
     /// peer has to learn of the change, an announce goes to every trusted one. An identity of another
     /// agent or person, or with a lower serial, changes nothing.
     pub fn adopt(&mut self, at: At, identity: Identity) -> Outcome {
-        let mut outcome = Outcome::default();
-        if !self.identity.may_become(&identity) {
-            return outcome;
+        let mut turn = self.turn(at);
+        if !turn.node.identity.may_become(&identity) {
+            return turn.out;
         }
-        let told = self.identity.certificate != identity.certificate
-            || self.identity.keys != identity.keys;
-        let resigned = self.identity.signing.public() != identity.signing.public();
-        self.identity = identity;
-        self.retire_sessions();
-        self.record_own(at, &mut outcome);
+        let told = turn.node.identity.certificate != identity.certificate
+            || turn.node.identity.keys != identity.keys;
+        let resigned = turn.node.identity.signing.public() != identity.signing.public();
+        turn.node.identity = identity;
+        turn.node.retire_sessions();
+        turn.record_own();
         if told {
-            self.announce_to_all(at, resigned, &mut outcome);
+            turn.announce_to_all(resigned);
         }
-        outcome
+        turn.out
     }
 
     /// The log begins with our certificate of that time: those whom our root certifies were known
@@ -57,23 +58,6 @@ impl Node {
             }
             self.recorded = Some(own.clone());
         }
-    }
-
-    /// Writes our certificate down when the log knows another one: keys change while we are down as
-    /// well.
-    pub(super) fn record_own(&mut self, at: At, outcome: &mut Outcome) {
-        let own = self.identity.certificate.clone();
-        let Some(before) = self.recorded.as_ref().filter(|before| **before != own) else {
-            return;
-        };
-        let change = match before.root == own.root {
-            true => TrustChange::Renewed,
-            false => TrustChange::RootSucceeded,
-        };
-        let entry = Entry::Trust(change, own);
-        self.apply(at.now, &entry);
-        outcome.entries.push(entry);
-        outcome.effects.push(Effect::Trust(self.trust().clone()));
     }
 
     /// Marks the sessions that our present key, certificate or key statement did not open. A flight that
@@ -98,17 +82,35 @@ impl Node {
             session.window.owe();
         }
     }
+}
+
+impl Turn<'_> {
+    /// Writes our certificate down when the log knows another one: keys change while we are down as
+    /// well.
+    pub(super) fn record_own(&mut self) {
+        let own = self.node.identity.certificate.clone();
+        let Some(before) = self.node.recorded.as_ref().filter(|before| **before != own) else {
+            return;
+        };
+        let change = match before.root == own.root {
+            true => TrustChange::Renewed,
+            false => TrustChange::RootSucceeded,
+        };
+        let entry = Entry::Trust(change, own);
+        self.write(entry);
+        self.tell_trust();
+    }
 
     /// A handshake that the old key began cannot end well: then it is begun anew.
-    fn announce_to_all(&mut self, at: At, anew: bool, outcome: &mut Outcome) {
-        let peers = self.trust().peers().map(|(peer, _)| peer);
-        let peers = peers.filter(|peer| self.trust().trusted(peer).is_some());
+    fn announce_to_all(&mut self, anew: bool) {
+        let peers = self.node.trust().peers().map(|(peer, _)| peer);
+        let peers = peers.filter(|peer| self.node.trust().trusted(peer).is_some());
         let peers: Vec<AgentId> = peers.cloned().collect();
         for peer in peers {
             if anew {
-                self.announce(at, &peer, outcome);
+                self.announce(&peer);
             } else {
-                self.announce_if_idle(at, &peer, outcome);
+                self.announce_if_idle(&peer);
             }
         }
     }

@@ -18,10 +18,11 @@ use crate::verify::{Unproven, Verified};
 
 use super::bytes::Paid;
 use super::link::Link;
-use super::memory::{Changed, is_ping};
+use super::memory::is_ping;
 use super::permission::Fault;
 use super::sealing::Unsealed;
-use super::{At, Effect, Judged, Node, Outcome, Refusal, Ruled};
+use super::turn::Turn;
+use super::{At, Judged, Node, Outcome, Refusal, Ruled};
 
 pub(super) use crate::time::CLOCK_TOLERANCE;
 
@@ -33,112 +34,40 @@ pub(super) const PEER_REVOKED: &str = "peer-revoked";
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
     pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.read_clock(at, &mut outcome);
-        self.arrived_by = judged.carrier;
+        let mut turn = self.turn(at);
+        turn.read_clock();
+        turn.node.arrived_by = judged.carrier;
         let verified = match judged.result {
-            Ok(verified) => self.current(verified).map_err(Refusal::Unproven),
+            Ok(verified) => turn.node.current(verified).map_err(Refusal::Unproven),
             // Its sender's certificate may have been renewed since.
             Err(Refusal::Unproven(unproven)) if unproven.is_signed => {
                 let again = Unverified::of_message(*unproven.message);
-                again.verify(self.trust()).map_err(Refusal::Unproven)
+                again.verify(turn.node.trust()).map_err(Refusal::Unproven)
             }
             Err(refusal) => Err(refusal),
         };
-        let ruled = match verified {
+        // As long as no line tells of it and nobody serves it.
+        turn.out.ruled = Some(Ruled::Counted);
+        match verified {
             Ok(verified) if verified.message().form.method() == Some(Method::Poll) => {
-                self.take_poll(at, judged.bytes, verified.message())
+                turn.take_poll(judged.bytes, verified.message())
             }
             Ok(verified) => {
                 let message = Arc::new(verified.into_message());
-                self.judge(at, judged.bytes, message, None)
+                turn.judge(judged.bytes, message, None)
             }
             Err(Refusal::Unproven(unproven)) if unproven.is_signed => {
                 let Unproven {
                     reason, message, ..
                 } = unproven;
-                self.judge(at, judged.bytes, Arc::new(*message), Some(reason))
+                turn.judge(judged.bytes, Arc::new(*message), Some(reason))
             }
-            Err(refusal) => self.refuse_stranger(at, judged.bytes, judged.head, &refusal),
-        };
-        outcome.entries.extend(ruled.entries);
-        outcome.effects.extend(ruled.effects);
-        outcome.ruled = ruled.ruled;
-        outcome.polled = ruled.polled;
-        outcome.carrier = Some(&self.arrived_by)
+            Err(refusal) => turn.refuse_stranger(judged.bytes, judged.head, &refusal),
+        }
+        turn.out.carrier = Some(&turn.node.arrived_by)
             .filter(|carrier| **carrier != CarrierId::NATS)
             .cloned();
-        outcome
-    }
-
-    /// Judges a message whose signature holds. `beyond` is why it is refused in any case: what it claims
-    /// goes beyond its sender's certificate.
-    fn judge(
-        &mut self,
-        at: At,
-        bytes: u64,
-        message: Arc<Message>,
-        beyond: Option<Reason>,
-    ) -> Outcome {
-        let mut outcome = Outcome {
-            ruled: Some(Ruled::Counted),
-            ..Outcome::default()
-        };
-        let ruled = self.rule(at.now, &message, beyond).and_then(|unsealed| {
-            let opened = unsealed.as_ref().map(|(opened, _)| opened);
-            let task = self.rule_task(at.now, &message, body_of(&message, opened))?;
-            Ok((unsealed, task))
-        });
-        let refused = ruled.as_ref().err().map(|fault| fault.reason);
-        let Some(paid) = self.admit(at.now, &message, refused) else {
-            // It is not judged: what it says comes again, or was never to be taken.
-            self.strangers.count(at.now, bytes, message.hash());
-            self.note_excess(at, &message.headers.agent_id, &mut outcome);
-            return outcome;
-        };
-        let (ruling, detail, (unsealed, task)) = match ruled {
-            Ok(proven) => (self.obey(at, &message, &mut outcome), None, proven),
-            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, (None, None)),
-        };
-        if let Some(task) = task {
-            self.apply(at.now, &task);
-            outcome.entries.push(task);
-        }
-        let (opened, plaintext) = unsealed.unzip();
-        let copy = plaintext.and_then(|plaintext| self.copy_of(&plaintext));
-        self.count_call(at, &message, ruling, &mut outcome);
-        let entry = Outcome::verdict(bytes, &message, ruling, copy, paid);
-        // A stranger can replay what it overheard: such lines count against the strangers' budget.
-        if can_be_a_replay(&message, ruling) && !self.strangers.spend(at.now, &entry) {
-            self.strangers.count(at.now, bytes, message.hash());
-        } else {
-            let changed = self.apply(at.now, &entry);
-            outcome.entries.push(entry);
-            outcome.ruled = Some(match ruling {
-                Ruling::Accepted => Ruled::Accepted,
-                _ => Ruled::Refused,
-            });
-            if ruling == Ruling::Accepted {
-                let by = self.arrived_by.clone();
-                self.link_mut(&message.headers.agent_id).heard_by = Some(by);
-            }
-            let misfit = changed.misfit;
-            self.tell_established(at, changed, &mut outcome);
-            if let Some(misfit) = misfit {
-                self.follow_misfit(at, &message.headers.agent_id, misfit, &mut outcome);
-            }
-        }
-        match ruling {
-            Ruling::Accepted => self.follow_accepted(at, &message, opened, &mut outcome),
-            Ruling::Rejected(reason) => {
-                let fault = Fault { reason, detail };
-                self.follow_refused(at, &message, fault, paid, &mut outcome)
-            }
-            Ruling::Sent => {}
-        }
-        let budgets = &mut self.link_mut(&message.headers.agent_id).budgets;
-        budgets.bytes.pay(paid, &outcome.entries);
-        outcome
+        turn.out
     }
 
     /// By which of its sender's budgets a message is paid; `None` when there is no room for its line.
@@ -308,23 +237,6 @@ impl Node {
         }
     }
 
-    /// What others wait to hear of an entry's changes.
-    pub(super) fn tell(&mut self, now: Timestamp, changed: Changed, outcome: &mut Outcome) {
-        let fates = changed.fates.into_iter();
-        let settled = fates.map(|(peer, message_id, state)| Effect::Settle {
-            offers: match state.needs_capability() {
-                true => self
-                    .session(&peer, now)
-                    .map_or_else(Vec::new, |session| session.offers_for(1)),
-                false => Vec::new(),
-            },
-            peer,
-            message_id,
-            state,
-        });
-        outcome.effects.extend(settled);
-    }
-
     /// The message by the present trust store: judged again when its sender's standing has changed.
     fn current(&self, verified: Verified) -> Result<Verified, Unproven> {
         let epoch = self
@@ -337,8 +249,67 @@ impl Node {
             verified.into_unverified().verify(self.trust())
         }
     }
+}
 
-    fn refuse_stranger(&mut self, at: At, bytes: u64, head: Vec<u8>, refusal: &Refusal) -> Outcome {
+impl Turn<'_> {
+    /// Judges a message whose signature holds. `beyond` is why it is refused in any case: what it claims
+    /// goes beyond its sender's certificate.
+    fn judge(&mut self, bytes: u64, message: Arc<Message>, beyond: Option<Reason>) {
+        // The line of a clock that was put back comes before, and the peer does not pay for it.
+        let before = self.out.entries.len();
+        let (now, hash) = (self.at.now, message.hash());
+        let ruled = self.node.rule(now, &message, beyond);
+        let ruled = ruled.and_then(|unsealed| {
+            let opened = unsealed.as_ref().map(|(opened, _)| opened);
+            let body = body_of(&message, opened);
+            let task = self.node.rule_task(now, &message, body)?;
+            Ok((unsealed, task))
+        });
+        let refused = ruled.as_ref().err().map(|fault| fault.reason);
+        let Some(paid) = self.node.admit(now, &message, refused) else {
+            // It is not judged: what it says comes again, or was never to be taken.
+            self.node.strangers.count(now, bytes, hash);
+            return self.note_excess(&message.headers.agent_id);
+        };
+        let (ruling, detail, (unsealed, task)) = match ruled {
+            Ok(proven) => (self.obey(&message), None, proven),
+            Err(fault) => (Ruling::Rejected(fault.reason), fault.detail, (None, None)),
+        };
+        if let Some(task) = task {
+            self.write(task);
+        }
+        let (opened, plaintext) = unsealed.unzip();
+        let copy = plaintext.and_then(|plaintext| self.node.copy_of(&plaintext));
+        self.count_call(&message, ruling);
+        let entry = Outcome::verdict(bytes, &message, ruling, copy, paid);
+        // A stranger can replay what it overheard: such lines count against the strangers' budget.
+        if can_be_a_replay(&message, ruling) && !self.node.strangers.spend(now, &entry) {
+            self.node.strangers.count(now, bytes, hash);
+        } else {
+            self.out.ruled = Some(match ruling {
+                Ruling::Accepted => Ruled::Accepted,
+                _ => Ruled::Refused,
+            });
+            if ruling == Ruling::Accepted {
+                let by = self.node.arrived_by.clone();
+                self.node.link_mut(&message.headers.agent_id).heard_by = Some(by);
+            }
+            self.write(entry);
+        }
+        match ruling {
+            Ruling::Accepted => self.follow_accepted(&message, opened),
+            Ruling::Rejected(reason) => {
+                let fault = Fault { reason, detail };
+                self.follow_refused(&message, fault, paid)
+            }
+            Ruling::Sent => {}
+        }
+        let budgets = &mut self.node.link_mut(&message.headers.agent_id).budgets;
+        let lines = self.out.entries.get(before..).unwrap_or_default();
+        budgets.bytes.pay(paid, lines);
+    }
+
+    fn refuse_stranger(&mut self, bytes: u64, head: Vec<u8>, refusal: &Refusal) {
         let (reason, hash, claimed) = match refusal {
             Refusal::Unparsed(unparsed) => {
                 (unparsed.reason, unparsed.hash, unparsed.claimed.clone())
@@ -353,8 +324,7 @@ impl Node {
                 (unproven.reason, unproven.message.hash(), claimed)
             }
             Refusal::Shed(hash) => {
-                self.strangers.count(at.now, bytes, *hash);
-                return counted();
+                return self.node.strangers.count(self.at.now, bytes, *hash);
             }
         };
         let ruling = Ruling::Rejected(reason);
@@ -368,26 +338,14 @@ impl Node {
             copy: None,
         };
         let entry = Entry::Message(verdict);
-        if !self.strangers.spend(at.now, &entry) {
-            self.strangers.count(at.now, bytes, hash);
-            return counted();
+        if !self.node.strangers.spend(self.at.now, &entry) {
+            return self.node.strangers.count(self.at.now, bytes, hash);
         }
-        let mut outcome = Outcome {
-            ruled: Some(Ruled::Refused),
-            ..Outcome::default()
-        };
-        self.write_entry(at, entry, None, &mut outcome);
+        self.out.ruled = Some(Ruled::Refused);
+        self.write(entry);
         if let Refusal::Unproven(unproven) = refusal {
-            self.consider_stranger(at, &unproven.message, reason, &mut outcome);
+            self.consider_stranger(&unproven.message, reason);
         }
-        outcome
-    }
-}
-
-fn counted() -> Outcome {
-    Outcome {
-        ruled: Some(Ruled::Counted),
-        ..Outcome::default()
     }
 }
 

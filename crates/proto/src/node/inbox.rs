@@ -162,17 +162,17 @@ impl Inbox {
             }
             Did::Failed if self.names.contains_key(&name) => {
                 let tries = Tries::ended(line.tries);
-                self.tries.insert(name.clone(), tries);
+                self.tries.insert(name, tries);
                 if tries.are_spent() {
-                    self.shelve(now, name, line.reason.clone());
+                    self.shelve(now, line);
                 }
             }
-            Did::SetAside => self.shelve(now, name, line.reason.clone()),
+            Did::SetAside => self.shelve(now, line),
             Did::Kept if self.names.contains_key(&name) => {
                 self.tries.insert(name, Tries::kept());
             }
             Did::Retried => {
-                if let Some(shelved) = self.quarantine.take(&name) {
+                if let Some(shelved) = self.quarantine.take(&line.peer, line.message_id) {
                     self.release(&shelved.message);
                     self.insert(&shelved.message);
                 }
@@ -195,12 +195,11 @@ impl Inbox {
 
     /// Puts back a message of the quarantine.
     pub(super) fn put_back_shelved(&mut self, shelved: Shelved) {
-        let headers = &shelved.message.headers;
-        let name = (headers.agent_id.clone(), headers.message_id);
+        let peer = shelved.message.headers.agent_id.clone();
         let bytes = weight(&shelved.message);
         self.total.add(bytes);
-        self.shares.entry(name.0.clone()).or_default().add(bytes);
-        self.quarantine.put(name, shelved);
+        self.shares.entry(peer).or_default().add(bytes);
+        self.quarantine.put(shelved);
     }
 
     /// Puts back what is set aside, and the number of the last arrival.
@@ -215,17 +214,16 @@ impl Inbox {
         self.aside = aside.into();
     }
 
-    fn shelve(&mut self, now: Timestamp, name: (AgentId, MessageId), reason: Option<String>) {
+    fn shelve(&mut self, now: Timestamp, line: &OutcomeLine) {
+        let name = (line.peer.clone(), line.message_id);
         let number = self.names.remove(&name);
         self.tries.remove(&name);
         if let Some(message) = number.and_then(|number| self.items.remove(&number)) {
-            let since = now;
-            let shelved = Shelved {
+            self.quarantine.put(Shelved {
                 message,
-                reason,
-                since,
-            };
-            self.quarantine.put(name, shelved);
+                reason: line.reason.clone(),
+                since: now,
+            });
         }
     }
 
@@ -274,7 +272,11 @@ impl Inbox {
         self.tries.remove(&name);
         let number = self.names.remove(&name);
         let item = number.and_then(|number| self.items.remove(&number));
-        let shelved = || self.quarantine.take(&name).map(|shelved| shelved.message);
+        let shelved = || {
+            self.quarantine
+                .take(peer, message_id)
+                .map(|shelved| shelved.message)
+        };
         if let Some(message) = item.or_else(shelved) {
             self.release(&message);
         }

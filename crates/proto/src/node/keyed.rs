@@ -144,12 +144,12 @@ impl Node {
             Some((message_id, false)) => Err(LocalError::KeyReused(message_id)),
             None => {
                 let tried = Tried::to_send(&sending);
-                let sent = self.try_send(at, peer, sending, Some(tag));
-                let (message_id, outcome) = self.note_attempt(at, (peer, tried), sent)?;
+                let mut turn = self.turn(at);
+                let sent = turn.try_send(peer, sending, Some(tag));
                 Ok(Once {
-                    message_id,
+                    message_id: turn.note_attempt(peer, tried, sent)?,
                     again: false,
-                    outcome,
+                    outcome: turn.out,
                 })
             }
         }

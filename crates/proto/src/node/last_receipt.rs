@@ -13,7 +13,8 @@ use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
 use super::link::Link;
-use super::{At, Node, Outcome};
+use super::turn::Turn;
+use super::{At, Node};
 
 /// The first try after a refusal comes so late, each further one twice as late …
 const FIRST: Duration = Duration::from_secs(1);
@@ -92,13 +93,15 @@ impl Node {
             });
         }
     }
+}
 
-    pub(super) fn resend_receipt(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let Some(link) = self.links.get_mut(peer) else {
+impl Turn<'_> {
+    pub(super) fn resend_receipt(&mut self, peer: &AgentId) {
+        let Some(link) = self.node.links.get_mut(peer) else {
             return;
         };
         let signed = link.last_receipt.as_ref().map(|last| last.signed.clone());
-        let over = |signed: &Signed| signed.message().headers.expires_at <= at.now;
+        let over = |signed: &Signed| signed.message().headers.expires_at <= self.at.now;
         if signed.as_ref().is_some_and(over) {
             link.last_receipt = None;
             return;
@@ -110,17 +113,17 @@ impl Node {
         let (Some(signed), Some(refused)) = (signed, refused) else {
             return;
         };
-        let first = at.elapsed.saturating_add(refused.wait());
+        let first = self.at.elapsed.saturating_add(refused.wait());
         let due = *refused.due.get_or_insert(first);
-        if due > at.elapsed {
+        if due > self.at.elapsed {
             return;
         }
         // Until the carrier answers, it is not tried again.
-        refused.due = Some(at.elapsed.saturating_add(LONGEST));
+        refused.due = Some(self.at.elapsed.saturating_add(LONGEST));
         let by = refused.by.clone();
-        let ways = self.carriers.ways_to(peer);
+        let ways = self.node.carriers.ways_to(peer);
         if let Some(carrier) = ways.next(Some(&by), |_| false).cloned() {
-            self.push_by(signed, &carrier, outcome);
+            self.push_by(signed, &carrier);
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::time::Timestamp;
 
 use super::quarantine::TRIES;
 use super::request::{Content, LocalError};
+use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 /// Whoever asked hears by itself that somebody has the request, when it is not answered within this time.
@@ -185,22 +186,20 @@ impl Node {
     /// Hands the oldest message that waits and is wanted to a consumer, under a lease. `None` when there
     /// is none, while our person pauses their agents, and when too many are handed out.
     pub fn handle_receive(&mut self, at: At, wanted: &mut Wanted) -> (Option<HandedOut>, Outcome) {
-        let mut outcome = Outcome::default();
-        while let Some(message) = self.next_for(wanted) {
+        let mut turn = self.turn(at);
+        while let Some(message) = turn.node.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
             // It waits, so that it can be started.
-            let Ok((tries, started)) = self.handle_start(at, &name.0, name.1) else {
+            let Ok(tries) = turn.start(&name.0, name.1) else {
                 break;
             };
-            outcome.entries.extend(started.entries);
-            outcome.effects.extend(started.effects);
             // Its tries are used up: it went to the quarantine, and the next one is looked for.
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
-            let id = LeaseId(self.nonce());
-            self.leases.put(
+            let id = LeaseId(turn.node.nonce());
+            turn.node.leases.put(
                 id,
                 Lease {
                     name,
@@ -213,12 +212,12 @@ impl Node {
                 lease: id,
                 ends: at.now.saturating_add(lease),
                 tries,
-                opened: self.opened(&message),
+                opened: turn.node.opened(&message),
                 message,
             };
-            return (Some(handed), outcome);
+            return (Some(handed), turn.out);
         }
-        (None, outcome)
+        (None, turn.out)
     }
 
     /// Changes whenever something may be handed out that was not there before: a waiting consumer asks
@@ -338,11 +337,11 @@ impl Node {
         let held = self.leases.held.iter();
         let theirs = held.filter(|(_, lease)| lease.connection == connection);
         let theirs: Vec<_> = theirs.map(|(id, _)| *id).collect();
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         for id in theirs {
-            self.end_lease(at, id, HOLDER_GONE, &mut outcome);
+            turn.end_lease(id, HOLDER_GONE);
         }
-        outcome
+        turn.out
     }
 
     /// The message that a lease names.
@@ -366,31 +365,7 @@ impl Node {
         self.inbox.find(peer, *message_id)
     }
 
-    /// What of leases is due: who asked hears that somebody has it, and what ran out goes to the next.
-    pub(super) fn look_at_leases(&mut self, at: At, outcome: &mut Outcome) {
-        let held = self.leases.held.iter();
-        let over = held.filter(|(_, lease)| lease.until <= at.elapsed);
-        let over: Vec<_> = over.map(|(id, _)| *id).collect();
-        for id in over {
-            self.end_lease(at, id, LEASE_ENDED, outcome);
-        }
-        let waiting = self.leases.later.len();
-        self.leases.later.retain(|_, later| *later > at.elapsed);
-        self.leases.freed += (waiting - self.leases.later.len()) as u64;
-        let held = self.leases.held.values_mut();
-        let due = held.filter(|lease| lease.tell.is_some_and(|tell| tell <= at.elapsed));
-        let due: Vec<_> = due
-            .map(|lease| {
-                lease.tell = None;
-                lease.name.clone()
-            })
-            .collect();
-        for (peer, request) in due {
-            self.tell_working(at, &peer, request, outcome);
-        }
-    }
-
-    /// When [`Node::look_at_leases`] has something to do.
+    /// When [`Turn::look_at_leases`] has something to do.
     pub(super) fn leases_due(&self, at: At) -> Option<Timestamp> {
         let due = self.leases.due()?;
         Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
@@ -437,25 +412,48 @@ impl Node {
         let mut drafts = drafts.into_iter().flatten().map(|waiting| &waiting.draft);
         drafts.any(|draft| draft.form.method().is_none() && draft.in_reply_to == Some(request))
     }
+}
 
-    fn end_lease(&mut self, at: At, id: LeaseId, why: &str, outcome: &mut Outcome) {
-        let Some(lease) = self.leases.end(id) else {
-            return;
-        };
-        self.leases.freed += 1;
-        let (peer, message_id) = lease.name;
-        // What is gone from the inbox has no try to end.
-        if let Ok((_, failed)) = self.handle_fail(at, &peer, message_id, why) {
-            outcome.entries.extend(failed.entries);
-            outcome.effects.extend(failed.effects);
+impl Turn<'_> {
+    /// What of leases is due: who asked hears that somebody has it, and what ran out goes to the next.
+    pub(super) fn look_at_leases(&mut self) {
+        let held = self.node.leases.held.iter();
+        let over = held.filter(|(_, lease)| lease.until <= self.at.elapsed);
+        let over: Vec<_> = over.map(|(id, _)| *id).collect();
+        for id in over {
+            self.end_lease(id, LEASE_ENDED);
+        }
+        let waiting = self.node.leases.later.len();
+        self.node
+            .leases
+            .later
+            .retain(|_, later| *later > self.at.elapsed);
+        self.node.leases.freed += (waiting - self.node.leases.later.len()) as u64;
+        let held = self.node.leases.held.values_mut();
+        let due = held.filter(|lease| lease.tell.is_some_and(|tell| tell <= self.at.elapsed));
+        let due: Vec<_> = due
+            .map(|lease| {
+                lease.tell = None;
+                lease.name.clone()
+            })
+            .collect();
+        for (peer, request) in due {
+            self.tell_working(&peer, request);
         }
     }
 
+    fn end_lease(&mut self, id: LeaseId, why: &str) {
+        let Some(lease) = self.node.leases.end(id) else {
+            return;
+        };
+        self.node.leases.freed += 1;
+        let (peer, message_id) = lease.name;
+        // What is gone from the inbox has no try to end.
+        let _ = self.fail(&peer, message_id, why);
+    }
+
     /// What cannot be told is no fault: the answer will come all the same.
-    fn tell_working(&mut self, at: At, peer: &AgentId, id: MessageId, outcome: &mut Outcome) {
-        if let Ok((_, told)) = self.handle_progress(at, Some(peer), id, &Progress::working()) {
-            outcome.entries.extend(told.entries);
-            outcome.effects.extend(told.effects);
-        }
+    fn tell_working(&mut self, peer: &AgentId, id: MessageId) {
+        let _ = self.progress(Some(peer), id, &Progress::working());
     }
 }

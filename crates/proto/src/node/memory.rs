@@ -30,13 +30,22 @@ pub(super) struct Changed {
     pub(super) established: Option<Box<Established>>,
     /// What moved of our messages.
     pub(super) fates: Vec<Fate>,
-    /// Whose log was put back to an older copy.
-    pub(super) misfit: Option<Misfit>,
+    /// Whose log was put back to an older copy, as a receipt of that peer's shows.
+    pub(super) misfit: Option<(AgentId, Misfit)>,
     pub(super) renewed: Option<TrustChange>,
 }
 
 /// A message of ours, and where it is now.
 pub(super) type Fate = (AgentId, MessageId, State);
+
+/// When a line counts.
+#[derive(Clone, Copy)]
+pub(super) struct LineTime {
+    /// Its own time, which never goes back: what is remembered goes by it.
+    now: Timestamp,
+    /// The clock, which may be behind it: timers go by that.
+    clock: Timestamp,
+}
 
 impl Node {
     /// Tells the node again what it once said: one line of its log, in order.
@@ -58,7 +67,9 @@ impl Node {
         let now = self.written.max(clock);
         self.written = now;
         match entry {
-            Entry::Message(verdict) => return self.apply_message((now, clock), verdict),
+            Entry::Message(verdict) => {
+                return self.apply_message(LineTime { now, clock }, verdict);
+            }
             Entry::Genesis(own) => self.apply_genesis(now, own),
             Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(now, own),
             Entry::Trust(change, certificate) => {
@@ -112,17 +123,14 @@ impl Node {
         self.note_fates(now, lost)
     }
 
-    fn apply_message(
-        &mut self,
-        (now, clock): (Timestamp, Timestamp),
-        verdict: &Verdict,
-    ) -> Changed {
+    fn apply_message(&mut self, time: LineTime, verdict: &Verdict) -> Changed {
+        let now = time.now;
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
-                return self.apply_accepted((now, clock), message);
+                return self.apply_accepted(time, message);
             }
             (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
-                return self.apply_sent((now, clock), message);
+                return self.apply_sent(time, message);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Whole(message)) => {
                 let method = message.form.method();
@@ -142,11 +150,8 @@ impl Node {
         Changed::default()
     }
 
-    fn apply_accepted(
-        &mut self,
-        (now, clock): (Timestamp, Timestamp),
-        message: &Arc<Message>,
-    ) -> Changed {
+    fn apply_accepted(&mut self, time: LineTime, message: &Arc<Message>) -> Changed {
+        let LineTime { now, clock } = time;
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
         let link = self.link_mut(&peer);
@@ -159,9 +164,9 @@ impl Node {
                     link.heard_announce = Some(headers.timestamp);
                 }
                 let established = link.handshake.take(message, clock, now);
-                return self.establish(&peer, established, (now, clock));
+                return self.establish(&peer, established, time);
             }
-            Some(Method::Receipt) => return self.apply_receipt((now, clock), &peer, message),
+            Some(Method::Receipt) => return self.apply_receipt(time, &peer, message),
             Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
             _ => {}
         }
@@ -279,7 +284,7 @@ impl Node {
         &mut self,
         peer: &AgentId,
         established: Option<Established>,
-        (now, clock): (Timestamp, Timestamp),
+        time: LineTime,
     ) -> Changed {
         let Some(established) = established else {
             return Changed::default();
@@ -298,14 +303,14 @@ impl Node {
                 abandoned.append(&mut session.ledger.abandon());
             }
         }
-        let mut session = session_of(&established, clock);
+        let mut session = session_of(&established, time.clock);
         session.made = elapsed;
         // What the log tells is compared with our keys when all of it has been told.
         if elapsed.is_some() {
             session.judge_by(&self.identity);
         }
         let link = self.link_mut(peer);
-        abandoned.append(&mut link.add(session, now));
+        abandoned.append(&mut link.add(session, time.now));
         link.next_announce = None;
         link.flown_by = None;
         link.silence = std::time::Duration::ZERO;
@@ -313,7 +318,7 @@ impl Node {
         Changed {
             renewed,
             established: Some(Box::new(established)),
-            ..self.note_fates(now, lost)
+            ..self.note_fates(time.now, lost)
         }
     }
 }

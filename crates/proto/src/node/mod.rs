@@ -48,6 +48,7 @@ mod strangers;
 mod tasks;
 mod timers;
 mod trail;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -48,8 +48,9 @@ pub(super) struct Names {
 impl Names {
     /// The hash of the message that was first seen under a name.
     pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
-        let key = (*self.until.get(&name)?, name);
-        let block = self.blocks.get(self.block_of(key))?;
+        let until = *self.until.get(&name)?;
+        let block = self.blocks.get(self.block_of(until, name))?;
+        let key = (until, name);
         let at = block.binary_search_by_key(&key, Name::key).ok()?;
         block.get(at).map(|name| name.hash)
     }
@@ -80,7 +81,7 @@ impl Names {
     pub(super) fn put_back(&mut self, mut name: Name) {
         name.until = *self.until.entry(name.name).or_insert(name.until);
         let key = name.key();
-        let index = self.block_of(key);
+        let index = self.block_of(name.until, name.name);
         let is_behind = |block: &Arc<Block>| block.back().is_none_or(|last| last.key() < key);
         let is_last = index + 1 >= self.blocks.len();
         let Some(block) = self.blocks.get_mut(index) else {
@@ -121,8 +122,9 @@ impl Names {
         }
     }
 
-    /// The block that the key stands in, or belongs in; 0 when there is none.
-    fn block_of(&self, key: (Timestamp, MessageId)) -> usize {
+    /// The block that the name stands in, or belongs in; 0 when there is none.
+    fn block_of(&self, until: Timestamp, name: MessageId) -> usize {
+        let key = (until, name);
         let begins_before =
             |block: &Arc<Block>| block.front().is_some_and(|first| first.key() <= key);
         let behind = self.blocks.partition_point(begins_before);

@@ -26,6 +26,7 @@ use crate::session::Session;
 use crate::time::Timestamp;
 
 use super::request::LocalError;
+use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 pub use held::OfferedTo;
@@ -106,44 +107,25 @@ impl Node {
             return Err(refused(OfferFault::TooMuch));
         }
         self.offers.serve(program, peers, capability);
-        let mut outcome = Outcome::default();
-        self.tell_changed_offers(at, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.tell_changed_offers();
+        Ok(turn.out)
     }
 
     /// A program has gone: what it alone offered stands for the policy's linger.
     pub fn handle_offer_end(&mut self, at: At, connection: u64) -> Outcome {
-        let mut outcome = Outcome::default();
-        if self.offers.leave(connection, at.elapsed) {
-            self.tell_changed_offers(at, &mut outcome);
+        let mut turn = self.turn(at);
+        if turn.node.offers.leave(connection, at.elapsed) {
+            turn.tell_changed_offers();
         }
-        self.end_lapsed_offers(at, &mut outcome);
-        outcome
-    }
-
-    /// Ends the offers whose programs have not come back in time.
-    pub(super) fn end_lapsed_offers(&mut self, at: At, outcome: &mut Outcome) {
-        if self.offers.end_lapsed(at.elapsed, self.policy.offer_linger) {
-            self.tell_changed_offers(at, outcome);
-        }
+        turn.end_lapsed_offers();
+        turn.out
     }
 
     /// When the next offer ends because its programs have not come back.
     pub(super) fn offers_lapse(&self, at: At) -> Option<Timestamp> {
         let due = self.offers.lapses_at(self.policy.offer_linger)?;
         Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
-    }
-
-    /// At a start: what peers were told before it stands until the programs are back, or for the policy's linger.
-    pub(super) fn recall_offers(&mut self, at: At) {
-        if self.policy.offer_linger.is_zero() {
-            return;
-        }
-        for name in self.told_offers() {
-            let told = self.told_of(&name);
-            self.offers.recall(name, told, at.elapsed);
-        }
-        self.end_unfit_offers();
     }
 
     /// What was offered by the newest word on each name. A peer that may ask for it, and was not told of it any more,
@@ -227,43 +209,6 @@ impl Node {
     /// What the policy settles, allows no more or leaves no room for is offered no more.
     pub(super) fn end_unfit_offers(&mut self) {
         self.offers.end_unfit(&self.policy);
-    }
-
-    pub(super) fn tell_changed_offers(&mut self, at: At, outcome: &mut Outcome) {
-        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
-        for peer in peers {
-            self.mark_offers(at, &peer);
-            self.tell_offers(at, &peer, outcome);
-        }
-    }
-
-    /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
-    pub(super) fn mark_offers(&mut self, at: At, peer: &AgentId) {
-        self.link_mut(peer).offer_pace.mark(at.elapsed);
-    }
-
-    /// Tells the peer what is offered now, if it is due and not what was told.
-    pub(super) fn tell_offers(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        if self.offer_due(at, peer).is_none_or(|due| due > at.now) {
-            return;
-        }
-        let Some((stamp, to)) = self.slot(at, peer) else {
-            return;
-        };
-        let session = self.link(peer).and_then(|link| link.sendable(at.now));
-        let body = self.offer_for(peer, session);
-        if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            self.link_mut(peer).offer_pace.due = None;
-            return;
-        }
-        let id = self.fresh_id(at.now);
-        let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        if let Ok((signed, copy)) = draft.seal_and_sign(&self.identity, stamp, to, &mut self.rng) {
-            self.count_own(at.now, peer, true);
-            self.write_sealed(at, signed, copy, outcome);
-        }
-        let pace = &mut self.link_mut(peer).offer_pace;
-        (pace.due, pace.told) = (None, Some(at.elapsed));
     }
 
     /// When the peer is told of offers, if something is to be told and there is a session for it.
@@ -352,6 +297,68 @@ impl Node {
                 offers,
             });
         }
+    }
+}
+
+impl Turn<'_> {
+    /// Ends the offers whose programs have not come back in time.
+    pub(super) fn end_lapsed_offers(&mut self) {
+        let linger = self.node.policy.offer_linger;
+        if self.node.offers.end_lapsed(self.at.elapsed, linger) {
+            self.tell_changed_offers();
+        }
+    }
+
+    /// At a start: what peers were told before it stands until the programs are back, or for the policy's linger.
+    pub(super) fn recall_offers(&mut self) {
+        if self.node.policy.offer_linger.is_zero() {
+            return;
+        }
+        for name in self.node.told_offers() {
+            let told = self.node.told_of(&name);
+            self.node.offers.recall(name, told, self.at.elapsed);
+        }
+        self.node.end_unfit_offers();
+    }
+
+    pub(super) fn tell_changed_offers(&mut self) {
+        let peers: Vec<AgentId> = self.node.links.keys().cloned().collect();
+        for peer in peers {
+            self.mark_offers(&peer);
+            self.tell_offers(&peer);
+        }
+    }
+
+    /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
+    pub(super) fn mark_offers(&mut self, peer: &AgentId) {
+        self.node.link_mut(peer).offer_pace.mark(self.at.elapsed);
+    }
+
+    /// Tells the peer what is offered now, if it is due and not what was told.
+    pub(super) fn tell_offers(&mut self, peer: &AgentId) {
+        let due = self.node.offer_due(self.at, peer);
+        if due.is_none_or(|due| due > self.at.now) {
+            return;
+        }
+        let Some((stamp, to)) = self.node.slot(self.at, peer) else {
+            return;
+        };
+        let session = self.node.session(peer, self.at.now);
+        let body = self.node.offer_for(peer, session);
+        if session.is_none_or(|session| self.node.was_told(peer, session, &body)) {
+            self.node.link_mut(peer).offer_pace.due = None;
+            return;
+        }
+        let id = self.node.fresh_id(self.at.now);
+        let draft = Draft::call(Method::Offer, peer.clone(), id, body);
+        if let Ok((signed, copy)) =
+            draft.seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+        {
+            self.node.count_own(self.at.now, peer, true);
+            self.write_sealed(signed, copy);
+        }
+        let pace = &mut self.node.link_mut(peer).offer_pace;
+        (pace.due, pace.told) = (None, Some(self.at.elapsed));
     }
 }
 

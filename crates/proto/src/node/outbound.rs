@@ -19,7 +19,8 @@ use crate::trust::BindError;
 use super::inbound::CLOCK_TOLERANCE;
 use super::request::{Content, LocalError, Sending};
 use super::sealing::decline;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::turn::Turn;
+use super::{At, Node, Notice, Outcome};
 
 /// How many requests of ours may be open at once.
 pub(super) const OPEN_REQUESTS: usize = 10_000;
@@ -39,61 +40,10 @@ impl Node {
         sending: Sending,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let tried = Tried::to_send(&sending);
-        let sent = self.try_send(at, peer, sending, None);
-        self.note_attempt(at, (peer, tried), sent)
-    }
-
-    pub(super) fn try_send(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        sending: Sending,
-        key: Option<ClientKey>,
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        self.may_speak()?;
-        self.may_write_to(peer)?;
-        if matches!(sending, Sending::Ping) && self.trust().peer(peer).is_none() {
-            return Err(LocalError::PeerUnknown(peer.clone()));
-        }
-        if !matches!(sending, Sending::Notification(_)) && !self.may_open_request(at.now, peer) {
-            return Err(LocalError::TooManyRequests);
-        }
-        let message_id = self.fresh_id(at.now);
-        let (method, content) = match sending {
-            Sending::Handoff(handing) => return self.hand(at, peer, *handing, key),
-            Sending::Request(content) => (Method::Request, content),
-            Sending::Notification(content) => (Method::Notification, content),
-            Sending::Ping => (
-                Method::Request,
-                Content {
-                    capability: PING.parse().ok(),
-                    life: Some(PING_LIFE),
-                    ..Content::default()
-                },
-            ),
-        };
-        let mut content = content;
-        if method == Method::Request && content.finds_capability && content.capability.is_none() {
-            content.capability = self.only_capability(at.now, peer, content.data_tier)?;
-        }
-        let has_session = self.slot(at, peer).is_some();
-        let finds = !has_session && content.finds_capability && content.capability.is_none();
-        let traced = self.trace(at, peer, &content)?;
-        let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
-        draft.summary = content.summary;
-        draft.capability = content.capability;
-        draft.conversation_id = traced.conversation;
-        draft.in_reply_to = traced.chain;
-        draft.hops = traced.hops;
-        draft.data_tier = content.data_tier.unwrap_or(1);
-        draft.life = content.life.unwrap_or(LIFE);
-        self.keep_within_task(at.now, &mut draft)?;
-        let mut outcome = Outcome::default();
-        self.dispatch_keyed(at, draft, key, &mut outcome)?;
-        if finds && method == Method::Request {
-            self.find_with_session(peer, message_id);
-        }
-        Ok((message_id, outcome))
+        let mut turn = self.turn(at);
+        let sent = turn.try_send(peer, sending, None);
+        let message_id = turn.note_attempt(peer, tried, sent)?;
+        Ok((message_id, turn.out))
     }
 
     /// The only capability that the peer offers and grants for what is said in that tier; none where it offers none, or nobody
@@ -151,9 +101,9 @@ impl Node {
         let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
         draft.summary = content.summary;
         draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
-        let mut outcome = Outcome::default();
-        self.say_own(at, draft, &mut outcome)?;
-        Ok((id, outcome))
+        let mut turn = self.turn(at);
+        turn.say_own(draft)?;
+        Ok((id, turn.out))
     }
 
     /// Declines a request that waits in the inbox, with more for programs beside the text (docs/protocol.md, section 9).
@@ -172,9 +122,9 @@ impl Node {
         let id = self.fresh_id(at.now);
         let mut draft = decline(&message, id, text);
         draft.body = body;
-        let mut outcome = Outcome::default();
-        self.say_own(at, draft, &mut outcome)?;
-        Ok((id, outcome))
+        let mut turn = self.turn(at);
+        turn.say_own(draft)?;
+        Ok((id, turn.out))
     }
 
     /// The request of that name that waits in the inbox.
@@ -202,18 +152,6 @@ impl Node {
         }
     }
 
-    /// Dispatches an answer or a report of our agent's own.
-    pub(super) fn say_own(
-        &mut self,
-        at: At,
-        draft: Draft,
-        outcome: &mut Outcome,
-    ) -> Result<(), LocalError> {
-        let (peer, tried) = (draft.recipient.clone(), Tried::of(&draft));
-        let said = self.dispatch(at, draft, outcome);
-        self.note_attempt(at, (&peer, tried), said)
-    }
-
     /// Takes messages out of the inbox: our agent has them.
     ///
     /// # Errors
@@ -229,7 +167,7 @@ impl Node {
         if let Some((_, id)) = missing {
             return Err(LocalError::NotWaiting(*id));
         }
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         for (peer, message_id) in taken {
             let what = Did::Acknowledged;
             let line = OutcomeLine {
@@ -239,11 +177,9 @@ impl Node {
                 tries: 1,
                 reason: None,
             };
-            let entry = Entry::Outcome(line);
-            self.apply(at.now, &entry);
-            outcome.entries.push(entry);
+            turn.write(Entry::Outcome(line));
         }
-        Ok(outcome)
+        Ok(turn.out)
     }
 
     /// Pins the principal in a certificate and binds its agent-id.
@@ -251,131 +187,9 @@ impl Node {
     /// # Errors
     /// When the binding contradicts one that stands.
     pub fn handle_bind(&mut self, at: At, certificate: &Certificate) -> Result<Outcome, BindError> {
-        let mut outcome = Outcome::default();
-        if self.trust.clone().bind(certificate)? {
-            let principal = self.trust().principal(&certificate.principal);
-            let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
-            let entry = Entry::Trust(TrustChange::Bound, certificate.clone());
-            self.write_entry(at, entry, None, &mut outcome);
-            let follows = self.trust().principal(&certificate.principal);
-            if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
-                let entry = Entry::Trust(TrustChange::RootSucceeded, certificate.clone());
-                let notice = Notice::RootSucceeded(certificate.clone());
-                self.write_entry(at, entry, Some(notice), &mut outcome);
-            }
-            outcome.effects.push(Effect::Trust(self.trust().clone()));
-        }
-        Ok(outcome)
-    }
-
-    /// Signs and sends in the newest session, or writes a draft and announces.
-    pub(super) fn dispatch(
-        &mut self,
-        at: At,
-        draft: Draft,
-        outcome: &mut Outcome,
-    ) -> Result<(), LocalError> {
-        self.dispatch_keyed(at, draft, None, outcome)
-    }
-
-    /// The same for a message whose caller gave it a key. It is a draft first, whose line holds the key,
-    /// and leaves at once where it can.
-    pub(super) fn dispatch_keyed(
-        &mut self,
-        at: At,
-        draft: Draft,
-        key: Option<ClientKey>,
-        outcome: &mut Outcome,
-    ) -> Result<(), LocalError> {
-        if draft.life.is_zero() || draft.life > LONGEST_LIFE {
-            return Err(LocalError::Message(Reason::LifetimeTooLong));
-        }
-        if draft.hops > MAX_HOPS && draft.form.method().is_some() {
-            return Err(LocalError::Message(Reason::HopsExceeded));
-        }
-        self.permit_sending(at, &draft)?;
-        let peer = draft.recipient.clone();
-        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            let drafts = self.link(&peer).map(|link| &link.drafts);
-            let mut drafts = drafts.into_iter().flatten();
-            if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
-                return Err(LocalError::AnswerWaits(request));
-            }
-        }
-        let approve = self.approval_root(&draft)?;
-        let at_once = approve.is_none() && key.is_none();
-        match self.slot(at, &peer).filter(|_| at_once) {
-            Some((stamp, to)) => {
-                let call = draft.form.method().is_some();
-                let (signed, copy) = draft
-                    .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
-                    .map_err(LocalError::Message)?;
-                self.count_own(at.now, &peer, call);
-                self.write_sealed(at, signed, copy, outcome);
-            }
-            None => {
-                self.write_draft(at, draft, approve, key, outcome)?;
-                if key.is_some() {
-                    self.release(at, &peer, outcome);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells the peer what we have of a session. It has no number and waits for nothing.
-    pub(super) fn send_receipt(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        id: SessionId,
-        outcome: &mut Outcome,
-    ) {
-        let link = self.link_mut(peer);
-        if !link.budgets.bytes.may_tell(at.now) {
-            // It waits until there is room for one more.
-            if let Some(session) = link.session_mut(id) {
-                session.window.owe();
-            }
-            return;
-        }
-        let Some(session) = link.session(id) else {
-            return;
-        };
-        let (stamp_now, version) = (after(at.now, link.receipted), session.version);
-        let mut receipt = session.window.receipt();
-        let (floor, given_up) = session.ledger.word();
-        receipt.floor = Some(floor);
-        receipt.given_up = given_up;
-        let link = self.link(peer);
-        let signer = link.and_then(|link| link.receipt_signer(id, at.now, &self.identity));
-        let Some(signer) = signer else {
-            return self.owe_receipt(peer, id);
-        };
-        let stamp = Stamp {
-            now: stamp_now,
-            session: Some(id),
-            sequence: None,
-            audit_head: at.head,
-            version,
-        };
-        let exceptions = receipt.except.len();
-        let message_id = self.fresh_id(at.now);
-        let draft = Draft::call(
-            Method::Receipt,
-            peer.clone(),
-            message_id,
-            receipt.to_value(),
-        );
-        let key = self.identity.signer(signer);
-        match key.and_then(|key| draft.sign_by(key, &self.identity, stamp).ok()) {
-            Some(signed) => {
-                self.link_mut(peer).note_receipt(signed.clone());
-                self.write_sent(at, signed, outcome);
-                self.link_mut(peer).pace.note(at.elapsed, exceptions);
-            }
-            None => self.forgive_receipt(peer, id),
-        }
+        let mut turn = self.turn(at);
+        turn.bind(certificate)?;
+        Ok(turn.out)
     }
 
     /// Where the next message to a peer goes, and the key that it is sealed for there.
@@ -394,6 +208,190 @@ impl Node {
             version: session.version,
         };
         Some((stamp, session.peer_sealing))
+    }
+}
+
+impl Turn<'_> {
+    /// As [`Node::handle_bind`].
+    pub(super) fn bind(&mut self, certificate: &Certificate) -> Result<(), BindError> {
+        if !self.node.trust.clone().bind(certificate)? {
+            return Ok(());
+        }
+        let principal = self.node.trust().principal(&certificate.principal);
+        let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
+        self.write(Entry::Trust(TrustChange::Bound, certificate.clone()));
+        let follows = self.node.trust().principal(&certificate.principal);
+        if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
+            self.notify(Notice::RootSucceeded(certificate.clone()));
+            let change = TrustChange::RootSucceeded;
+            self.write(Entry::Trust(change, certificate.clone()));
+        }
+        self.tell_trust();
+        Ok(())
+    }
+
+    /// As [`Node::handle_send`], and the draft's line holds the caller's key.
+    pub(super) fn try_send(
+        &mut self,
+        peer: &AgentId,
+        sending: Sending,
+        key: Option<ClientKey>,
+    ) -> Result<MessageId, LocalError> {
+        self.node.may_speak()?;
+        self.node.may_write_to(peer)?;
+        if matches!(sending, Sending::Ping) && self.node.trust().peer(peer).is_none() {
+            return Err(LocalError::PeerUnknown(peer.clone()));
+        }
+        if !matches!(sending, Sending::Notification(_))
+            && !self.node.may_open_request(self.at.now, peer)
+        {
+            return Err(LocalError::TooManyRequests);
+        }
+        let message_id = self.node.fresh_id(self.at.now);
+        let (method, content) = match sending {
+            Sending::Handoff(handing) => return self.hand(peer, *handing, key),
+            Sending::Request(content) => (Method::Request, content),
+            Sending::Notification(content) => (Method::Notification, content),
+            Sending::Ping => (
+                Method::Request,
+                Content {
+                    capability: PING.parse().ok(),
+                    life: Some(PING_LIFE),
+                    ..Content::default()
+                },
+            ),
+        };
+        let mut content = content;
+        if method == Method::Request && content.finds_capability && content.capability.is_none() {
+            content.capability = self
+                .node
+                .only_capability(self.at.now, peer, content.data_tier)?;
+        }
+        let has_session = self.node.slot(self.at, peer).is_some();
+        let finds = !has_session && content.finds_capability && content.capability.is_none();
+        let traced = self.node.trace(self.at, peer, &content)?;
+        let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
+        draft.summary = content.summary;
+        draft.capability = content.capability;
+        draft.conversation_id = traced.conversation;
+        draft.in_reply_to = traced.chain;
+        draft.hops = traced.hops;
+        draft.data_tier = content.data_tier.unwrap_or(1);
+        draft.life = content.life.unwrap_or(LIFE);
+        self.node.keep_within_task(self.at.now, &mut draft)?;
+        self.dispatch_keyed(draft, key)?;
+        if finds && method == Method::Request {
+            self.node.find_with_session(peer, message_id);
+        }
+        Ok(message_id)
+    }
+
+    /// Dispatches an answer or a report of our agent's own.
+    pub(super) fn say_own(&mut self, draft: Draft) -> Result<(), LocalError> {
+        let (peer, tried) = (draft.recipient.clone(), Tried::of(&draft));
+        let said = self.dispatch(draft);
+        self.note_attempt(&peer, tried, said)
+    }
+
+    /// Signs and sends in the newest session, or writes a draft and announces.
+    pub(super) fn dispatch(&mut self, draft: Draft) -> Result<(), LocalError> {
+        self.dispatch_keyed(draft, None)
+    }
+
+    /// The same for a message whose caller gave it a key. It is a draft first, whose line holds the key,
+    /// and leaves at once where it can.
+    pub(super) fn dispatch_keyed(
+        &mut self,
+        draft: Draft,
+        key: Option<ClientKey>,
+    ) -> Result<(), LocalError> {
+        if draft.life.is_zero() || draft.life > LONGEST_LIFE {
+            return Err(LocalError::Message(Reason::LifetimeTooLong));
+        }
+        if draft.hops > MAX_HOPS && draft.form.method().is_some() {
+            return Err(LocalError::Message(Reason::HopsExceeded));
+        }
+        self.permit_sending(&draft)?;
+        let peer = draft.recipient.clone();
+        if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
+            let drafts = self.link(&peer).map(|link| &link.drafts);
+            let mut drafts = drafts.into_iter().flatten();
+            if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
+                return Err(LocalError::AnswerWaits(request));
+            }
+        }
+        let approve = self.node.approval_root(&draft)?;
+        let at_once = approve.is_none() && key.is_none();
+        match self.node.slot(self.at, &peer).filter(|_| at_once) {
+            Some((stamp, to)) => {
+                let call = draft.form.method().is_some();
+                let (signed, copy) = draft
+                    .seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+                    .map_err(LocalError::Message)?;
+                self.node.count_own(self.at.now, &peer, call);
+                self.write_sealed(signed, copy);
+            }
+            None => {
+                self.write_draft(draft, approve, key)?;
+                if key.is_some() {
+                    self.release(&peer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the peer what we have of a session. It has no number and waits for nothing.
+    pub(super) fn send_receipt(&mut self, peer: &AgentId, id: SessionId) {
+        let link = self.node.link_mut(peer);
+        if !link.budgets.bytes.may_tell(self.at.now) {
+            // It waits until there is room for one more.
+            if let Some(session) = link.session_mut(id) {
+                session.window.owe();
+            }
+            return;
+        }
+        let Some(session) = link.session(id) else {
+            return;
+        };
+        let (stamp_now, version) = (after(self.at.now, link.receipted), session.version);
+        let mut receipt = session.window.receipt();
+        let (floor, given_up) = session.ledger.word();
+        receipt.floor = Some(floor);
+        receipt.given_up = given_up;
+        let link = self.link(peer);
+        let signer =
+            link.and_then(|link| link.receipt_signer(id, self.at.now, &self.node.identity));
+        let Some(signer) = signer else {
+            return self.node.owe_receipt(peer, id);
+        };
+        let stamp = Stamp {
+            now: stamp_now,
+            session: Some(id),
+            sequence: None,
+            audit_head: self.at.head,
+            version,
+        };
+        let exceptions = receipt.except.len();
+        let message_id = self.node.fresh_id(self.at.now);
+        let draft = Draft::call(
+            Method::Receipt,
+            peer.clone(),
+            message_id,
+            receipt.to_value(),
+        );
+        let key = self.node.identity.signer(signer);
+        match key.and_then(|key| draft.sign_by(key, &self.node.identity, stamp).ok()) {
+            Some(signed) => {
+                self.node.link_mut(peer).note_receipt(signed.clone());
+                self.write_sent(signed);
+                self.node
+                    .link_mut(peer)
+                    .pace
+                    .note(self.at.elapsed, exceptions);
+            }
+            None => self.node.forgive_receipt(peer, id),
+        }
     }
 }
 

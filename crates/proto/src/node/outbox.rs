@@ -12,7 +12,8 @@ use crate::session::{Handed, Session, Waiting};
 use crate::time::Timestamp;
 
 use super::link::Link;
-use super::{At, Effect, Node, Outcome, State, WaitsFor};
+use super::turn::Turn;
+use super::{Effect, Node, State, WaitsFor};
 
 /// A message of ours and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Node {
     ) -> impl Iterator<Item = Outgoing> + 'a {
         let sent = link.sessions.iter().flat_map(move |session| {
             let waiting = session.ledger.waiting();
-            waiting.map(move |(number, waiting)| sent(peer, (session.id, number), waiting))
+            waiting.map(move |(number, waiting)| sent(peer, session.id, number, waiting))
         });
         let drafts = self.drafts_for(peer, link);
         sent.chain(drafts.map(|waiter| Outgoing {
@@ -97,26 +98,29 @@ impl Node {
     }
 
     /// What was published into the void goes out again now, and not at its next resend.
-    pub(super) fn hasten(&mut self, at: At) {
+    pub(super) fn hasten(&mut self, now: Timestamp) {
         for link in self.links.values_mut() {
-            link.hasten(at.now);
+            link.hasten(now);
         }
     }
+}
 
-    pub(super) fn resend_messages(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let due = |session: &Session| session.ledger.due().is_some_and(|due| due <= at.now);
+impl Turn<'_> {
+    pub(super) fn resend_messages(&mut self, peer: &AgentId) {
+        let due = |session: &Session| session.ledger.due().is_some_and(|due| due <= self.at.now);
         if !self
+            .node
             .link(peer)
             .is_some_and(|link| link.sessions.iter().any(due))
         {
             return;
         }
-        let paused = self.pausing.is_paused();
-        let drained = self.carriers.are_drained(at.elapsed);
-        let ways = self.carriers.ways_to(peer);
+        let paused = self.node.pausing.is_paused();
+        let drained = self.node.carriers.are_drained(self.at.elapsed);
+        let ways = self.node.carriers.ways_to(peer);
         let (mut expired, mut again) = (Vec::new(), Vec::new());
-        for session in &mut self.link_mut(peer).sessions {
-            let overdue = session.ledger.overdue(at.now, drained, &ways);
+        for session in &mut self.node.link_mut(peer).sessions {
+            let overdue = session.ledger.overdue(self.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
                 session.window.owe();
                 expired.extend(overdue.expired);
@@ -126,7 +130,7 @@ impl Node {
             }
         }
         for (message, way) in again {
-            self.push_by(Signed::again(message), &way, outcome);
+            self.push_by(Signed::again(message), &way);
         }
         for message_id in expired {
             let line = OutcomeLine {
@@ -136,41 +140,41 @@ impl Node {
                 tries: 1,
                 reason: None,
             };
-            self.write_entry(at, Entry::Outcome(line), None, outcome);
+            self.write(Entry::Outcome(line));
         }
     }
 }
 
-impl Node {
+impl Turn<'_> {
     /// Signs anew, once each, what the peer refused because our clock was ahead, when it was put back. The peer
     /// has said that it used up the number of the former form: that one it takes never more.
-    pub(super) fn sign_anew(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn sign_anew(&mut self, peer: &AgentId) {
         let sessions = self.link(peer).map(|link| link.sessions.iter());
         let sessions = sessions.into_iter().flatten();
-        let refused = sessions.flat_map(|session| session.ledger.to_sign_anew(at.now));
+        let refused = sessions.flat_map(|session| session.ledger.to_sign_anew(self.at.now));
         let refused: Vec<_> = refused.map(Arc::clone).collect();
         for message in refused {
-            let Some(stamp) = self.slot_anew(at, peer, &message) else {
+            let Some(stamp) = self.slot_anew(peer, &message) else {
                 continue;
             };
-            if let Ok(signed) = Signed::anew(&message, &self.identity, stamp) {
+            if let Ok(signed) = Signed::anew(&message, &self.node.identity, stamp) {
                 // Nobody has to hear of an end that is none.
                 let name = message.headers.message_id;
-                outcome.effects.retain(|effect| {
+                self.out.effects.retain(|effect| {
                     !matches!(effect, Effect::Settle { message_id, .. } if *message_id == name)
                 });
-                self.write_sent(at, signed, outcome);
+                self.write_sent(signed);
             }
         }
     }
 
     /// Where a message goes that is signed anew: into its session, for which its box was made, and what is not
     /// sealed into the newest as well.
-    fn slot_anew(&self, at: At, peer: &AgentId, message: &Message) -> Option<Stamp> {
-        let (mut stamp, _) = self.slot(at, peer)?;
+    fn slot_anew(&self, peer: &AgentId, message: &Message) -> Option<Stamp> {
+        let (mut stamp, _) = self.node.slot(self.at, peer)?;
         let link = self.link(peer)?;
         let own = message.headers.session.and_then(|id| link.session(id));
-        let own = own.filter(|session| session.is_open_for_sending(at.now));
+        let own = own.filter(|session| session.is_open_for_sending(self.at.now));
         if let Some(session) = own {
             let sequence = session.ledger.next()?;
             (stamp.session, stamp.sequence) = (Some(session.id), Some(sequence));
@@ -213,7 +217,7 @@ impl Link {
     }
 }
 
-fn sent(peer: &AgentId, place: (SessionId, u64), waiting: &Waiting) -> Outgoing {
+fn sent(peer: &AgentId, session: SessionId, number: u64, waiting: &Waiting) -> Outgoing {
     let message: &Arc<_> = waiting.message();
     let headers = &message.headers;
     Outgoing {
@@ -226,7 +230,7 @@ fn sent(peer: &AgentId, place: (SessionId, u64), waiting: &Waiting) -> Outgoing 
         since: headers.timestamp,
         expires: Some(headers.expires_at),
         message_type: Some(headers.message_type),
-        place: Some(place),
+        place: Some((session, number)),
         waits_for: None,
         stored: matches!(waiting.handed(), Handed::Stored(_)),
         tier: Some(headers.data_tier),

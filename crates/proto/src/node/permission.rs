@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::draft::Draft;
 use crate::entry::Ruling;
 use crate::envelope::{Message, Method};
+use crate::handshake::Grant;
 use crate::headers::{CapabilityName, ConversationId, Layers};
 use crate::ids::{AgentId, Version};
 use crate::json::Value;
@@ -18,7 +19,8 @@ use crate::time::Timestamp;
 use super::bytes::Bytes;
 use super::link::Link;
 use super::request::LocalError;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::turn::Turn;
+use super::{Node, Notice};
 
 /// How many conversations of one peer have a budget of their own; beyond that the one that was silent
 /// longest loses it, and the peer's budget holds them all.
@@ -86,7 +88,7 @@ impl Node {
                 let layers = session.map_or(proven, |session| session.peer_layers.and(proven));
                 let given = session.map(|session| &session.given);
                 let version = session.map_or(Version::CURRENT, |session| session.version);
-                self.terms_in(peer, layers, (given, version), capability)
+                self.terms_in(peer, layers, given, version, capability)
             }
         };
         Some(explain(&terms, tier, capability).collect())
@@ -100,14 +102,6 @@ impl Node {
     /// The session that a new message to `peer` would use.
     pub fn session(&self, peer: &AgentId, now: Timestamp) -> Option<&Session> {
         self.link(peer)?.sendable(now)
-    }
-
-    /// Makes a new session where the one in use was granted under another configuration.
-    pub(super) fn renew_grant(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let session = self.link(peer).and_then(|link| link.sendable(at.now));
-        if session.is_some_and(|session| !self.is_in_force(peer, session)) {
-            self.announce_if_idle(at, peer, outcome);
-        }
     }
 
     /// Whether our flight of the session says what we offer and grant the peer now.
@@ -137,7 +131,8 @@ impl Node {
         let terms = self.terms_in(
             peer,
             headers.layers,
-            (Some(&session.given), session.version),
+            Some(&session.given),
+            session.version,
             capability,
         );
         authorize(message, &terms)
@@ -162,68 +157,12 @@ impl Node {
         })
     }
 
-    /// Counts a call of a peer's that was judged by V12, and tells people of one that was too many.
-    pub(super) fn count_call(
-        &mut self,
-        at: At,
-        message: &Message,
-        ruling: Ruling,
-        outcome: &mut Outcome,
-    ) {
-        let counts = match ruling {
-            Ruling::Accepted => true,
-            Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
-            Ruling::Sent => false,
-        };
-        let method = message.form.method();
-        let call = method.is_some_and(|method| !method.is_handshake() && method != Method::Receipt);
-        let headers = &message.headers;
-        let Some(link) = self.link(&headers.agent_id).filter(|_| counts && call) else {
-            return;
-        };
-        let Some(session) = headers.session.and_then(|id| link.session(id)) else {
-            return;
-        };
-        if ruling == Ruling::Rejected(Reason::BudgetExceeded) {
-            return self.note_excess(at, &headers.agent_id, outcome);
-        }
-        let Some((heard, conversation)) = self.charge(at.now, link, session, message) else {
-            return;
-        };
-        let budgets = &mut self.link_mut(&headers.agent_id).budgets;
-        budgets.heard = heard;
-        if let Some((id, bucket)) = headers.conversation_id.clone().zip(conversation) {
-            budgets.keep(id, bucket);
-        }
-    }
-
     /// Nobody listens to an agent whose own certificate was taken back.
     pub(super) fn may_speak(&self) -> Result<(), LocalError> {
         match self.is_revoked() {
             true => Err(LocalError::Revoked),
             false => Ok(()),
         }
-    }
-
-    /// Whether a message of ours may go to a peer that we have a session with.
-    ///
-    /// # Errors
-    /// Says in plain words what is missing.
-    pub(super) fn permit_sending(&mut self, at: At, draft: &Draft) -> Result<(), LocalError> {
-        let peer = &draft.recipient;
-        self.fit_recipient(at.now, draft)?;
-        let call = draft.form.method().is_some();
-        let Some((per_minute, said)) = self.said(at.now, peer, call) else {
-            return Ok(());
-        };
-        if said.room_at(per_minute).is_none() {
-            return Ok(());
-        }
-        self.link_mut(peer).budgets.withheld += 1;
-        Err(LocalError::OverBudget {
-            peer: peer.clone(),
-            per_minute,
-        })
     }
 
     /// Whether the recipient has what our table asks for, and granted what the draft needs.
@@ -297,25 +236,12 @@ impl Node {
         Some((heard, conversation))
     }
 
-    pub(super) fn note_excess(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let budgets = &mut self.link_mut(peer).budgets;
-        budgets.refused += 1;
-        let lately = budgets
-            .told
-            .is_some_and(|last| at.now.is_within(TOLD_EVERY, last));
-        if !lately {
-            budgets.told = Some(at.now);
-            let (peer, refused) = (peer.clone(), budgets.refused);
-            let notice = Notice::OverBudget { peer, refused };
-            outcome.effects.push(Effect::Notice(Box::new(notice)));
-        }
-    }
-
     fn terms_in<'a>(
         &'a self,
         peer: &AgentId,
         layers: Layers,
-        (given, version): (Option<&'a crate::handshake::Grant>, Version),
+        given: Option<&'a Grant>,
+        version: Version,
         capability: Option<&CapabilityName>,
     ) -> Terms<'a> {
         let offered = capability.and_then(|name| self.own_capability(peer, name));
@@ -348,6 +274,80 @@ impl Node {
             allowance: None,
             takes: offer.map(|offer| offer.tier),
             live: false,
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Makes a new session where the one in use was granted under another configuration.
+    pub(super) fn renew_grant(&mut self, peer: &AgentId) {
+        let session = self.node.session(peer, self.at.now);
+        if session.is_some_and(|session| !self.node.is_in_force(peer, session)) {
+            self.announce_if_idle(peer);
+        }
+    }
+
+    /// Counts a call of a peer's that was judged by V12, and tells people of one that was too many.
+    pub(super) fn count_call(&mut self, message: &Message, ruling: Ruling) {
+        let counts = match ruling {
+            Ruling::Accepted => true,
+            Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
+            Ruling::Sent => false,
+        };
+        let method = message.form.method();
+        let call = method.is_some_and(|method| !method.is_handshake() && method != Method::Receipt);
+        let headers = &message.headers;
+        let Some(link) = self.link(&headers.agent_id).filter(|_| counts && call) else {
+            return;
+        };
+        let Some(session) = headers.session.and_then(|id| link.session(id)) else {
+            return;
+        };
+        if ruling == Ruling::Rejected(Reason::BudgetExceeded) {
+            return self.note_excess(&headers.agent_id);
+        }
+        let Some((heard, conversation)) = self.node.charge(self.at.now, link, session, message)
+        else {
+            return;
+        };
+        let budgets = &mut self.node.link_mut(&headers.agent_id).budgets;
+        budgets.heard = heard;
+        if let Some((id, bucket)) = headers.conversation_id.clone().zip(conversation) {
+            budgets.keep(id, bucket);
+        }
+    }
+
+    /// Whether a message of ours may go to a peer that we have a session with.
+    ///
+    /// # Errors
+    /// Says in plain words what is missing.
+    pub(super) fn permit_sending(&mut self, draft: &Draft) -> Result<(), LocalError> {
+        let peer = &draft.recipient;
+        self.node.fit_recipient(self.at.now, draft)?;
+        let call = draft.form.method().is_some();
+        let Some((per_minute, said)) = self.node.said(self.at.now, peer, call) else {
+            return Ok(());
+        };
+        if said.room_at(per_minute).is_none() {
+            return Ok(());
+        }
+        self.node.link_mut(peer).budgets.withheld += 1;
+        Err(LocalError::OverBudget {
+            peer: peer.clone(),
+            per_minute,
+        })
+    }
+
+    pub(super) fn note_excess(&mut self, peer: &AgentId) {
+        let budgets = &mut self.node.link_mut(peer).budgets;
+        budgets.refused += 1;
+        let lately = budgets
+            .told
+            .is_some_and(|last| self.at.now.is_within(TOLD_EVERY, last));
+        if !lately {
+            budgets.told = Some(self.at.now);
+            let (peer, refused) = (peer.clone(), budgets.refused);
+            self.notify(Notice::OverBudget { peer, refused });
         }
     }
 }

@@ -17,17 +17,17 @@ impl Node {
         }
         self.policy = policy;
         self.end_unfit_offers();
-        let mut outcome = Outcome::default();
-        self.tell_changed_offers(at, &mut outcome);
+        let mut turn = self.turn(at);
+        turn.tell_changed_offers();
         let mut told = Vec::new();
-        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
         for peer in peers {
-            if self.mark_outdated(&peer) && self.trust().trusted(&peer).is_some() {
-                self.seek_session(at, &peer, &mut outcome);
+            if turn.node.mark_outdated(&peer) && turn.node.trust().trusted(&peer).is_some() {
+                turn.seek_session(&peer);
                 told.push(peer);
             }
         }
-        (outcome, told)
+        (turn.out, told)
     }
 
     /// Looks whether our flight of the newest session still says what we offer and grant. Says whether it

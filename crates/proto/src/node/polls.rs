@@ -16,7 +16,8 @@ use crate::time::Timestamp;
 use super::inbound::{CLOCK_TOLERANCE, is_tiered};
 use super::outbound::after;
 use super::request::LocalError;
-use super::{At, Node, Outcome, Ruled};
+use super::turn::Turn;
+use super::{At, Node, Ruled};
 
 /// The longest life of a poll.
 pub(super) const POLL_LIFE: Duration = Duration::from_secs(60);
@@ -117,39 +118,36 @@ impl Node {
         self.link_mut(peer).asked = Some(stamp.now);
         Ok(signed)
     }
+}
 
+impl Turn<'_> {
     /// Judges a poll whose signature holds. One that is refused is counted like a stranger's input that is
     /// over the budget: it is a copy, or its sender's clock is wrong, and the next poll says the same.
-    pub(super) fn take_poll(&mut self, at: At, bytes: u64, message: &Message) -> Outcome {
-        let mut outcome = Outcome {
-            ruled: Some(Ruled::Counted),
-            ..Outcome::default()
-        };
-        if self.rule_poll(at, message).is_err() {
-            self.strangers.count(at.now, bytes, message.hash());
-            return outcome;
+    pub(super) fn take_poll(&mut self, bytes: u64, message: &Message) {
+        let hash = message.hash();
+        if self.rule_poll(message).is_err() {
+            return self.node.strangers.count(self.at.now, bytes, hash);
         }
-        self.polls.count(at.elapsed, bytes, message.hash());
+        self.node.polls.count(self.at.elapsed, bytes, hash);
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
-        self.link_mut(&peer).polled = Some((headers.timestamp, at.elapsed));
+        self.node.link_mut(&peer).polled = Some((headers.timestamp, self.at.elapsed));
         let body = message.body.as_ref();
         let last = body.and_then(|body| body.get("after")?.as_str()?.parse().ok());
-        outcome.polled = Some(Polled { peer, after: last });
-        outcome.ruled = Some(Ruled::Accepted);
-        outcome
+        self.out.polled = Some(Polled { peer, after: last });
+        self.out.ruled = Some(Ruled::Accepted);
     }
 
     /// Changes nothing.
-    fn rule_poll(&self, at: At, message: &Message) -> Result<(), Reason> {
+    fn rule_poll(&self, message: &Message) -> Result<(), Reason> {
         let headers = &message.headers;
         if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
             return Err(Reason::HeaderInvalid);
         }
-        if headers.timestamp > at.now.saturating_add(CLOCK_TOLERANCE) {
+        if headers.timestamp > self.at.now.saturating_add(CLOCK_TOLERANCE) {
             return Err(Reason::TimestampInFuture);
         }
-        if headers.expires_at <= at.now {
+        if headers.expires_at <= self.at.now {
             return Err(Reason::Expired);
         }
         let life = headers.expires_at.since(headers.timestamp);
@@ -157,10 +155,10 @@ impl Node {
             return Err(Reason::LifetimeTooLong);
         }
         // What was polled before the start is not remembered: a copy of it would be served again.
-        let (begun, _) = self.resumed;
-        let started = Some(at.time_of(begun));
+        let (begun, _) = self.node.resumed;
+        let started = Some(self.at.time_of(begun));
         let last = self.link(&headers.agent_id).and_then(|link| link.polled);
-        let last = last.filter(|(_, came)| at.elapsed < came.saturating_add(FORGOTTEN));
+        let last = last.filter(|(_, came)| self.at.elapsed < came.saturating_add(FORGOTTEN));
         let latest = started.max(last.map(|(polled, _)| polled));
         match latest.is_some_and(|latest| headers.timestamp <= latest) {
             true => Err(Reason::Duplicate),

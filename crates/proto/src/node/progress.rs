@@ -16,6 +16,7 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use super::request::LocalError;
+use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 /// The newest that a peer told of a request of ours.
@@ -45,71 +46,9 @@ impl Node {
         request: MessageId,
         progress: &Progress,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        self.may_speak()?;
-        let request = self.waiting_request(from, request)?;
-        let draft = self.progress_draft(at, &request, progress)?;
-        let mut outcome = Outcome::default();
-        let (id, tried) = (draft.message_id, Tried::of(&draft));
-        let peer = draft.recipient.clone();
-        let told = self.tell_progress(at, draft, &mut outcome);
-        self.note_attempt(at, (&peer, tried), told)?;
-        self.note_told(&peer, request.headers.message_id);
-        Ok((id, outcome))
-    }
-
-    fn progress_draft(
-        &mut self,
-        at: At,
-        request: &Message,
-        progress: &Progress,
-    ) -> Result<Draft, LocalError> {
-        let body = progress.to_value();
-        Progress::parse(&body).map_err(LocalError::Message)?;
-        let (id, form) = (self.fresh_id(at.now), Form::Call(Method::Progress));
-        Ok(Draft::answer(form, request, id, Some(body)))
-    }
-
-    /// Tells whoever asked that a person has to look at their request, where there is a session for it.
-    pub(super) fn tell_that_a_person_decides(
-        &mut self,
-        at: At,
-        request: &Message,
-        outcome: &mut Outcome,
-    ) {
-        if request.form != Form::Call(Method::Request) || self.may_speak().is_err() {
-            return;
-        }
-        let progress = Progress::waiting_for_a_person();
-        if let Ok(draft) = self.progress_draft(at, request, &progress) {
-            // The answer will come all the same, or the refusal of a person who gives the request up.
-            let _ = self.tell_progress(at, draft, outcome);
-        }
-    }
-
-    /// Signs and sends. What cannot leave now is of no use later, and does not wait.
-    fn tell_progress(
-        &mut self,
-        at: At,
-        draft: Draft,
-        outcome: &mut Outcome,
-    ) -> Result<(), LocalError> {
-        let peer = draft.recipient.clone();
-        let (stamp, to) = self
-            .slot(at, &peer)
-            .ok_or_else(|| LocalError::NoSession(peer.clone()))?;
-        if stamp.version < Version::PROGRESS {
-            return Err(LocalError::VersionInsufficient(peer));
-        }
-        self.permit_sending(at, &draft)?;
-        if self.approval_root(&draft)?.is_some() {
-            return Err(LocalError::ApprovalNeeded(draft.data_tier));
-        }
-        let (signed, copy) = draft
-            .seal_and_sign(&self.identity, stamp, to, &mut self.rng)
-            .map_err(LocalError::Message)?;
-        self.count_own(at.now, &peer, true);
-        self.write_sealed(at, signed, copy, outcome);
-        Ok(())
+        let mut turn = self.turn(at);
+        let id = turn.progress(from, request, progress)?;
+        Ok((id, turn.out))
     }
 
     /// The newest that the peer told of a request of ours that is open.
@@ -157,5 +96,69 @@ impl Node {
             state,
             note,
         });
+    }
+}
+
+impl Turn<'_> {
+    /// As [`Node::handle_progress`].
+    pub(super) fn progress(
+        &mut self,
+        from: Option<&AgentId>,
+        request: MessageId,
+        progress: &Progress,
+    ) -> Result<MessageId, LocalError> {
+        self.node.may_speak()?;
+        let request = self.node.waiting_request(from, request)?;
+        let draft = self.progress_draft(&request, progress)?;
+        let (id, tried) = (draft.message_id, Tried::of(&draft));
+        let peer = draft.recipient.clone();
+        let told = self.tell_progress(draft);
+        self.note_attempt(&peer, tried, told)?;
+        self.node.note_told(&peer, request.headers.message_id);
+        Ok(id)
+    }
+
+    fn progress_draft(
+        &mut self,
+        request: &Message,
+        progress: &Progress,
+    ) -> Result<Draft, LocalError> {
+        let body = progress.to_value();
+        Progress::parse(&body).map_err(LocalError::Message)?;
+        let id = self.node.fresh_id(self.at.now);
+        let form = Form::Call(Method::Progress);
+        Ok(Draft::answer(form, request, id, Some(body)))
+    }
+
+    /// Tells whoever asked that a person has to look at their request, where there is a session for it.
+    pub(super) fn tell_that_a_person_decides(&mut self, request: &Message) {
+        if request.form != Form::Call(Method::Request) || self.node.may_speak().is_err() {
+            return;
+        }
+        let progress = Progress::waiting_for_a_person();
+        if let Ok(draft) = self.progress_draft(request, &progress) {
+            // The answer will come all the same, or the refusal of a person who gives the request up.
+            let _ = self.tell_progress(draft);
+        }
+    }
+
+    /// Signs and sends. What cannot leave now is of no use later, and does not wait.
+    fn tell_progress(&mut self, draft: Draft) -> Result<(), LocalError> {
+        let peer = draft.recipient.clone();
+        let slot = self.node.slot(self.at, &peer);
+        let (stamp, to) = slot.ok_or_else(|| LocalError::NoSession(peer.clone()))?;
+        if stamp.version < Version::PROGRESS {
+            return Err(LocalError::VersionInsufficient(peer));
+        }
+        self.permit_sending(&draft)?;
+        if self.node.approval_root(&draft)?.is_some() {
+            return Err(LocalError::ApprovalNeeded(draft.data_tier));
+        }
+        let (signed, copy) = draft
+            .seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+            .map_err(LocalError::Message)?;
+        self.node.count_own(self.at.now, &peer, true);
+        self.write_sealed(signed, copy);
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 
 use super::request::LocalError;
 use super::sealing::decline;
+use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
 
 /// So often a message is tried; what began counts, whether or not it came to an end.
@@ -106,12 +107,14 @@ impl Quarantine {
         named.map(|(_, shelved)| shelved)
     }
 
-    pub(super) fn put(&mut self, name: (AgentId, MessageId), shelved: Shelved) {
+    pub(super) fn put(&mut self, shelved: Shelved) {
+        let headers = &shelved.message.headers;
+        let name = (headers.agent_id.clone(), headers.message_id);
         self.0.insert(name, shelved);
     }
 
-    pub(super) fn take(&mut self, name: &(AgentId, MessageId)) -> Option<Shelved> {
-        self.0.remove(name)
+    pub(super) fn take(&mut self, peer: &AgentId, message_id: MessageId) -> Option<Shelved> {
+        self.0.remove(&(peer.clone(), message_id))
     }
 }
 
@@ -127,25 +130,9 @@ impl Node {
         peer: &AgentId,
         message_id: MessageId,
     ) -> Result<(Option<u8>, Outcome), LocalError> {
-        let tries = self.tries_of(peer, message_id)?;
-        if self.leases.holds(peer, message_id) {
-            return Err(LocalError::Leased(message_id));
-        }
-        let mut outcome = Outcome::default();
-        if tries.are_spent() {
-            let why = Some(UNFINISHED.to_owned());
-            let ended = (Did::SetAside, tries.begun, why);
-            let message = self.inbox.find(peer, message_id).cloned();
-            self.write_try(at, peer, message_id, ended, &mut outcome);
-            if let Some(message) = message {
-                self.tell_that_a_person_decides(at, &message, &mut outcome);
-            }
-            return Ok((None, outcome));
-        }
-        let number = tries.begun + 1;
-        let started = (Did::Started, number, None);
-        self.write_try(at, peer, message_id, started, &mut outcome);
-        Ok((Some(number), outcome))
+        let mut turn = self.turn(at);
+        let number = turn.start(peer, message_id)?;
+        Ok((number, turn.out))
     }
 
     /// Our agent could not handle a message of the inbox. `reason` stands in the log: it has no
@@ -160,17 +147,9 @@ impl Node {
         message_id: MessageId,
         reason: &str,
     ) -> Result<(bool, Outcome), LocalError> {
-        let number = self.tries_of(peer, message_id)?.ending();
-        let reason = reason.chars().take(LONGEST_REASON).collect();
-        let message = self.inbox.find(peer, message_id).cloned();
-        let mut outcome = Outcome::default();
-        let failed = (Did::Failed, number, Some(reason));
-        self.write_try(at, peer, message_id, failed, &mut outcome);
-        let is_spent = number >= TRIES;
-        if let Some(message) = message.filter(|_| is_spent) {
-            self.tell_that_a_person_decides(at, &message, &mut outcome);
-        }
-        Ok((is_spent, outcome))
+        let mut turn = self.turn(at);
+        let is_spent = turn.fail(peer, message_id, reason)?;
+        Ok((is_spent, turn.out))
     }
 
     /// Handling of a message of the inbox never began, though it was announced: its tries are as many as before. `reason` as
@@ -187,10 +166,9 @@ impl Node {
     ) -> Result<Outcome, LocalError> {
         let before = self.tries_of(peer, message_id)?.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
-        let mut outcome = Outcome::default();
-        let failed = (Did::Failed, before, Some(reason));
-        self.write_try(at, peer, message_id, failed, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.write_try(peer, message_id, Did::Failed, before, Some(reason));
+        Ok(turn.out)
     }
 
     /// Our agent has handled a message of the inbox, and keeps it there to answer it later.
@@ -204,10 +182,9 @@ impl Node {
         message_id: MessageId,
     ) -> Result<Outcome, LocalError> {
         let tries = self.tries_of(peer, message_id)?;
-        let mut outcome = Outcome::default();
-        let kept = (Did::Kept, tries.begun.max(1), None);
-        self.write_try(at, peer, message_id, kept, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
+        Ok(turn.out)
     }
 
     /// A person lets a message of the quarantine be tried again, from the first time. While we pause it
@@ -222,15 +199,14 @@ impl Node {
         message_id: MessageId,
     ) -> Result<Outcome, LocalError> {
         let message = self.shelved(peer, message_id)?;
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         let sender = &message.headers.agent_id;
-        let retried = (Did::Retried, 1, None);
-        self.write_try(at, sender, message_id, retried, &mut outcome);
-        if !self.pausing.is_paused() {
-            let opened = self.opened(&message);
-            self.hand_over(&message, opened, &mut outcome);
+        turn.write_try(sender, message_id, Did::Retried, 1, None);
+        if !turn.node.pausing.is_paused() {
+            let opened = turn.node.opened(&message);
+            turn.hand_over(&message, opened);
         }
-        Ok(outcome)
+        Ok(turn.out)
     }
 
     /// A person gives a message of the quarantine up. Whoever asked hears that it was declined.
@@ -244,16 +220,15 @@ impl Node {
         message_id: MessageId,
     ) -> Result<Outcome, LocalError> {
         let message = self.shelved(peer, message_id)?;
-        let mut outcome = Outcome::default();
+        let mut turn = self.turn(at);
         if matches!(message.form, Form::Call(Method::Request)) {
-            let id = self.fresh_id(at.now);
+            let id = turn.node.fresh_id(at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
-            self.dispatch(at, draft, &mut outcome)?;
+            turn.dispatch(draft)?;
         }
         let sender = &message.headers.agent_id;
-        let dropped = (Did::Dropped, 1, None);
-        self.write_try(at, sender, message_id, dropped, &mut outcome);
-        Ok(outcome)
+        turn.write_try(sender, message_id, Did::Dropped, 1, None);
+        Ok(turn.out)
     }
 
     fn tries_of(&self, peer: &AgentId, message_id: MessageId) -> Result<Tries, LocalError> {
@@ -278,14 +253,58 @@ impl Node {
             (Some(_), Some(_)) => Err(LocalError::Ambiguous(message_id)),
         }
     }
+}
+
+impl Turn<'_> {
+    /// As [`Node::handle_start`].
+    pub(super) fn start(
+        &mut self,
+        peer: &AgentId,
+        message_id: MessageId,
+    ) -> Result<Option<u8>, LocalError> {
+        let tries = self.node.tries_of(peer, message_id)?;
+        if self.node.leases.holds(peer, message_id) {
+            return Err(LocalError::Leased(message_id));
+        }
+        if tries.are_spent() {
+            let why = Some(UNFINISHED.to_owned());
+            let message = self.node.inbox.find(peer, message_id).cloned();
+            self.write_try(peer, message_id, Did::SetAside, tries.begun, why);
+            if let Some(message) = message {
+                self.tell_that_a_person_decides(&message);
+            }
+            return Ok(None);
+        }
+        let number = tries.begun + 1;
+        self.write_try(peer, message_id, Did::Started, number, None);
+        Ok(Some(number))
+    }
+
+    /// As [`Node::handle_fail`].
+    pub(super) fn fail(
+        &mut self,
+        peer: &AgentId,
+        message_id: MessageId,
+        reason: &str,
+    ) -> Result<bool, LocalError> {
+        let number = self.node.tries_of(peer, message_id)?.ending();
+        let reason = reason.chars().take(LONGEST_REASON).collect();
+        let message = self.node.inbox.find(peer, message_id).cloned();
+        self.write_try(peer, message_id, Did::Failed, number, Some(reason));
+        let is_spent = number >= TRIES;
+        if let Some(message) = message.filter(|_| is_spent) {
+            self.tell_that_a_person_decides(&message);
+        }
+        Ok(is_spent)
+    }
 
     fn write_try(
         &mut self,
-        at: At,
         peer: &AgentId,
         message_id: MessageId,
-        (what, tries, reason): (Did, u8, Option<String>),
-        outcome: &mut Outcome,
+        what: Did,
+        tries: u8,
+        reason: Option<String>,
     ) {
         let line = OutcomeLine {
             peer: peer.clone(),
@@ -295,11 +314,11 @@ impl Node {
             reason,
         };
         let spent = what == Did::SetAside || (what == Did::Failed && tries >= TRIES);
-        let notice = spent.then(|| Notice::Quarantined {
-            peer: peer.clone(),
-            message_id,
-        });
-        self.write_entry(at, Entry::Outcome(line), notice, outcome);
+        if spent {
+            let peer = peer.clone();
+            self.notify(Notice::Quarantined { peer, message_id });
+        }
+        self.write(Entry::Outcome(line));
     }
 }
 

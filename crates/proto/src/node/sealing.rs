@@ -10,7 +10,8 @@ use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::seal::{self, Opened, Sealed};
 
-use super::{At, Node, Outcome, State};
+use super::turn::Turn;
+use super::{Node, State};
 
 /// What a box held, and its bytes.
 pub(super) type Unsealed = (Opened, Zeroizing<Vec<u8>>);
@@ -37,13 +38,15 @@ impl Node {
         let copy = self.identity.copy_of(plaintext, &mut self.rng);
         copy.ok().flatten()
     }
+}
 
+impl Turn<'_> {
     /// Drafts of the log whose content cannot be opened any more: they say so, and end.
-    pub(super) fn end_lost_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn end_lost_drafts(&mut self, peer: &AgentId) {
         let lost = self.link(peer).map(|link| link.lost.clone());
         for (message_id, reason) in lost.unwrap_or_default() {
             let state = State::RefusedHere(reason.name().to_owned());
-            self.end_draft(at, peer, message_id, state, outcome);
+            self.end_draft(peer, message_id, state);
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::verify::prove_stranger;
 
 use super::inbound::admit_time;
 use super::request::LocalError;
-use super::{At, Effect, Node, Notice, Outcome};
+use super::turn::Turn;
+use super::{At, Node, Notice, Outcome};
 
 /// How many strangers may wait, one for each root key.
 const WAITING: usize = 16;
@@ -161,11 +162,10 @@ impl Node {
             Err(LocalError::StrangerUnknown(_)) => self.withdrawn(agent),
             found => found,
         }?;
-        let mut outcome = self
-            .handle_bind(at, &certificate)
-            .map_err(LocalError::Bind)?;
-        self.announce_if_idle(at, agent, &mut outcome);
-        Ok(outcome)
+        let mut turn = self.turn(at);
+        turn.bind(&certificate).map_err(LocalError::Bind)?;
+        turn.announce_if_idle(agent);
+        Ok(turn.out)
     }
 
     /// Our person refuses a stranger: this agent-id under this root key is not asked about again.
@@ -209,73 +209,11 @@ impl Node {
         Ok(self.change_trust(at, TrustChange::RootReplaced, certificate))
     }
 
-    pub(super) fn change_trust(
-        &mut self,
-        at: At,
-        change: TrustChange,
-        certificate: &Certificate,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.write_entry(
-            at,
-            Entry::Trust(change, certificate.clone()),
-            None,
-            &mut outcome,
-        );
-        outcome.effects.push(Effect::Trust(self.trust().clone()));
-        outcome
-    }
-
-    /// What an unbound agent's flight is worth: a place among those who wait, or an alarm. Nothing
-    /// is ever answered.
-    pub(super) fn consider_stranger(
-        &mut self,
-        at: At,
-        flight: &Message,
-        reason: Reason,
-        outcome: &mut Outcome,
-    ) {
-        let change = match reason {
-            Reason::AgentUnknown | Reason::PrincipalUnknown => TrustChange::Pending,
-            Reason::RootChanged => TrustChange::RootChanged,
-            _ => return,
-        };
-        let opens = matches!(
-            flight.form,
-            Form::Call(Method::Announce) | Form::Call(Method::Verify)
-        );
-        let Some(root) = claimed_root(flight).filter(|_| opens) else {
-            return;
-        };
-        let fits = admit_time(at.now, flight).is_ok()
-            && self.waiting_room.has_room(change, root, at.now)
-            && self.waiting_room.spend_proof(at.now);
-        let Some(certificate) = fits.then(|| prove_stranger(flight).ok()).flatten() else {
-            return;
-        };
-        let notice = match change {
-            TrustChange::Pending => Notice::StrangerWaits(certificate.clone()),
-            _ => Notice::RootChanged(certificate.clone()),
-        };
-        let entry = Entry::Trust(change, certificate);
-        self.strangers.pay(&entry);
-        self.write_entry(at, entry, Some(notice), outcome);
-    }
-
-    /// Applies an entry of our own making, and lets everybody hear of it.
-    pub(super) fn write_entry(
-        &mut self,
-        at: At,
-        entry: Entry,
-        notice: Option<Notice>,
-        outcome: &mut Outcome,
-    ) {
-        let changed = self.apply(at.now, &entry);
-        outcome.entries.push(entry);
-        outcome
-            .effects
-            .extend(notice.map(Box::new).map(Effect::Notice));
-        self.tell(at.now, changed, outcome);
+    fn change_trust(&mut self, at: At, change: TrustChange, certificate: &Certificate) -> Outcome {
+        let mut turn = self.turn(at);
+        turn.write(Entry::Trust(change, certificate.clone()));
+        turn.tell_trust();
+        turn.out
     }
 
     fn stranger(
@@ -300,6 +238,39 @@ impl Node {
         let peer = self.trust().peer(agent).filter(|peer| peer.is_withdrawn());
         let newest = peer.and_then(|peer| peer.newest()).cloned();
         newest.ok_or_else(|| LocalError::StrangerUnknown(agent.clone()))
+    }
+}
+
+impl Turn<'_> {
+    /// What an unbound agent's flight is worth: a place among those who wait, or an alarm. Nothing
+    /// is ever answered.
+    pub(super) fn consider_stranger(&mut self, flight: &Message, reason: Reason) {
+        let change = match reason {
+            Reason::AgentUnknown | Reason::PrincipalUnknown => TrustChange::Pending,
+            Reason::RootChanged => TrustChange::RootChanged,
+            _ => return,
+        };
+        let opens = matches!(
+            flight.form,
+            Form::Call(Method::Announce) | Form::Call(Method::Verify)
+        );
+        let Some(root) = claimed_root(flight).filter(|_| opens) else {
+            return;
+        };
+        let fits = admit_time(self.at.now, flight).is_ok()
+            && self.node.waiting_room.has_room(change, root, self.at.now)
+            && self.node.waiting_room.spend_proof(self.at.now);
+        let Some(certificate) = fits.then(|| prove_stranger(flight).ok()).flatten() else {
+            return;
+        };
+        let notice = match change {
+            TrustChange::Pending => Notice::StrangerWaits(certificate.clone()),
+            _ => Notice::RootChanged(certificate.clone()),
+        };
+        let entry = Entry::Trust(change, certificate);
+        self.node.strangers.pay(&entry);
+        self.notify(notice);
+        self.write(entry);
     }
 }
 

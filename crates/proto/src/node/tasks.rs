@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Direction, HandoffLine, Offered, TaskChange};
+use crate::envelope::Form;
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
 use crate::json::canonical;
@@ -69,6 +70,22 @@ impl Task {
             (self.state, self.said, self.changed) = (to, said, now);
         }
         goes
+    }
+}
+
+/// Our answer to a request, and where a task stands that the request handed over.
+pub(super) struct TaskAnswer {
+    message_id: MessageId,
+    to: TaskState,
+}
+
+impl TaskAnswer {
+    pub(super) fn by(message_id: MessageId, form: &Form) -> Self {
+        let to = match form {
+            Form::Success => TaskState::Accepted,
+            _ => TaskState::Declined,
+        };
+        Self { message_id, to }
     }
 }
 
@@ -185,17 +202,11 @@ impl Tasks {
         now: Timestamp,
         peer: &AgentId,
         offer: MessageId,
-        answer: (MessageId, bool),
+        answer: TaskAnswer,
     ) {
-        let (said, taken) = answer;
-        let to = if taken {
-            TaskState::Accepted
-        } else {
-            TaskState::Declined
-        };
         let mut held = self.held.values_mut();
         if let Some(task) = held.find(|task| task.offer == offer && task.peer == *peer) {
-            task.go_on(now, said, to);
+            task.go_on(now, answer.message_id, answer.to);
         }
     }
 

@@ -13,6 +13,7 @@ use crate::time::Timestamp;
 
 use super::link::Link;
 use super::pace::Pace;
+use super::turn::Turn;
 use super::{At, Node, Outcome, State};
 
 /// A silent peer is announced to from this often …
@@ -23,29 +24,30 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 impl Node {
     /// Everything that is due at `at.now`.
     pub fn handle_timeout(&mut self, at: At) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.read_clock(at, &mut outcome);
-        let counted = [self.strangers.overdue(at.now), self.polls.overdue(at)];
+        let mut turn = self.turn(at);
+        turn.read_clock();
+        let strangers = turn.node.strangers.overdue(at.now);
+        let counted = [strangers, turn.node.polls.overdue(at)];
         for flood in counted.into_iter().flatten() {
-            self.write_entry(at, Entry::Flood(flood), None, &mut outcome);
+            turn.write(Entry::Flood(flood));
         }
-        self.write_attempts(at, &mut outcome);
-        self.look_at_leases(at, &mut outcome);
-        self.tell_decrees(at, &mut outcome);
-        self.look_for_holes(at, &mut outcome);
-        self.end_lapsed_offers(at, &mut outcome);
-        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        turn.write_attempts();
+        turn.look_at_leases();
+        turn.tell_decrees();
+        turn.look_for_holes();
+        turn.end_lapsed_offers();
+        let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
         for peer in peers {
-            self.resend_flights(at, &peer, &mut outcome);
-            self.resend_messages(at, &peer, &mut outcome);
-            self.sign_anew(at, &peer, &mut outcome);
-            self.end_drafts(at, &peer, &mut outcome);
-            self.send_receipts(at, &peer, &mut outcome);
-            self.resend_receipt(at, &peer, &mut outcome);
-            self.tell_offers(at, &peer, &mut outcome);
-            self.seek_session(at, &peer, &mut outcome);
+            turn.resend_flights(&peer);
+            turn.resend_messages(&peer);
+            turn.sign_anew(&peer);
+            turn.end_drafts(&peer);
+            turn.send_receipts(&peer);
+            turn.resend_receipt(&peer);
+            turn.tell_offers(&peer);
+            turn.seek_session(&peer);
         }
-        outcome
+        turn.out
     }
 
     /// The next time at which [`Node::handle_timeout`] has something to do, by the clock as it is at
@@ -77,16 +79,16 @@ impl Node {
     /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.started = Some(at.elapsed);
-        self.resumed = (at.elapsed, self.written);
-        self.read_clock(at, &mut outcome);
-        self.retire_sessions();
-        self.record_own(at, &mut outcome);
-        self.recall_offers(at);
-        let peers: Vec<AgentId> = self.links.keys().cloned().collect();
+        let mut turn = self.turn(at);
+        turn.node.started = Some(at.elapsed);
+        turn.node.resumed = (at.elapsed, turn.node.written);
+        turn.read_clock();
+        turn.node.retire_sessions();
+        turn.record_own();
+        turn.recall_offers();
+        let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
         for peer in &peers {
-            let link = self.link_mut(peer);
+            let link = turn.node.link_mut(peer);
             let unsent = link.handshake.restart(at.now);
             let open: Vec<_> = link
                 .sessions
@@ -95,31 +97,31 @@ impl Node {
                 .map(|session| session.id)
                 .collect();
             for id in open {
-                self.send_receipt(at, peer, id, &mut outcome);
+                turn.send_receipt(peer, id);
             }
-            self.end_lost_drafts(at, peer, &mut outcome);
+            turn.end_lost_drafts(peer);
             // No program is connected yet: what does not linger is offered no more.
-            self.mark_offers(at, peer);
-            self.tell_offers(at, peer, &mut outcome);
+            turn.mark_offers(peer);
+            turn.tell_offers(peer);
             match unsent {
-                Some(Method::Verify) => self.send_verify(at, peer, &mut outcome),
-                Some(_) => self.send_trust(at, peer, &mut outcome),
-                None => self.renew_grant(at, peer, &mut outcome),
+                Some(Method::Verify) => turn.send_verify(peer),
+                Some(_) => turn.send_trust(peer),
+                None => turn.renew_grant(peer),
             }
         }
-        self.end_unsent_tasks(at, &mut outcome);
-        let pings: Vec<_> = self.pings.values().map(Arc::clone).collect();
+        turn.end_unsent_tasks();
+        let pings: Vec<_> = turn.node.pings.values().map(Arc::clone).collect();
         for ping in pings {
-            self.answer_ping(at, &ping, &mut outcome);
+            turn.answer_ping(&ping);
         }
-        outcome
+        turn.out
     }
 
     /// A carrier dropped messages before they were read: the log says so.
     pub fn handle_gap(&mut self, at: At, cause: String) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.write_entry(at, Entry::Gap { cause }, None, &mut outcome);
-        outcome
+        let mut turn = self.turn(at);
+        turn.write(Entry::Gap { cause });
+        turn.out
     }
 
     /// A clean stop: what was counted is written.
@@ -132,15 +134,17 @@ impl Node {
             ..Outcome::default()
         }
     }
+}
 
-    fn resend_flights(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
-        let link = self.link_mut(peer);
+impl Turn<'_> {
+    fn resend_flights(&mut self, peer: &AgentId) {
+        let link = self.node.link_mut(peer);
         // After a clock was set back no timer lies further ahead than it ever would.
-        let latest = at.now.saturating_add(LONGEST_SILENCE);
+        let latest = self.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
-        link.budgets.bytes.may_tell(at.now);
+        link.budgets.bytes.may_tell(self.at.now);
         let mut again = Vec::new();
-        match link.handshake.overdue(at.now) {
+        match link.handshake.overdue(self.at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => again.push(flight),
             Overdue::Over => {
@@ -150,10 +154,10 @@ impl Node {
                 match link.handshake {
                     Handshake::AwaitVerify(_) => {
                         link.silence = doubled.clamp(FIRST_SILENCE, LONGEST_SILENCE);
-                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                        link.next_announce = Some(self.at.now.saturating_add(link.silence));
                     }
                     Handshake::AwaitTrust(_) => {
-                        link.next_announce = Some(at.now.saturating_add(link.silence));
+                        link.next_announce = Some(self.at.now.saturating_add(link.silence));
                         link.silence = doubled.clamp(START_AGAIN, LONGEST_SILENCE);
                     }
                     _ => {}
@@ -165,42 +169,43 @@ impl Node {
             let Some(retry) = session.retry.as_mut() else {
                 continue;
             };
-            if retry.is_over(at.now) {
+            if retry.is_over(self.at.now) {
                 session.retry = None;
-            } else if retry.strike(at.now) {
+            } else if retry.strike(self.at.now) {
                 again.push(Arc::clone(&session.last_flight));
             }
         }
         for flight in again {
-            self.fly_again(peer, Signed::again(flight), outcome);
+            self.fly_again(peer, Signed::again(flight));
         }
     }
 
-    fn end_drafts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    fn end_drafts(&mut self, peer: &AgentId) {
         let Some(link) = self.link(peer) else { return };
-        let over = link.drafts.iter().filter(|waiting| waiting.until <= at.now);
+        let over = link.drafts.iter();
+        let over = over.filter(|waiting| waiting.until <= self.at.now);
         let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
         for message_id in over {
-            self.end_draft(at, peer, message_id, State::Expired, outcome);
+            self.end_draft(peer, message_id, State::Expired);
         }
-        self.release(at, peer, outcome);
+        self.release(peer);
     }
 
-    fn send_receipts(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    fn send_receipts(&mut self, peer: &AgentId) {
         let Some(link) = self.link(peer) else { return };
-        let owed = link.receipts_due(at.now, &self.identity);
-        let owed = owed.filter(|(_, due)| *due <= at.elapsed);
+        let owed = link.receipts_due(self.at.now, &self.node.identity);
+        let owed = owed.filter(|(_, due)| *due <= self.at.elapsed);
         let owed: Vec<_> = owed.map(|(id, _)| id).collect();
         for id in owed {
-            self.send_receipt(at, peer, id, outcome);
+            self.send_receipt(peer, id);
         }
     }
 
-    pub(super) fn seek_session(&mut self, at: At, peer: &AgentId, outcome: &mut Outcome) {
+    pub(super) fn seek_session(&mut self, peer: &AgentId) {
         let Some(link) = self.link(peer) else { return };
-        let due = link.seeks_session_at(self.identity.until());
-        if due.is_some_and(|due| due <= at.now) {
-            self.announce(at, peer, outcome);
+        let due = link.seeks_session_at(self.node.identity.until());
+        if due.is_some_and(|due| due <= self.at.now) {
+            self.announce(peer);
         }
     }
 }

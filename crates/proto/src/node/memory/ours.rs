@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Changed, Fate, OPEN_AFTER, PING_AFTER, confirm};
+use super::{Changed, Fate, LineTime, OPEN_AFTER, PING_AFTER, confirm};
 use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, Message, Method};
@@ -10,6 +10,7 @@ use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId, Version};
 use crate::node::link::{Approving, Finds, Waiting};
 use crate::node::outbound::OPEN_REQUESTS;
+use crate::node::tasks::TaskAnswer;
 use crate::node::{Lost, Node, OpenRequest, State};
 use crate::policy::PING;
 use crate::receipt::Receipt;
@@ -17,11 +18,8 @@ use crate::reject::PeerReason;
 use crate::time::Timestamp;
 
 impl Node {
-    pub(super) fn apply_sent(
-        &mut self,
-        (now, clock): (Timestamp, Timestamp),
-        message: &Arc<Message>,
-    ) -> Changed {
+    pub(super) fn apply_sent(&mut self, time: LineTime, message: &Arc<Message>) -> Changed {
+        let LineTime { now, clock } = time;
         let headers = &message.headers;
         let peer = headers.recipient_id.clone();
         let method = message.form.method();
@@ -36,7 +34,7 @@ impl Node {
                     link.greets = false;
                 }
                 let established = link.handshake.sent(message, clock);
-                return self.establish(&peer, established, (now, clock));
+                return self.establish(&peer, established, time);
             }
             Some(Method::Receipt) => {
                 link.receipted = Some(headers.timestamp);
@@ -90,7 +88,7 @@ impl Node {
             self.open_request(headers.message_id, open);
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
-            let answer = (headers.message_id, *form == Form::Success);
+            let answer = TaskAnswer::by(headers.message_id, form);
             self.forget_request(now, &headers.recipient_id, request, answer);
         }
     }
@@ -106,13 +104,13 @@ impl Node {
         self.open.insert(name, open);
     }
 
-    /// A request of the peer's is answered, by the message of that name: with a result, or not.
+    /// A request of the peer's is answered.
     fn forget_request(
         &mut self,
         now: Timestamp,
         peer: &AgentId,
         request: MessageId,
-        answer: (MessageId, bool),
+        answer: TaskAnswer,
     ) {
         self.inbox.remove(peer, request);
         self.pings.remove(&(peer.clone(), request));
@@ -121,10 +119,11 @@ impl Node {
 
     pub(super) fn apply_receipt(
         &mut self,
-        (now, clock): (Timestamp, Timestamp),
+        time: LineTime,
         peer: &AgentId,
         message: &Message,
     ) -> Changed {
+        let LineTime { now, clock } = time;
         let signed_at = message.headers.timestamp;
         let receipt = message.body.as_ref().and_then(Receipt::parse);
         let session = message
@@ -145,7 +144,7 @@ impl Node {
         }
         if let Some(misfit) = session.ledger.misfit(&receipt, signed_at) {
             let closed = std::mem::replace(&mut session.closed, true);
-            let misfit = (!closed).then_some(misfit);
+            let misfit = (!closed).then(|| (peer.clone(), misfit));
             let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
             return Changed {
                 misfit,
@@ -182,7 +181,7 @@ impl Node {
             && line.approve.is_none()
         {
             let recipient = message.headers.recipient_id.clone();
-            let answer = (message.headers.message_id, message.form == Form::Success);
+            let answer = TaskAnswer::by(message.headers.message_id, &message.form);
             self.forget_request(now, &recipient, request, answer);
         }
         let until = now.saturating_add(life);

@@ -98,17 +98,18 @@ impl Offers {
         more: &Capability,
     ) -> bool {
         let is_served = |offered: &Offered| matches!(offered.held, Held::By(_));
-        if !self.fits(policy, (connection, more), is_served) {
+        if !self.fits(policy, connection, more, is_served) {
             return false;
         }
-        while !self.fits(policy, (connection, more), |_| true) && self.drop_longest_gone() {}
+        while !self.fits(policy, connection, more, |_| true) && self.drop_longest_gone() {}
         true
     }
 
     fn fits(
         &self,
         policy: &Policy,
-        (connection, more): (u64, &Capability),
+        connection: u64,
+        more: &Capability,
         counts: impl Fn(&Offered) -> bool,
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
