@@ -9,8 +9,6 @@
 //! {"v":1,"seq":7,…,"kind":"message",…}
 //! ```
 
-mod read;
-mod report;
 mod select;
 
 use std::collections::BTreeSet;
@@ -29,10 +27,9 @@ use crate::merkle::{self, Levels};
 use crate::note::{Next, Notes};
 use crate::read::{RawLine, RawLines};
 use crate::record::Line;
+use crate::verify::bundle::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
 use crate::verify::{log_files, verify};
 
-pub(crate) use read::{is_bundle, verify_bundle};
-pub use report::BundleReport;
 use select::{Selection, Wanted};
 
 /// What a bundle is about.
@@ -219,9 +216,3 @@ fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {
     }
     Ok(last)
 }
-
-const BUNDLE: &str = "bundle";
-const CHECKPOINT: &str = "checkpoint";
-const PROOF: &str = "proof";
-/// Before a line that no checkpoint covers and that proves itself.
-const CERTIFICATE: &str = "certificate";

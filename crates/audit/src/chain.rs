@@ -4,8 +4,6 @@ use signet_proto::entry::LineVersion;
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
-use crate::record::Frame;
-
 /// The last line of a log that is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -43,31 +41,6 @@ impl Tip {
         hash: Digest([0; 32]),
         ts: Timestamp::from_millis(0),
     };
-
-    /// The end that a line makes.
-    pub(crate) fn of(frame: &Frame, raw: &[u8]) -> Self {
-        Self {
-            version: frame.version,
-            seq: frame.seq,
-            hash: Digest::of(&[raw]),
-            ts: frame.ts,
-        }
-    }
-
-    /// Why `frame` cannot be the next line, if so.
-    pub(crate) fn misfit(&self, frame: &Frame) -> Option<&'static str> {
-        if self.seq.checked_add(1) != Some(frame.seq) {
-            Some("`seq` is not one more than the line before has")
-        } else if frame.prev != self.hash {
-            Some("`prev` is not the SHA-256 of the line before")
-        } else if frame.ts < self.ts {
-            Some("`ts` is earlier than the line before has")
-        } else if frame.version < self.version {
-            Some("`v` is lower than the line before has")
-        } else {
-            None
-        }
-    }
 
     pub(crate) fn head(&self) -> Head {
         Head {

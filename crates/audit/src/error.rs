@@ -3,11 +3,12 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use signet_proto::entry::EntryError;
 use signet_proto::ids::AgentId;
+use signet_proto::json::JsonError;
 use signet_text::word;
 
 use crate::plain::NotPlain;
-use crate::record::RecordError;
 
 /// The log cannot be opened, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -287,6 +288,32 @@ pub fn put_the_log_back(dir: &Path) -> String {
         "ls -la {}  # put the newest copy of the log back there; only if there is none: signet state accept-loss",
         word(places.next().unwrap_or(dir))
     )
+}
+
+/// Bytes are not a line of a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Not JSON of the strict kind.
+    #[error("not a line of JSON: {0}")]
+    Json(#[from] JsonError),
+    /// A line of a later version.
+    #[error(
+        "the line is of version {0}, from a newer signet: this one reads versions 1 and 2; use that release"
+    )]
+    Newer(u64),
+    /// A member of the frame is absent or malformed.
+    #[error("the line's `{0}` is absent or malformed")]
+    Member(&'static str),
+    /// `v`, `seq`, `ts`, `prev` and `kind` do not stand first, in this order and spelling.
+    #[error("the line does not start with v, seq, ts, prev and kind as a log writes them")]
+    Spelling,
+    /// The members of its kind are at fault.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// No version of signet that this one knows writes such lines.
+    #[error("the line's `kind` is unknown to this version of signet")]
+    Kind,
 }
 
 /// The error for a line of `file` that cannot be read.

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod about;
 mod anchor;
 mod bundle;
 mod chain;
@@ -45,16 +46,17 @@ mod unanswered;
 mod verify;
 mod weight;
 
-pub use bundle::{BundleReport, ExportError, Exported, Span, export};
+pub use about::{message_id_of, peer_of};
+pub use bundle::{ExportError, Exported, Span, export};
 pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
 pub use custody::Custody;
 #[doc(hidden)]
 pub use disk::{Faults, Operation};
-pub use error::{LogError, put_the_log_back};
+pub use error::{LogError, RecordError, put_the_log_back};
 pub use file::refuse_open_folders;
 pub use file_identity::FileIdentity;
-pub use filter::{Filter, UnknownVerdict, VerdictName, message_id_of, peer_of};
+pub use filter::{Filter, UnknownVerdict, VerdictName};
 pub use judge::{Outlook, foresee, hold_against_anchor};
 pub use keys::CheckpointKeys;
 pub use log::Log;
@@ -63,12 +65,12 @@ pub use open::Sight;
 pub use opening::Opening;
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
-pub use record::{Line, MAX_LINE, Mark, RecordError};
+pub use record::{Line, MAX_LINE, Mark};
 pub use reserved::Reserved;
 pub use show::{body, describe, glimpse, is_without_words};
 pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};
 pub use unanswered::AnsweredRequests;
 pub use verify::{
-    Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock, log_files, verify,
-    verify_with,
+    BundleReport, Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock,
+    log_files, verify, verify_with,
 };

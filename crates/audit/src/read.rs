@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
-use crate::error::{LogError, at, broken, unread};
+use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::months;
 use crate::plain;
-use crate::record::{Frame, Line, MAX_LINE, RecordError};
+use crate::record::{Frame, Line, MAX_LINE};
 use crate::tail::line_before;
 
 /// Every line of a log directory in order.

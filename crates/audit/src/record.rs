@@ -1,12 +1,13 @@
 //! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
 
-use signet_proto::entry::{Entry, EntryError, LineVersion};
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
-use signet_proto::json::{self, JsonError, Limits, Map, Value, write_string};
+use signet_proto::json::{self, Limits, Map, Value, write_string};
 use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
+use crate::error::RecordError;
 use crate::reserved::Reserved;
 use signet_text::write_escaped;
 
@@ -62,32 +63,6 @@ pub enum Mark {
         /// Its SHA-256.
         hash: Digest,
     },
-}
-
-/// Bytes are not a line of a log.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// Not JSON of the strict kind.
-    #[error("not a line of JSON: {0}")]
-    Json(#[from] JsonError),
-    /// A line of a later version.
-    #[error(
-        "the line is of version {0}, from a newer signet: this one reads versions 1 and 2; use that release"
-    )]
-    Newer(u64),
-    /// A member of the frame is absent or malformed.
-    #[error("the line's `{0}` is absent or malformed")]
-    Member(&'static str),
-    /// `v`, `seq`, `ts`, `prev` and `kind` do not stand first, in this order and spelling.
-    #[error("the line does not start with v, seq, ts, prev and kind as a log writes them")]
-    Spelling,
-    /// The members of its kind are at fault.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-    /// No version of signet that this one knows writes such lines.
-    #[error("the line's `kind` is unknown to this version of signet")]
-    Kind,
 }
 
 impl Line {
@@ -281,6 +256,33 @@ impl Frame {
         match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
             true => Ok((frame, members)),
             false => Err(RecordError::Spelling),
+        }
+    }
+}
+
+impl Tip {
+    /// The end that a line makes.
+    pub(crate) fn of(frame: &Frame, raw: &[u8]) -> Self {
+        Self {
+            version: frame.version,
+            seq: frame.seq,
+            hash: Digest::of(&[raw]),
+            ts: frame.ts,
+        }
+    }
+
+    /// Why `frame` cannot be the next line, if so.
+    pub(crate) fn misfit(&self, frame: &Frame) -> Option<&'static str> {
+        if self.seq.checked_add(1) != Some(frame.seq) {
+            Some("`seq` is not one more than the line before has")
+        } else if frame.prev != self.hash {
+            Some("`prev` is not the SHA-256 of the line before")
+        } else if frame.ts < self.ts {
+            Some("`ts` is earlier than the line before has")
+        } else if frame.version < self.version {
+            Some("`v` is lower than the line before has")
+        } else {
+            None
         }
     }
 }

@@ -5,7 +5,7 @@ use signet_proto::carrier::CarrierId;
 use signet_proto::ids::KeyId;
 use signet_proto::json::{Map, Value};
 
-use crate::record::RecordError;
+use crate::error::RecordError;
 
 /// What a line says of the ways by which a message came in or out of the daemon: the log's own word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

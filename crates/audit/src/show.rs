@@ -7,7 +7,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::json::canonical;
 use signet_proto::keys::fingerprint;
 
-use crate::filter::{message_type, peer_of};
+use crate::about::{message_type, peer_of};
 use crate::record::{Line, Mark};
 use signet_text::{counted, printable, visible};
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::chain::{Position, Tip};
 use crate::disk::Disk;
-use crate::error::{LogError, at, broken, unread};
+use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::month_of;
-use crate::record::{Frame, MAX_LINE, Mark, RecordError};
+use crate::record::{Frame, MAX_LINE, Mark};
 
 /// The end of one file.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
 
-use crate::filter::{message_type, peer_of};
+use crate::about::{message_type, peer_of};
 use crate::record::Line;
 
 /// The requests that a log has answers to: it is read to its end before anybody can say of one that it has none.

@@ -9,6 +9,7 @@
 
 mod agreement;
 mod authority;
+pub(crate) mod bundle;
 mod decisions;
 mod examine;
 mod headline;
@@ -27,13 +28,14 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use agreement::{contradictions, forged_member, prove_parties};
 pub(crate) use authority::{Authority, OUT_OF_DATES, Worth, worth};
+pub use bundle::BundleReport;
 pub(crate) use examine::broken_chain;
 pub use report::{Fault, LogReport, Report, Witness, WrongClock};
 
-use crate::bundle::{is_bundle, verify_bundle};
 use crate::error::LogError;
 use crate::file::{month_of, months};
 use crate::read::{RawLine, RawLines};
+use bundle::{is_bundle, verify_bundle};
 use signet_proto::ids::Digest;
 use walk::Walk;
 use witness::{Statement, Testimony};

@@ -6,7 +6,7 @@ use serde_json::json;
 use signet_driver::{DriverError, Signet};
 
 use crate::DemoError;
-use crate::member::Member;
+use crate::member::{Member, card};
 
 /// The agents, by the names of their logs.
 pub(crate) const AGENTS: [&str; 4] = [
@@ -71,11 +71,6 @@ impl Household {
         }
         Ok(())
     }
-}
-
-/// The file in which an agent's certificate is handed over.
-pub(crate) fn card(home: &Path) -> PathBuf {
-    home.with_extension("json")
 }
 
 /// The control key of the person whose first home that is.

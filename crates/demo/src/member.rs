@@ -15,7 +15,6 @@ use signet_proto::certificate::Certificate;
 use signet_proto::draft::Identity;
 use signet_proto::keys::SealSecret;
 
-use crate::household::card;
 use crate::{DemoError, PATIENCE};
 
 /// One agent with its running daemon.
@@ -250,4 +249,9 @@ pub(crate) fn header<'a>(line: &'a Value, name: &str) -> Option<&'a str> {
 /// A text in a line of a log; empty when there is none.
 pub(crate) fn text<'a>(line: &'a Value, name: &str) -> &'a str {
     line.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The file in which an agent's certificate is handed over.
+pub(crate) fn card(home: &Path) -> PathBuf {
+    home.with_extension("json")
 }

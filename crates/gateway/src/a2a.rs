@@ -21,10 +21,11 @@ mod http;
 mod known;
 mod model;
 mod offers;
+mod open;
 mod push;
 mod read;
+mod remembered;
 mod room;
-mod section;
 mod sending;
 mod store;
 mod stream;
@@ -42,7 +43,6 @@ use version::{Method, Version};
 pub(crate) use http::{Heard, answer, is_method, open_routes, routes, wrong_content};
 pub(crate) use known::warn_at_start;
 pub(crate) use room::Room;
-pub(crate) use section::Section;
 
 /// What a body is answered with by each version, where every call comes to nothing: for the fuzzer.
 pub(crate) fn read_body(body: &[u8]) -> [String; 2] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 
+use crate::config::carriers::Lacking;
 use crate::context::Context;
 use crate::{carrying, discord};
 
@@ -12,31 +13,6 @@ use crate::{carrying, discord};
 pub(crate) struct Carriers {
     channel: Option<discord::Room>,
     inbox: Option<Arc<carrying::Room>>,
-}
-
-/// What is lacking to begin.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Lacking {
-    #[error("{0}")]
-    Discord(String),
-    #[error(
-        "[inbox] and [discord] carry messages by the daemon's carrier socket, and there is none"
-    )]
-    Socket,
-}
-
-impl Lacking {
-    /// What to do about it.
-    pub(crate) const fn next(&self) -> &'static str {
-        match self {
-            Self::Discord(_) => {
-                "correct [discord] in gateway.toml, or the file that it names; docs/gateway.md has every key"
-            }
-            Self::Socket => {
-                "set `socket` under [carrier-socket] of the daemon's config.toml, and start the daemon again"
-            }
-        }
-    }
 }
 
 impl Carriers {

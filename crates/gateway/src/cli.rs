@@ -9,9 +9,9 @@ use signet_handlers::Handlers;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
-use crate::shown::visible;
+use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{self, TokenCommand};
-use crate::{handle, hint, pages, serve, server};
+use crate::{handle, pages, serve, server};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
@@ -59,13 +59,6 @@ fn unread(error: &clap::Error) -> ExitCode {
         ),
         USAGE,
     )
-}
-
-/// Tells why it ends so.
-pub(crate) fn failed(error: &str, code: u8) -> ExitCode {
-    // Where nobody reads standard error, there is nobody left to tell.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), error.as_bytes());
-    ExitCode::from(code)
 }
 
 fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
@@ -175,12 +168,6 @@ fn mcp(args: &McpArgs) -> Result<(), String> {
     served
 }
 
-pub(crate) fn told(what: &str, next: &str) -> String {
-    format!("error: {}\n  next: {}\n", visible(what), hint::typed(next))
-}
-
-pub(crate) const NO_ROOM: &str = "free memory or threads, then try again";
 const NO_CLIENT: &str = "the client and the gateway could not agree on how to begin";
 const TRY_AGAIN: &str = "let a client of MCP start it, with standard input and output for it alone";
-pub(crate) const REFUSED: u8 = 1;
 const USAGE: u8 = 2;

@@ -1,7 +1,9 @@
 //! `gateway.toml`: where the listener is, who may speak to it, and which of the rooms behind it are open.
 //!
-//! Each section is read by the room that it is for. What a section does not name has the default that docs/gateway.md says.
+//! A file below has the sections of its rooms. What a section does not name has the default that docs/gateway.md says.
 
+pub(crate) mod a2a;
+pub(crate) mod carriers;
 mod fit;
 
 use std::io;
@@ -14,7 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use signet_text::{twice as twice_in, word};
 
-use crate::{a2a, carrying, discord, mcp_http, outgoing, rpc};
+use crate::outgoing;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,11 +27,11 @@ pub(crate) struct Config {
     pub(crate) tls: Option<Tls>,
     pub(crate) outgoing: outgoing::Section,
     /// HTTP as a carrier; off when absent.
-    pub(crate) inbox: Option<carrying::Section>,
+    pub(crate) inbox: Option<carriers::InboxSection>,
     /// A channel of Discord's; off when absent.
-    pub(crate) discord: Option<discord::Section>,
-    pub(crate) rpc: rpc::Section,
-    pub(crate) mcp: mcp_http::Section,
+    pub(crate) discord: Option<carriers::DiscordSection>,
+    pub(crate) rpc: RpcSection,
+    pub(crate) mcp: McpSection,
     pub(crate) a2a: a2a::Section,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
@@ -89,6 +91,23 @@ pub(crate) struct Tls {
     pub(crate) key: PathBuf,
     /// Whose certificates callers may show in the place of a token, in PEM.
     pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// `[rpc]` of gateway.toml.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct RpcSection {
+    pub(crate) enabled: bool,
+}
+
+/// `[mcp]` of gateway.toml.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct McpSection {
+    pub(crate) enabled: bool,
+    /// The highest data tier that is sent and shown, whatever a token allows: what a client reads, its model's provider
+    /// may read.
+    pub(crate) tier: u8,
 }
 
 /// Why the file cannot be used.
@@ -224,6 +243,21 @@ impl Default for Limits {
             body_bytes: 1 << 20,
             requests_per_minute: 600,
             requests_at_once: 256,
+        }
+    }
+}
+
+impl Default for RpcSection {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+impl Default for McpSection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            tier: 2,
         }
     }
 }

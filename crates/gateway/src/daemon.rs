@@ -18,8 +18,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::context::{Caller, Scope};
 use crate::fault::Fault;
+use crate::scope::{Caller, Scope};
 pub(crate) use places::Lasting;
 use places::{CallPlace, CallPlaces};
 pub(crate) use waits::fresh_key;

@@ -52,6 +52,7 @@ mod receipts;
 mod resources;
 mod rpc;
 mod say;
+mod scope;
 mod serve;
 mod server;
 pub mod shown;

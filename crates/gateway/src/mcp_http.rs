@@ -19,35 +19,16 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
 use signet_api::ApiError;
 use signet_api::rpc::{self, Frame, Id};
 
-use crate::context::{Caller, Context};
+use crate::context::Context;
 use crate::listener::refused;
+use crate::receipts::HandedOver;
+use crate::scope::Caller;
 use crate::server::Gateway;
 use crate::tools;
 use sessions::Sessions;
-pub(crate) use taken::HandedOver;
-
-/// `[mcp]` of gateway.toml.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Section {
-    pub(crate) enabled: bool,
-    /// The highest data tier that is sent and shown, whatever a token allows: what a client reads, its model's provider
-    /// may read.
-    pub(crate) tier: u8,
-}
-
-impl Default for Section {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            tier: 2,
-        }
-    }
-}
 
 /// Behind authentication.
 pub(crate) fn routes(context: &Arc<Context>) -> Router {

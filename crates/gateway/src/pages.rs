@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::{REFUSED, failed, told};
+use crate::say::{REFUSED, failed, told};
 
 /// Writes a page for each command into a directory.
 pub(crate) fn man(command: Command, out: &Path) -> ExitCode {

@@ -51,6 +51,27 @@ impl Receipts {
     }
 }
 
+/// What the answer to one request shows, and the inbox need not keep: in the extensions of the request.
+#[derive(Clone, Default)]
+pub(crate) struct HandedOver(Arc<Mutex<Vec<Name>>>);
+
+impl HandedOver {
+    /// The answer shows these.
+    pub(crate) fn add(&self, names: Vec<Name>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(names);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
+    pub(crate) fn take(&self) -> Vec<Name> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Acknowledges what was written, until nothing more can be.
 pub(crate) async fn acknowledge(daemon: Arc<Daemon>, mut wrote: UnboundedReceiver<Vec<Name>>) {
     while let Some(messages) = wrote.recv().await {

@@ -21,30 +21,17 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use serde::Deserialize;
 use serde_json::Value;
 use signet_api::rpc::{Asked, Id, Incoming, Item, batch as array};
 use signet_api::{ApiError, Call, Effect, Receive, Request as _};
 
 use crate::a2a;
-use crate::context::{Caller, Context};
+use crate::context::Context;
 use crate::fault::BUSY;
 use crate::listener::later;
+use crate::scope::Caller;
 use call::{Calls, is_streamed};
 use leases::Leases;
-
-/// `[rpc]` of gateway.toml.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Section {
-    pub(crate) enabled: bool,
-}
-
-impl Default for Section {
-    fn default() -> Self {
-        Self { enabled: true }
-    }
-}
 
 /// Behind authentication.
 pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::Room>>) -> Router {

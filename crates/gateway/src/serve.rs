@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::a2a;
 use crate::carriers::Carriers;
-use crate::cli::{NO_ROOM, REFUSED, failed, told};
 use crate::config::{Auth, Config};
 use crate::context::Context;
 use crate::daemon::Daemon;
 use crate::listener::{Door, Listener};
 use crate::outgoing::Outgoing;
+use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{Anybody, Tokens};
 use crate::{hint, mcp_http, rpc};
 

@@ -19,13 +19,12 @@ use serde_json::Value;
 use signet_api::Name;
 use tokio::time::timeout;
 
-use crate::context::Caller;
 use crate::daemon::Daemon;
 use crate::fault::{Ceiling, Fault};
-use crate::mcp_http::HandedOver;
 use crate::progress::Progress;
-use crate::receipts::{Receipts, acknowledge};
+use crate::receipts::{HandedOver, Receipts, acknowledge};
 use crate::resources;
+use crate::scope::Caller;
 use crate::shown::{Shown, visible};
 use crate::stdio::Stdio;
 use crate::tools::{self, Turn};

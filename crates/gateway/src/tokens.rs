@@ -21,8 +21,8 @@ use file::{Entry, File};
 pub(crate) use rate::Bucket;
 
 use crate::config::Limits;
-use crate::context::{Caller, Scope};
 use crate::say::say;
+use crate::scope::{Caller, Scope};
 use crate::stamp::Stamp;
 
 /// The tokens that hold now.

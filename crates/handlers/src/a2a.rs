@@ -31,10 +31,10 @@ use crate::trace::Trace;
 use crate::{Done, Fault, Handler, Task, Trying};
 
 pub(crate) use context::Resting;
-pub(crate) use parts::Form;
+pub(crate) use parts::{Form, one_or_list, read_text};
 use push::Bell;
 pub(crate) use push::Receiver;
-pub(crate) use result::{Progress, one_or_list, read as read_result, read_text};
+pub(crate) use result::{Progress, read as read_result};
 use stream::Told;
 
 /// Sends each message to one agent, and waits until its task is done.

@@ -17,6 +17,7 @@ use signet_text::visible;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 
+use crate::fault::LARGEST;
 use crate::json::{self, Limits};
 use crate::{Done, Fault, Handler, Task, Trying};
 
@@ -34,9 +35,6 @@ const USUAL: [&str; 11] = [
     "TZ",
     "USER",
 ];
-
-/// The most that a command may answer: no message holds more.
-pub const LARGEST: u64 = 240 * 1024;
 
 /// Where programs are looked for when PATH is not set.
 const USUAL_PATH: &str = "/bin:/usr/bin";

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::exec::LARGEST;
+/// The most that a command may answer: no message holds more.
+pub const LARGEST: u64 = 240 * 1024;
 
 /// Why a try failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

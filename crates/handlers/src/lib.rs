@@ -24,6 +24,7 @@
 )]
 
 mod absence;
+mod call;
 mod exec;
 mod fault;
 pub mod json;
@@ -55,11 +56,12 @@ mod simple_a2a;
 #[cfg(feature = "foreign")]
 mod trace;
 
-pub use exec::{Command, Environment, LARGEST, look_up, run_to_end};
-pub use fault::Fault;
+pub use call::Stopped;
+pub use exec::{Command, Environment, look_up, run_to_end};
+pub use fault::{Fault, LARGEST};
 pub use task::{Done, Handler, Task, Trying};
 pub use teller::Teller;
-pub use worker::{Stopped, Worker, work_all};
+pub use worker::{Worker, work_all};
 
 #[cfg(feature = "foreign")]
 pub use config::{ConfigFault, Handlers, Kind, Section};

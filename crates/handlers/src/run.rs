@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use signet_api::Message;
 
+use crate::call::Stopped;
 use crate::config::{Handlers, Section};
 use crate::trace::Trace;
-use crate::worker::{Stopped, work_all};
+use crate::worker::work_all;
 use crate::{Done, Fault, Task};
 
 /// How `handler test` ended.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use signet_api::{Client, Leased, Part, Progress, ProgressState};
 use tokio::sync::{Mutex, watch};
 
-use crate::worker::{Stopped, try_call};
+use crate::call::{Stopped, try_call};
 
 /// Where a handler says how its message goes. A word that the next one overtakes is not passed on; pieces of the answer
 /// that come together leave together.

@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
 use crate::absence::Absence;
+use crate::call::{Stopped, blocking, call, try_call};
 use crate::teller::pass_on;
 use crate::{Done, Fault, Handler, Task, Teller};
 
@@ -36,18 +37,6 @@ pub struct Worker {
     pub once: bool,
     /// Whether a handler that cannot be started ends it: no message has to suffer for that.
     pub stops: bool,
-}
-
-/// Why a worker stopped.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Stopped {
-    /// The daemon is not there, or speaks no more.
-    #[error(transparent)]
-    Daemon(#[from] ClientError),
-    /// The handler cannot be started at all.
-    #[error("{0}")]
-    Unusable(Fault),
 }
 
 /// Lets all of them work, until the last has ended, one of them stops, or the process is told to end. A try that is under
@@ -322,41 +311,6 @@ async fn offer_again(client: Client, offer: OfferCapability) -> Result<Client, S
         say(&refused.to_string());
     }
     Ok(client)
-}
-
-async fn call<R>(client: Client, request: R) -> Result<(Client, R::Answer), Stopped>
-where
-    R: Request + Send + 'static,
-    R::Answer: Send,
-{
-    match try_call(client, request).await? {
-        (client, Ok(answer)) => Ok((client, answer)),
-        (_, Err(refused)) => Err(Stopped::Daemon(refused)),
-    }
-}
-
-/// What the daemon refuses is an answer too; every other error ends the connection.
-pub(crate) async fn try_call<R>(
-    mut client: Client,
-    request: R,
-) -> Result<(Client, Result<R::Answer, ClientError>), Stopped>
-where
-    R: Request + Send + 'static,
-    R::Answer: Send,
-{
-    blocking(move || match client.call(&request) {
-        Ok(answer) => Ok((client, Ok(answer))),
-        Err(error @ ClientError::Refused(_)) => Ok((client, Err(error))),
-        Err(error) => Err(error),
-    })
-    .await
-}
-
-async fn blocking<T: Send + 'static>(
-    task: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
-) -> Result<T, Stopped> {
-    let done = tokio::task::spawn_blocking(task).await;
-    Ok(done.map_err(|_| ClientError::Closed)??)
 }
 
 fn refused_as(error: &ClientError) -> String {

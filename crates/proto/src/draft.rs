@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use rand_core::CryptoRngCore;
 
-use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach};
+use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach, may_travel_in_clear};
 use crate::headers::{CapabilityName, ConversationId, Headers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::json::{Value, canonical};
 use crate::keys::{Purpose, SealKey, SigningKey};
-use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::schema;
 use crate::seal::{self, Sealed};

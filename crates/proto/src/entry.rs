@@ -19,11 +19,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::certificate::Certificate;
-use crate::envelope::{Claimed, Message, Method};
+use crate::envelope::{Claimed, Message, Method, Sealed};
 use crate::ids::{AgentId, Digest, IdError, KeyId, MessageId};
 use crate::json::{Map, Value};
 use crate::reject::Reason;
-use crate::seal::Sealed;
 
 use crate::statement::{PauseStatement, Revocation};
 

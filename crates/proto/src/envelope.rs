@@ -9,6 +9,7 @@
 
 mod form;
 mod parts;
+mod sealed;
 
 use std::fmt;
 use std::ops::Range;
@@ -17,18 +18,19 @@ use std::sync::Arc;
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest};
 use crate::json::{self, Limits, Value};
-use crate::policy::HIGHEST_CLEAR_TIER;
-use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::schema;
-use crate::seal::Sealed;
 
 pub use form::{Class, Form, Method};
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
+pub use sealed::Sealed;
 
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;
+
+/// The highest tier that travels in clear.
+pub const HIGHEST_CLEAR_TIER: u8 = 2;
 
 /// What a message says, whoever says so. It proves nothing by itself, and does not print what should
 /// have been sealed.
@@ -247,4 +249,10 @@ impl From<json::JsonError> for Reason {
     fn from(error: json::JsonError) -> Self {
         error.name().parse().unwrap_or(Self::MalformedJson)
     }
+}
+
+/// Whether a message may go out and be kept unsealed: above tier 2 only one without content, such as
+/// the error that refuses a request.
+pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
+    tier <= HIGHEST_CLEAR_TIER || !(summary || body)
 }

@@ -17,6 +17,7 @@ mod established;
 mod retry;
 mod states;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub use states::{AwaitCapability, AwaitTrust, AwaitVerify, Granting};
 pub const HALF_OPEN: Duration = Duration::from_secs(300);
 /// After this long without flight 4 the initiator starts again: the responder may have lost its half.
 pub const START_AGAIN: Duration = Duration::from_secs(15);
+
+/// The longest life of a session; keys and certificates may end it earlier.
+pub const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Which side of a handshake an agent was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -366,6 +370,12 @@ impl Grant {
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }
+}
+
+/// Whether a list of offers names a capability twice: which of the two would hold?
+pub(crate) fn names_twice(offers: &[Offer]) -> bool {
+    let names: BTreeSet<_> = offers.iter().map(|offer| &offer.name).collect();
+    names.len() < offers.len()
 }
 
 fn text_of(schema: &Value) -> String {

@@ -16,16 +16,18 @@ mod pattern;
 mod rules;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::envelope::{Form, Message, Method};
-use crate::handshake::{Grant, Offer};
+use crate::handshake::Grant;
 use crate::headers::CapabilityName;
 use crate::ids::AgentId;
 use crate::json::{Map, Value, canonical};
 
-pub use body::{BodySchema, Misfit, SCHEMA_BYTES, SchemaError};
+pub use crate::envelope::{HIGHEST_CLEAR_TIER, may_travel_in_clear};
+pub use body::{BodySchema, Misfit, SCHEMA_BYTES};
+pub use bounds::SchemaError;
 pub use bucket::Bucket;
 pub use pattern::{NamePattern, PatternError};
 pub(crate) use rules::concerns;
@@ -38,8 +40,6 @@ pub const PING: &str = "signet.ping";
 pub const TASK: &str = "signet.task";
 /// How often a conversation may be passed on.
 pub const MAX_HOPS: u8 = 8;
-/// The highest tier that travels in clear.
-pub const HIGHEST_CLEAR_TIER: u8 = 2;
 /// The highest tier there is.
 pub const HIGHEST_TIER: u8 = 4;
 /// How many capabilities one agent offers at most.
@@ -261,21 +261,9 @@ pub(crate) fn fits_together<'a>(
     Ok(())
 }
 
-/// Whether a list of offers names a capability twice: which of the two would hold?
-pub(crate) fn names_twice(offers: &[Offer]) -> bool {
-    let names: BTreeSet<_> = offers.iter().map(|offer| &offer.name).collect();
-    names.len() < offers.len()
-}
-
 /// The stricter of two budgets.
 pub fn stricter(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min()
-}
-
-/// Whether a message may go out and be kept unsealed: above tier 2 only one without content, such as
-/// the error that refuses a request.
-pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
-    tier <= HIGHEST_CLEAR_TIER || !(summary || body)
 }
 
 /// Whether it is a holder's report on a task: a notification of the capability [`TASK`], which is

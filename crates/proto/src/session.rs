@@ -15,6 +15,7 @@ use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::time::Timestamp;
 
+pub use crate::handshake::SESSION_LIFE;
 pub use ledger::{
     Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting, Ways,
 };
@@ -22,8 +23,6 @@ pub use window::{Hole, Slot, WINDOW, Window};
 
 /// How many exceptions one receipt has room for.
 pub const EXCEPTIONS: usize = 256;
-/// The longest life of a session; keys and certificates may end it earlier.
-pub const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the windows outlive the session: the longest life of a message, and a minute.
 pub const WINDOW_LIFE: Duration = Duration::from_secs(7 * 24 * 3600 + 60);
 

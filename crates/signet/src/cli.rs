@@ -25,6 +25,7 @@ mod mcp;
 mod names;
 mod nats;
 mod outbox;
+mod pause;
 mod peer;
 mod person;
 mod ping;
@@ -49,6 +50,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use signet_audit::visible;
 
 pub use exit::Exit;
 pub use failure::Failure;
@@ -108,8 +110,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Trust(args) => trust::run(args, home),
         Command::Drafts(args) => drafts::drafts(args, home),
         Command::Approve(args) => drafts::approve(&args, home),
-        Command::Pause(args) => person::pause(&args, home, true),
-        Command::Resume(args) => person::pause(&args, home, false),
+        Command::Pause(args) => pause::pause(&args, home, true),
+        Command::Resume(args) => pause::pause(&args, home, false),
         Command::Handoff(args) => handoff::run(args, home),
         Command::Ping(args) => ping::run(args, home),
         Command::State(args) => state::run(&args, home),
@@ -184,12 +186,12 @@ enum Command {
     #[command(
         after_help = "EXAMPLE:\n  signet pause\n  signet pause --key /media/stick/control.pem"
     )]
-    Pause(person::PauseArgs),
+    Pause(pause::PauseArgs),
     /// End the pause: every agent of this person goes on
     #[command(
         after_help = "EXAMPLE:\n  signet resume\n  signet resume --key /media/stick/control.pem"
     )]
-    Resume(person::PauseArgs),
+    Resume(pause::PauseArgs),
     /// Alarms, which only the person can judge: list them, clear them
     Alarms(alarms::AlarmsArgs),
     /// What waits for the person: first what stands, then what comes
@@ -242,6 +244,13 @@ enum Command {
     Man(man::ManArgs),
     /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),
+}
+
+/// Every line safe for a terminal.
+fn visible_lines(page: &str) -> String {
+    page.split_inclusive('\n')
+        .map(|line| format!("{}\n", visible(line.trim_end_matches('\n'))))
+        .collect()
 }
 
 /// Writes to standard output, with its hints as they are typed here. That nobody reads any more ends the program quietly.

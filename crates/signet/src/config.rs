@@ -23,7 +23,6 @@ use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::policy::Policy;
 
-use crate::daemon::Sign;
 use crate::group;
 use crate::home::Home;
 use crate::private;
@@ -105,6 +104,16 @@ pub enum MailboxMode {
     Jetstream,
     /// Nowhere but at its sender: core NATS, whatever the server offers.
     Core,
+}
+
+/// Which decisions need the person's signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sign {
+    /// None: whoever opens the person's socket decides.
+    #[default]
+    Nothing,
+    /// Every decision about trust.
+    All,
 }
 
 /// How to log in to the NATS server. The key of a login never signs messages.

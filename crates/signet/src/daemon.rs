@@ -34,11 +34,11 @@ mod reload;
 mod sending;
 mod serve;
 mod status;
+mod told;
 mod watchdog;
 
 pub(crate) use connect::transport;
-pub use decision::{Sign, verify as verify_decision};
-pub use reach::{May, Reach};
+pub use decision::verify as verify_decision;
 pub use serve::{Done, Serve};
 
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ use tracing::{debug, info, warn};
 use crate::attention::{Audience, note};
 use crate::carrier::{Carriers, Settled, Ticket};
 use crate::control::{Notifier, Reply};
-use crate::daemon::Reach;
+use crate::reach::Reach;
 use crate::render;
 
 /// What tells a follower of a message.

@@ -259,6 +259,8 @@ fn json_file(value: &Value) -> Vec<u8> {
     text
 }
 
+/// The keys that the service manager may hand over as credentials of these names, where the home has none.
+const HANDED_OVER: [&str; 2] = [SIGNING, SEALING];
 /// The key file of the signing key.
 pub const SIGNING: &str = "signing.pem";
 /// The key file of the sealing key.

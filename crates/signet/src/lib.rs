@@ -24,6 +24,7 @@ pub mod memory;
 pub mod permission;
 pub mod private;
 pub mod random;
+pub mod reach;
 pub mod render;
 mod room;
 pub mod state;

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval};
 
 use crate::Arrival;
-use crate::outlet::Outlet;
+use crate::backlog::Backlog;
 use crate::store::{Counter, Store};
 
 /// What became of a message on its way into the peer's mailbox.
@@ -93,7 +93,7 @@ impl Confirmations {
         client: &Client,
         stream: String,
         store: Arc<Store>,
-        outlet: Outlet,
+        arrivals: Backlog,
     ) -> Result<(Arc<Self>, Listener), String> {
         let inbox = client.new_inbox();
         let subscribed = client.subscribe(format!("{inbox}.*")).await;
@@ -104,7 +104,7 @@ impl Confirmations {
             store,
             pending: Mutex::default(),
         });
-        let task = tokio::spawn(hear_all(Arc::clone(&confirmations), subscriber, outlet));
+        let task = tokio::spawn(hear_all(Arc::clone(&confirmations), subscriber, arrivals));
         Ok((confirmations, Listener(task)))
     }
 
@@ -187,13 +187,13 @@ impl Pending {
     }
 }
 
-async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, outlet: Outlet) {
+async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, arrivals: Backlog) {
     let mut tick = interval(TICK);
     loop {
         tokio::select! {
             answer = answers.next() => match answer {
                 Some(answer) => if confirmations.hear(&answer) {
-                    outlet.send(Arrival::StoreLost).await;
+                    arrivals.send(Arrival::StoreLost).await;
                 },
                 None => return,
             },

@@ -9,8 +9,9 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::confirm::{Confirmations, Listener};
+use crate::live::Live;
 use crate::mailbox::MailboxSession;
-use crate::outlet::{End, Live, Outlet, Stop};
+use crate::outlet::{End, Outlet, Stop};
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::standing::{Absent, ask};
@@ -124,7 +125,7 @@ async fn listen(
     outlet: &Outlet,
 ) -> Result<Option<Listener>, String> {
     let (stream, store) = (mailbox.stream.clone(), Arc::clone(&live.store));
-    let listening = Confirmations::listen(&live.client, stream, store, outlet.clone());
+    let listening = Confirmations::listen(&live.client, stream, store, outlet.arrivals.clone());
     let (confirmations, listener) = listening.await?;
     live.confirmations = Some(confirmations);
     Ok(Some(listener))

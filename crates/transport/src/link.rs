@@ -13,34 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::backlog::{Backlog, Offered};
 use crate::connection::Connection;
-use crate::outlet::{End, Live, Outlet, Stop};
+use crate::live::Link;
+use crate::outlet::{End, Outlet, Stop};
 use crate::signals::Signals;
 use crate::store::Store;
 use crate::{Arrival, Backoff, Config, Error};
-
-/// What is known of the connection.
-#[derive(Debug)]
-pub(crate) enum Link {
-    /// Being restored; the error of the last try.
-    Down(Option<Error>),
-    Up(Live),
-    Closed,
-}
-
-impl Link {
-    pub(crate) fn live(&self) -> Result<&Live, Error> {
-        match self {
-            Self::Up(live) => Ok(live),
-            Self::Down(why) => Err(why.clone().unwrap_or(Error::Disconnected)),
-            Self::Closed => Err(Error::Closed),
-        }
-    }
-
-    /// Whether waiting is sensible: a refused login or certificate needs a person.
-    pub(crate) fn may_come_up(&self) -> bool {
-        matches!(self, Self::Down(why) if !why.as_ref().is_some_and(Error::needs_a_person))
-    }
-}
 
 pub(crate) struct Supervisor {
     config: Config,

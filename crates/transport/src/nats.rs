@@ -7,8 +7,9 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backlog::{Waiting, backlog};
-use crate::link::{Link, Supervisor};
-use crate::outlet::{Live, Stop};
+use crate::link::Supervisor;
+use crate::live::{Link, Live};
+use crate::outlet::Stop;
 use crate::session::DRAIN_LIMIT;
 use crate::{Arrival, Config, Confirmation, Error, Handle, Settlement};
 

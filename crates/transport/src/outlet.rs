@@ -3,27 +3,13 @@
 use std::sync::Arc;
 
 use async_nats::Message;
-use async_nats::client::Client;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::backlog::{Backlog, Offered};
-use crate::confirm::Confirmations;
-use crate::link::Link;
+use crate::live::Link;
 use crate::signals::Signals;
-use crate::store::Store;
 use crate::{Arrival, Error, Handle};
-
-/// A connection that is up, as those see it who send.
-#[derive(Debug, Clone)]
-pub(crate) struct Live {
-    pub(crate) client: Client,
-    /// Where a mailbox was asked for.
-    pub(crate) confirmations: Option<Arc<Confirmations>>,
-    pub(crate) store: Arc<Store>,
-    /// Whether our own mail comes out of one.
-    pub(crate) has_mailbox: bool,
-}
 
 /// Where everything goes that a session learns.
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::backlog::Offered;
 use crate::confirm::Listener;
-use crate::link::Link;
-use crate::outlet::{End, Live, Outlet, Step, Stop};
+use crate::live::{Link, Live};
+use crate::outlet::{End, Outlet, Step, Stop};
 use crate::signals::Signals;
 use crate::{Arrival, Error};
 

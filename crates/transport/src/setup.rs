@@ -14,18 +14,10 @@ use futures_util::TryStreamExt;
 
 use crate::link::connect;
 use crate::wanted::{
-    INBOX_BYTES, consumer, consumer_differences, room, stream, stream_differences,
+    Difference, INBOX_BYTES, Place, consumer, consumer_differences, room, stream,
+    stream_differences,
 };
-use crate::{Config, Error, Mailbox};
-
-/// One agent's place in the household.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Its inbox subject.
-    pub inbox: String,
-    /// Its mailbox.
-    pub mailbox: Mailbox,
-}
+use crate::{Config, Error};
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,17 +56,6 @@ pub enum Done {
     Updated,
     /// It was as it should be.
     Kept,
-}
-
-/// A setting that the server did not take as it was asked. Servers ignore options that they do not know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Its name in the server's configuration.
-    pub setting: &'static str,
-    /// What was asked for.
-    pub asked: String,
-    /// What the server says it is.
-    pub is: String,
 }
 
 /// Makes the stream and the consumers of `places`, or brings them in line. Nothing is removed: an agent that

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_nats::{Event, ServerError};
 use tokio::sync::{Notify, watch};
 
-use crate::link::Link;
+use crate::live::Link;
 use crate::{Arrival, Error};
 
 pub(crate) struct Signals {

@@ -7,7 +7,27 @@ use async_nats::jetstream::stream::{
     Config as Stream, DiscardPolicy, RetentionPolicy, StorageType,
 };
 
-use crate::setup::{Difference, Place};
+use crate::Mailbox;
+
+/// One agent's place in the household.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its inbox subject.
+    pub inbox: String,
+    /// Its mailbox.
+    pub mailbox: Mailbox,
+}
+
+/// A setting that the server did not take as it was asked. Servers ignore options that they do not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Its name in the server's configuration.
+    pub setting: &'static str,
+    /// What was asked for.
+    pub asked: String,
+    /// What the server says it is.
+    pub is: String,
+}
 
 /// How many messages one inbox holds.
 pub(crate) const INBOX_MESSAGES: i64 = 4_000;

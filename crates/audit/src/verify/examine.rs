@@ -7,8 +7,9 @@ use signet_proto::keys::VerifyKey;
 use super::Depth;
 use super::agreement::forged_member;
 use super::wave::Raw;
+use crate::error::RecordError;
 use crate::merkle;
-use crate::record::{Frame, Line, Mark, RecordError};
+use crate::record::{Frame, Line, Mark};
 
 /// What a line alone shows.
 pub(super) struct Examined {

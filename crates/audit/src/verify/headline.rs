@@ -1,7 +1,7 @@
 //! The first line of a report: one sentence that a person can repeat to another.
 
+use super::bundle::BundleReport;
 use super::report::{LogReport, Report};
-use crate::bundle::BundleReport;
 use signet_text::printable;
 
 impl Report {

@@ -8,8 +8,8 @@ use signet_proto::envelope::Message;
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
+use super::bundle::BundleReport;
 use super::decisions::Decisions;
-use crate::bundle::BundleReport;
 use crate::chain::Head;
 use crate::error::LogError;
 use signet_text::{counted, printable};

@@ -22,10 +22,10 @@ use super::wave::{Raw, take_wave};
 use super::witness::{Recent, Seen, Testimony};
 use super::{Depth, Progress, Settings};
 use crate::chain::{Head, Tip};
-use crate::error::{LogError, unread};
+use crate::error::{LogError, RecordError, unread};
 use crate::file::month_of;
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Mark, RecordError};
+use crate::record::{Frame, Mark};
 
 pub(super) struct Walk<'a, 'p> {
     depth: Depth,

@@ -20,7 +20,6 @@ use signet_proto::json::canonical;
 use super::fault::Fault;
 use super::model::{Content, Message, Part};
 use super::read::{Fields, part};
-use super::task::SEALED;
 
 /// What the call is about, beside its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -231,6 +230,8 @@ const SHORT: &str = "signet";
 const LONGEST_NAME: usize = 800;
 /// More than the headers and the signature of a request ever take, each name as long as it may be (docs/protocol.md, section 2).
 const AROUND: usize = 2 * 1024;
+/// From this tier on what is said travels sealed.
+pub(crate) const SEALED: u8 = 3;
 
 #[cfg(test)]
 mod tests {

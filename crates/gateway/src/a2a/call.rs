@@ -18,7 +18,7 @@ use super::store::Owner;
 use super::task::Change;
 use super::v03;
 use super::version::{Method, Version};
-use crate::context::Caller;
+use crate::scope::Caller;
 
 /// One call, read and admitted.
 pub(crate) struct Asking<'a> {

@@ -4,20 +4,16 @@
 //! wants `v1`, and `/.well-known/agent.json` is of 0.3 always. Where the daemon has a `[card]`, it makes and signs the card of
 //! 1.0 itself, and this room adds to it what a reader of 0.3 looks for, and nothing else.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use signet_api::{AgentCard, CardAuth, passing_on, skill};
 
-use super::clock::Now;
 use super::fault::Fault;
 use super::room::Room;
-use super::section::CardForm;
 use super::version::Version;
 use crate::config::Auth;
-use crate::context::Caller;
+use crate::config::a2a::CardForm;
+use crate::scope::Caller;
 use crate::shown::Shown;
 
 /// Whose card, and from where it is looked at.
@@ -95,50 +91,6 @@ pub(crate) fn etag(card: &str) -> String {
     let mut text = data_encoding::HEXLOWER.encode(&hash);
     text.truncate(32);
     format!("\"{text}\"")
-}
-
-/// When each card was another one last, by the address that it is given at.
-#[derive(Default)]
-pub(crate) struct CardDates(Mutex<HashMap<String, (String, Now)>>);
-
-impl CardDates {
-    /// Since when the card at that address is the one with this tag.
-    pub(crate) fn since(&self, address: &str, etag: &str) -> Now {
-        let now = Now::read();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get_mut(address) {
-            Some((known, since)) if known == etag => *since,
-            Some(changed) => {
-                *changed = (etag.to_owned(), now);
-                now
-            }
-            None => {
-                // The address has the name by which a client calls us: there may be any number.
-                if all.len() < ADDRESSES_MAX {
-                    all.insert(address.to_owned(), (etag.to_owned(), now));
-                }
-                now
-            }
-        }
-    }
-}
-
-/// A warning for the person about a signed card that names its key below a path: the key itself is given at the root.
-pub(crate) fn dead_keys(card: &Value) -> Option<String> {
-    let protected = card.pointer("/signatures/0/protected")?.as_str()?;
-    let head = data_encoding::BASE64URL_NOPAD
-        .decode(protected.as_bytes())
-        .ok()?;
-    let head: Value = serde_json::from_slice(&head).ok()?;
-    let keys = head.get("jku")?.as_str()?;
-    let (_, rest) = keys.split_once("://")?;
-    let path = rest.split_once('/').map_or("", |(_, path)| path);
-    (path != KEYS).then(|| {
-        format!(
-            "`url` under [card] of config.toml has a path, so readers of the card look for its key at {keys}; that is there \
-             only where a proxy leads it to /{KEYS} of this gateway. Without such a proxy write the url without a path"
-        )
-    })
 }
 
 impl About<'_> {
@@ -297,10 +249,6 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Where the key of signed cards is, at the root of a host (RFC 8615).
-const KEYS: &str = ".well-known/jwks.json";
-/// Addresses whose cards are remembered.
-const ADDRESSES_MAX: usize = 256;
 /// The schemes that a card may have: the member of 1.0, and the type of 0.3.
 const SCHEMES: [(&str, &str); 2] = [
     ("httpAuthSecurityScheme", "http"),
@@ -342,33 +290,6 @@ mod tests {
         }
         card.retain(|name, _| known.contains_key(name));
         Value::Object(card)
-    }
-
-    #[test]
-    fn a_card_has_another_date_when_it_is_another_card() {
-        let changes = CardDates::default();
-        let first = changes.since("own", "a");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(changes.since("own", "a"), first);
-        assert!(changes.since("own", "b").millis() > first.millis());
-    }
-
-    #[test]
-    fn an_address_below_a_path_is_said_where_the_key_is_looked_for() {
-        let signed = |keys: &str| {
-            let head = json!({"alg": "EdDSA", "jku": keys}).to_string();
-            json!({"signatures": [{"protected": data_encoding::BASE64URL_NOPAD.encode(head.as_bytes())}]})
-        };
-        assert_eq!(
-            dead_keys(&signed("https://a.example:8443/.well-known/jwks.json")),
-            None
-        );
-        assert_eq!(dead_keys(&json!({})), None);
-        let warning = dead_keys(&signed("https://a.example/signet/.well-known/jwks.json")).unwrap();
-        assert!(
-            warning.contains("https://a.example/signet/.well-known/jwks.json"),
-            "{warning}"
-        );
     }
 
     #[test]

@@ -9,25 +9,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::{
-    Acknowledge, ClientError, ListHistory, ListInbox, Message, Moved, Name, Notification, Outgoing,
-    Reason, ShowMessage, State, Subscribe,
+    Acknowledge, ClientError, ListHistory, Message, Moved, Name, Notification, Outgoing, Reason,
+    ShowMessage, State, Subscribe,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::room::Room;
+use super::room::{Followed, Room, find_in_inbox};
 use super::task::{Change, Progress, told_why};
 use crate::daemon::Link;
 use crate::fault::Fault;
-
-/// A message that left, and whose it is.
-#[derive(Clone, Debug)]
-pub(crate) struct Followed {
-    pub(crate) message: String,
-    pub(crate) key: String,
-    pub(crate) task: String,
-    pub(crate) peer: String,
-}
 
 /// Follows what is named to it, until nobody can name more.
 pub(crate) async fn follow(room: Arc<Room>, mut more: mpsc::UnboundedReceiver<Followed>) {
@@ -357,25 +348,6 @@ pub(crate) async fn find(link: &mut Link, message: &str) -> Result<Option<Messag
     let said = link.call(&history, PROMPT).await?;
     let mut messages = said.messages.into_iter().map(|said| said.message);
     Ok(messages.find(is_answer))
-}
-
-/// The first message in the inbox that is wanted.
-pub(crate) async fn find_in_inbox(
-    link: &mut Link,
-    is_wanted: impl Fn(&Message) -> bool,
-) -> Result<Option<Message>, Fault> {
-    let mut asked = ListInbox::default();
-    loop {
-        let page = link.call(&asked, PROMPT).await?;
-        let Some(last) = page.messages.last() else {
-            return Ok(None);
-        };
-        asked.after = last.number;
-        let mut messages = page.messages.into_iter().map(|waiting| waiting.message);
-        if let Some(came) = messages.find(&is_wanted) {
-            return Ok(Some(came));
-        }
-    }
 }
 
 /// How long it is until that time of RFC 3339; `None` where it is past.

@@ -1,20 +1,22 @@
 //! The addresses of A2A: a call to `/`, `/a2a` or `/a2a/<agent>`, and cards.
 
 mod cards;
+mod content;
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, Uri};
-use signet_api::rpc::Id;
 use signet_api::{A2A_EXTENSION, Offer};
 
 use self::cards::{keys, own_card, own_old_card, peers_card, peers_old_card};
+pub(crate) use self::content::wrong_content;
+use self::content::{VERSION, json_response};
 use super::call::{Asking, Outcome, admit_extensions};
 use super::fault::{Fault, Kind};
 use super::frame::{self, Asked};
@@ -22,8 +24,8 @@ use super::room::Room;
 use super::stream;
 use super::unnamed;
 use super::version::{Method, Strictness, Version, admit};
-use crate::context::Caller;
 use crate::listener::later;
+use crate::scope::Caller;
 
 /// Behind authentication.
 pub(crate) fn routes(room: &Arc<Room>) -> Router {
@@ -221,19 +223,6 @@ pub(crate) async fn answer(
     response
 }
 
-/// What a body hears at an address of A2A that is not declared as JSON.
-pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
-    let is_ours = matches!(path, "/" | "/a2a") || path.starts_with("/a2a/");
-    let version = headers.get(VERSION).and_then(|text| text.to_str().ok());
-    let version = Version::asked(version).unwrap_or(Version::V1);
-    let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
-    let error = Fault::new(Kind::ContentType, text).write(version);
-    is_ours.then(|| {
-        let body = json_response(Id::null().error(&error));
-        (StatusCode::UNSUPPORTED_MEDIA_TYPE, body).into_response()
-    })
-}
-
 /// Whether a method of JSON-RPC is one of A2A.
 pub(crate) fn is_method(name: &str) -> bool {
     Method::named(name).is_some()
@@ -297,11 +286,6 @@ fn nobody(addresses: &[String], default: Option<&str>, is_root: bool) -> String 
     format!("Unsupported operation: {what}; {next}")
 }
 
-fn json_response(text: String) -> Response {
-    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    ([kind], text).into_response()
-}
-
 /// The address by which the request called us. The listener has admitted its Host.
 fn base(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -318,7 +302,6 @@ fn public(room: &Room, host: &str) -> String {
     }
 }
 
-const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.3 spells it.
 const OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");

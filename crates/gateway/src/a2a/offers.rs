@@ -2,8 +2,6 @@
 //! a program by the capability that it names, also one that comes before the first session with the peer, or while nothing
 //! of the peer runs but its daemon.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,29 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::fault::{Fault, Kind};
 use super::room::Room;
-use crate::context::Caller;
-
-/// What is known of each peer.
-#[derive(Default)]
-pub(crate) struct Offered(Mutex<HashMap<String, Known>>);
-
-#[derive(Clone, Default)]
-struct Known {
-    /// What it offered when it last offered anything; nothing before anything was heard since the start: the file may know
-    /// more.
-    last: Vec<String>,
-    /// Whether there was a session, and so word of what it offers.
-    is_met: bool,
-    /// When a session was last asked for.
-    asked: Option<Instant>,
-}
-
-impl Offered {
-    fn with<T>(&self, peer: &str, of: impl FnOnce(&mut Known) -> T) -> T {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        of(all.entry(peer.to_owned()).or_default())
-    }
-}
+use crate::scope::Caller;
 
 impl Room {
     /// What the agent offers now; `None` for one that is not known.

@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use signet_api::{Acknowledge, ClientError, ListPeers, Name, Peer, ShowCard, ShowPeer, ShownCard};
+use signet_api::{
+    Acknowledge, ClientError, ListInbox, ListPeers, Message, Name, Peer, ShowCard, ShowPeer,
+    ShownCard,
+};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
-use super::card::{self, CardDates};
-use super::ended::settle_ended;
 use super::fault::{BUSY_REASON, Fault, Kind};
-use super::follow::{Followed, follow};
-use super::offers::Offered;
 use super::push::Pushing;
-use super::section::Section;
-use super::sending::resume;
-use super::store::{Begin, Begun, Limits, Owner, Store, StoreError};
+use super::remembered::{CardDates, Offered, dead_keys};
+use super::store::{Begin, Begun, Owner, Store};
 use super::task::{Change, Record};
-use crate::context::{Caller, Context};
-use crate::daemon::{Daemon, Lasting};
+use crate::config::a2a::Section;
+use crate::context::Context;
+use crate::daemon::{Daemon, Lasting, Link};
 use crate::fault::{BUSY, Fault as DaemonFault};
 use crate::say::say;
+use crate::scope::Caller;
 
 /// The room of A2A.
 pub(crate) struct Room {
@@ -28,10 +28,10 @@ pub(crate) struct Room {
     pub(crate) store: Store,
     pub(crate) streams: Arc<Semaphore>,
     pub(super) follow: mpsc::UnboundedSender<Followed>,
-    pushing: Pushing,
+    pub(super) pushing: Pushing,
     /// This agent's own id, once the daemon has said it.
-    agent: OnceLock<String>,
-    card: Mutex<LastCard>,
+    pub(super) agent: OnceLock<String>,
+    pub(super) card: Mutex<LastCard>,
     pub(super) offered: Offered,
     /// For each peer whose budget is used up, the line of what waits for it.
     pub(super) lines: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
@@ -39,51 +39,23 @@ pub(crate) struct Room {
     pub(super) changes: CardDates,
 }
 
+/// A message that left, and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    pub(crate) message: String,
+    pub(crate) key: String,
+    pub(crate) task: String,
+    pub(crate) peer: String,
+}
+
 /// What the daemon said last of this agent's card.
 #[derive(Default)]
-struct LastCard {
+pub(super) struct LastCard {
     is_known: bool,
     signed: Option<ShownCard>,
 }
 
 impl Room {
-    /// Opens the room, and goes on with what was under way when the process ended.
-    ///
-    /// # Errors
-    /// Where the file of the tasks cannot be used.
-    pub(crate) fn open(context: &Arc<Context>) -> Result<Arc<Self>, StoreError> {
-        let section = &context.config.a2a;
-        let limits = Limits {
-            tasks: section.tasks,
-            open: section.tasks.min(OPEN_MAX),
-            bytes: BYTES_MAX,
-        };
-        let store = Store::open(&section.state(&context.config.beside), limits)?;
-        let (wants, more) = mpsc::unbounded_channel();
-        let room = Arc::new(Self {
-            context: Arc::clone(context),
-            store,
-            streams: Arc::new(Semaphore::new(section.streams)),
-            follow: wants,
-            pushing: Pushing::default(),
-            agent: OnceLock::new(),
-            card: Mutex::default(),
-            offered: Offered::default(),
-            lines: Mutex::default(),
-            changes: CardDates::default(),
-        });
-        let stop = context.stop.clone();
-        let following = follow(Arc::clone(&room), more);
-        tokio::spawn(async move { stop.run_until_cancelled(following).await });
-        let stop = context.stop.clone();
-        let resuming = resume(Arc::clone(&room));
-        tokio::spawn(async move { stop.run_until_cancelled(resuming).await });
-        let stop = context.stop.clone();
-        let settling = settle_ended(Arc::clone(&room));
-        tokio::spawn(async move { stop.run_until_cancelled(settling).await });
-        Ok(room)
-    }
-
     pub(crate) fn section(&self) -> &Section {
         &self.context.config.a2a
     }
@@ -245,7 +217,7 @@ impl Room {
         if peer.is_none() {
             let mut last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
-                && let Some(warning) = card::dead_keys(&card.card)
+                && let Some(warning) = dead_keys(&card.card)
             {
                 say(&warning);
             }
@@ -275,13 +247,32 @@ impl Room {
 async fn put_answer(daemon: &Daemon, record: &mut Record, answer: &str) -> Result<(), Fault> {
     let peer = record.peer.clone();
     let link = daemon.link(Lasting::AtOnce).await;
-    let is_it = |came: &signet_api::Message| came.from == peer && came.message_id == answer;
-    let found = super::follow::find_in_inbox(&mut link.map_err(of_inbox)?, is_it).await;
+    let is_it = |came: &Message| came.from == peer && came.message_id == answer;
+    let found = find_in_inbox(&mut link.map_err(of_inbox)?, is_it).await;
     let found = found.map_err(of_inbox)?;
     if let Some(body) = found.and_then(|came| came.body) {
         record.put_answer(body);
     }
     Ok(())
+}
+
+/// The first message in the inbox that is wanted.
+pub(crate) async fn find_in_inbox(
+    link: &mut Link,
+    is_wanted: impl Fn(&Message) -> bool,
+) -> Result<Option<Message>, DaemonFault> {
+    let mut asked = ListInbox::default();
+    loop {
+        let page = link.call(&asked, PROMPT).await?;
+        let Some(last) = page.messages.last() else {
+            return Ok(None);
+        };
+        asked.after = last.number;
+        let mut messages = page.messages.into_iter().map(|waiting| waiting.message);
+        if let Some(came) = messages.find(&is_wanted) {
+            return Ok(Some(came));
+        }
+    }
 }
 
 /// Whether a call need not wait any longer.
@@ -321,6 +312,4 @@ fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
     }))
 }
 
-/// Messages of which something may still come: each is asked about when a connection is made.
-const OPEN_MAX: usize = 2_000;
-const BYTES_MAX: u64 = 256 << 20;
+const PROMPT: Duration = Duration::from_secs(30);

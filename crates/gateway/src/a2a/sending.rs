@@ -8,8 +8,7 @@ use signet_api::{ApiError, ClientError, FindMessage, FoundMessage, Reason, Send,
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
-use super::follow::Followed;
-use super::room::Room;
+use super::room::{Followed, Room};
 use super::store::{Call, daemon_key};
 use super::task::{Change, told_why};
 use crate::fault::Fault as DaemonFault;

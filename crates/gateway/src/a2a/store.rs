@@ -20,9 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::fault::Fault;
 use super::model::{Event, Message, PushConfig, State, Task};
 use super::task::{Change, Record};
-use db::Db;
 pub(crate) use db::StoreError;
-pub(crate) use tasks::{Live, Page, Query};
+use db::{Db, Live};
+pub(crate) use tasks::{Page, Query};
 
 /// The database's thread, and who waits for its changes.
 #[derive(Clone)]

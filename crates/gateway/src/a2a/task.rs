@@ -18,7 +18,7 @@ use signet_api::{Failure, State as Sent, WaitsFor, Whose};
 use signet_proto::progress::WAITS_FOR_A_PERSON;
 use signet_text::visible;
 
-use super::body;
+use super::body::{self, SEALED};
 use super::clock::Now;
 use super::model::{Event, Message, Part, Role, State, Status, StatusUpdate, Task};
 use artifacts::{Early, ProgressPart};
@@ -408,8 +408,6 @@ const CANCELED: &str =
 const TOKEN_ENDED: &str = "given up here: the token that asked for it holds no more; what the other side has, it may finish";
 const WITHHELD: &str =
     "there is an answer, and it is not shown here: its person reads it with signet inbox";
-/// From this tier on what is said travels sealed.
-pub(crate) const SEALED: u8 = 3;
 /// The artifact that holds what was answered.
 pub(crate) const ANSWER: &str = "answer";
 const HISTORY_MAX: usize = 100;

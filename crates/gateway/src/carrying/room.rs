@@ -1,92 +1,27 @@
 //! What the parts of the HTTP carrier share.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use data_encoding::{BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
-use serde::Deserialize;
+use data_encoding::BASE64URL_NOPAD;
 use signet_proto::trust::TrustView;
 use tokio::sync::Semaphore;
 
 use super::counts::Counts;
 use super::desk::Desk;
-use super::outbound::Lanes;
+use super::lanes::Lanes;
 use super::pace::Pace;
 use super::poll_places::PollPlaces;
 use super::queue::Queue;
+use crate::config::carriers::InboxSection;
 use crate::context::Context;
-
-/// `[inbox]` of the configuration.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Section {
-    /// The name of the carrier, as the daemon's configuration has it.
-    pub(crate) carrier: String,
-    /// Envelopes from one network address in a minute.
-    pub(crate) envelopes_per_minute: u32,
-    /// Bytes that may wait for the daemon.
-    pub(crate) queue_bytes: usize,
-    /// Seconds between two polls of a peer that had nothing.
-    pub(crate) poll_seconds: u64,
-    /// How the gateway of a peer proves itself, by the peer's name.
-    pub(crate) peers: BTreeMap<String, PeerSection>,
-}
-
-/// `[inbox.peers.<agent>]`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct PeerSection {
-    /// The SHA-256 of the only certificate that is believed there, in hex, or of several while one is renewed; the trusted
-    /// roots decide when absent.
-    pub(crate) certificate: Option<Pins>,
-}
-
-/// The certificates that are believed at a peer's address, and no others.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a certificate's SHA-256 has 64 digits of hex, with colons or without"
-)]
-pub(crate) enum Pins {
-    One(Fingerprint),
-    Several(Vec<Fingerprint>),
-}
-
-impl Pins {
-    /// Their hashes; none of an empty list, which believes nobody.
-    pub(crate) fn hashes(&self) -> Arc<[[u8; 32]]> {
-        match self {
-            Self::One(Fingerprint(hash)) => [*hash].into(),
-            Self::Several(all) => all.iter().map(|Fingerprint(hash)| *hash).collect(),
-        }
-    }
-}
-
-/// The SHA-256 of a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Fingerprint(pub(crate) [u8; 32]);
-
-impl TryFrom<String> for Fingerprint {
-    type Error = &'static str;
-
-    /// As `openssl x509 -fingerprint -sha256` prints it, too.
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let digits: String = text.chars().filter(|symbol| *symbol != ':').collect();
-        let hash = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
-        let hash = hash.and_then(|hash| hash.try_into().ok());
-        hash.map(Self)
-            .ok_or("a certificate's SHA-256 has 64 digits of hex, with colons or without")
-    }
-}
 
 /// The HTTP carrier of one agent.
 pub(crate) struct Room {
     pub(crate) context: Arc<Context>,
-    pub(crate) section: Section,
+    pub(crate) section: InboxSection,
     /// `carrier.sock`.
     pub(crate) socket: PathBuf,
     pub(crate) queue: Queue,
@@ -104,7 +39,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn of(context: &Arc<Context>, section: &Section, socket: PathBuf) -> Arc<Self> {
+    pub(crate) fn of(context: &Arc<Context>, section: &InboxSection, socket: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             context: Arc::clone(context),
             queue: Queue::of(section.queue_bytes),
@@ -138,18 +73,6 @@ impl Room {
     pub(crate) fn lose(&self) {
         self.is_up.store(false, Ordering::Release);
         self.queue.give_up();
-    }
-}
-
-impl Default for Section {
-    fn default() -> Self {
-        Self {
-            carrier: "http".to_owned(),
-            envelopes_per_minute: 1_200,
-            queue_bytes: 8 << 20,
-            poll_seconds: 5,
-            peers: BTreeMap::new(),
-        }
     }
 }
 

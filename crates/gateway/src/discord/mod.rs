@@ -16,11 +16,12 @@ mod limits;
 mod read;
 mod rest;
 mod room;
+mod run;
 mod show;
 mod state;
 mod text;
 mod token;
 
 pub(crate) use read::read_answer;
-pub(crate) use room::{Room, Section};
+pub(crate) use room::Room;
 pub(crate) use text::shown_text;

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::room::Section;
+use crate::config::carriers::DiscordSection;
 use crate::context::Context;
 use crate::plain_file::open;
 
@@ -12,7 +12,7 @@ use crate::plain_file::open;
 ///
 /// # Errors
 /// What the configuration or the file lacks, and what to do.
-pub(super) fn token(context: &Context, section: &Section) -> Result<String, String> {
+pub(super) fn token(context: &Context, section: &DiscordSection) -> Result<String, String> {
     match (
         &section.token_file,
         std::env::var_os("CREDENTIALS_DIRECTORY"),

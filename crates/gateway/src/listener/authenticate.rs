@@ -24,7 +24,7 @@ pub(crate) enum Door {
     Open(Box<Anybody>),
 }
 
-/// Puts the [`Caller`](crate::context::Caller) into a request, or refuses it, by its head alone.
+/// Puts the [`Caller`](crate::scope::Caller) into a request, or refuses it, by its head alone.
 pub(super) async fn authenticate(
     State(door): State<Arc<Door>>,
     mut request: Request,

@@ -2,7 +2,7 @@
 //! still.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,30 +10,10 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use signet_api::{Acknowledge, Name};
+use signet_api::Acknowledge;
 
 use crate::daemon::Daemon;
-
-/// What the answer to one request shows, and the inbox need not keep: in the extensions of the request.
-#[derive(Clone, Default)]
-pub(crate) struct HandedOver(Arc<Mutex<Vec<Name>>>);
-
-impl HandedOver {
-    /// The answer shows these.
-    pub(crate) fn add(&self, names: Vec<Name>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(names);
-    }
-
-    fn is_empty(&self) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.is_empty()
-    }
-
-    fn take(&self) -> Vec<Name> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+use crate::receipts::HandedOver;
 
 /// The same answer, at whose end what it shows is acknowledged.
 pub(super) fn acknowledged(

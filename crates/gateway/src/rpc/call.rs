@@ -7,9 +7,10 @@ use signet_api::{ApiError, Call, Reason, Role, with_request};
 
 use super::Leases;
 use crate::a2a;
-use crate::context::{Caller, Context};
+use crate::context::Context;
 use crate::daemon::{Daemon, Lasting, Link};
 use crate::fault::Fault;
+use crate::scope::Caller;
 
 /// The calls of one request.
 pub(super) struct Calls<'a> {

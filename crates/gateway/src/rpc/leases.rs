@@ -10,8 +10,8 @@ use signet_api::{ApiError, Call, Received};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::context::Caller;
 use crate::daemon::Link;
+use crate::scope::Caller;
 
 /// The leases that are kept, each with whose it is and until when.
 #[derive(Clone, Default)]

@@ -14,9 +14,9 @@ use signet_proto::ids::AgentId;
 use signet_text::counted;
 
 use super::file::{self, Entry, File, FileFault};
-use crate::context::{May, Scope};
 use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
+use crate::scope::{May, Scope};
 
 /// What is done with the tokens.
 #[derive(Debug, Subcommand)]

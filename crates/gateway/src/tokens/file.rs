@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use signet_text::word;
 
-use crate::context::{May, Scope};
+use crate::scope::{May, Scope};
 
 /// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]

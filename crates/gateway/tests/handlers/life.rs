@@ -118,11 +118,7 @@ fn handlers_that_are_killed_leave_their_message_to_the_next_under_the_same_key()
 fn an_agent_that_comes_back_gets_what_waited() {
     let house = House::new();
     let (alice, bob) = alice_and_bob(&house);
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = signet_testkit::free_port();
     let file = format!(
         "[[handler]]\ncapability = \"test.rpc\"\nkind = \"http\"\nparallel = 1\nurl = \"http://127.0.0.1:{port}/\"\n"
     );

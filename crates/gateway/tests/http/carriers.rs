@@ -1,7 +1,7 @@
 //! Homes whose agents reach one another by foreign carriers, and the gateways beside their daemons.
 
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -108,11 +108,7 @@ impl Drop for Gateway {
     }
 }
 
-/// A port that nobody has.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
+pub(crate) use signet_testkit::free_port;
 
 /// The address of an agent's inbox behind a gateway.
 pub(crate) fn inbox_url(port: u16, home: &Home) -> String {

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use signet_api::A2A_EXTENSION;
 
 use super::Version;
-use super::result::read_text;
 use crate::Fault;
 
 /// How bodies and parts stand for each other.
@@ -143,7 +142,7 @@ impl Form {
         let has_file = pieces.iter().any(|piece| is_file(&piece.part));
         if self == Self::Text && !has_file {
             let contents = pieces.into_iter().map(|piece| piece.content);
-            return super::one_or_list(contents.collect());
+            return one_or_list(contents.collect());
         }
         let parts: Vec<Value> = pieces.into_iter().map(|piece| piece.part).collect();
         match parts.as_slice() {
@@ -185,6 +184,25 @@ impl Version {
             members.insert("metadata".to_owned(), Value::Object(metadata));
         }
         written
+    }
+}
+
+/// A text that is a JSON object or array is that; every other one stays a text.
+pub(crate) fn read_text(text: &str) -> Value {
+    let is_nested = text.trim_start().starts_with(['{', '[']);
+    let read = || crate::json::parse(text.as_bytes(), crate::json::Limits::BODY).ok();
+    is_nested
+        .then(read)
+        .flatten()
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// One content is itself, several are a list; none, or nothing but empty texts, is no output.
+pub(crate) fn one_or_list(mut contents: Vec<Value>) -> Option<Value> {
+    contents.retain(|content| !content.is_null() && content.as_str() != Some(""));
+    match contents.len() {
+        0 | 1 => contents.pop(),
+        _ => Some(Value::Array(contents)),
     }
 }
 

@@ -206,25 +206,6 @@ fn list<'a>(
     }
 }
 
-/// A text that is a JSON object or array is that; every other one stays a text.
-pub(crate) fn read_text(text: &str) -> Value {
-    let is_nested = text.trim_start().starts_with(['{', '[']);
-    let read = || crate::json::parse(text.as_bytes(), crate::json::Limits::BODY).ok();
-    is_nested
-        .then(read)
-        .flatten()
-        .unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-/// One content is itself, several are a list; none, or nothing but empty texts, is no output.
-pub(crate) fn one_or_list(mut contents: Vec<Value>) -> Option<Value> {
-    contents.retain(|content| !content.is_null() && content.as_str() != Some(""));
-    match contents.len() {
-        0 | 1 => contents.pop(),
-        _ => Some(Value::Array(contents)),
-    }
-}
-
 /// The states of a task that goes on when it is told more.
 const RESTS: [&str; 2] = ["input-required", "auth-required"];
 /// The states of 1.0, by their number there.

@@ -292,11 +292,7 @@ fn what_no_message_can_hold_has_failed_before_a_daemon_is_asked() {
 
 #[test]
 fn an_agent_that_is_not_there_is_named() {
-    let free = TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let free = crate::port::free_port();
     for kind in KINDS {
         let mut trial = Trial::new(&kind.section(&format!("http://127.0.0.1:{free}/")));
         assert!(

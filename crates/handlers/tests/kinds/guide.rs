@@ -1,7 +1,7 @@
 //! The agents of the migration guide, as it prints them, in the languages that this machine has.
 
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ impl Example {
     /// None, and a word about it, where the machine has not the language.
     pub fn start(name: &str) -> Option<Self> {
         let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guide");
-        let port = free_port();
+        let port = crate::port::free_port();
         let dir = tempfile::tempdir().unwrap().keep();
         let (program, arguments) = match name.rsplit_once('.').unwrap().1 {
             "py" => ("python3", vec!["-B".to_owned(), copied(&guide, name, &dir)]),
@@ -80,11 +80,6 @@ fn copied(guide: &Path, name: &str, dir: &Path) -> String {
     let place: PathBuf = dir.join(name);
     std::fs::copy(guide.join(name), &place).unwrap();
     place.display().to_string()
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 pub const AFTER: [&str; 3] = ["after.py", "after.js", "after.go"];

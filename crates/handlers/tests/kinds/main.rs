@@ -15,6 +15,8 @@ mod faults;
 mod guide;
 mod mapping;
 mod mcp_stdio;
+#[path = "../../../testkit/src/port.rs"]
+mod port;
 mod tasks;
 mod tls;
 mod trace;

@@ -3,11 +3,11 @@
 use rand_core::CryptoRngCore;
 
 use crate::certificate::{Certificate, ControlCertificate, KeyStatement};
+use crate::envelope::Sealed;
 use crate::headers::Layers;
 use crate::ids::{AgentId, KeyId};
 use crate::keys::{SealKey, SealSecret, SigningKey};
 use crate::reject::Reason;
-use crate::seal::Sealed;
 use crate::time::Timestamp;
 
 /// Who we are: names, keys and what others certify of us.

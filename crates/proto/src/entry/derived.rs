@@ -5,11 +5,10 @@
 
 use super::line::{Line, Members};
 use super::{Direction, DraftLine, Evidence, Verdict};
-use crate::envelope::{Class, Form, Message, Method};
+use crate::envelope::{Class, Form, HIGHEST_CLEAR_TIER, Message, Method};
 use crate::headers::{ConversationId, MessageType};
 use crate::ids::{MessageId, PrincipalId};
 use crate::json::{Map, Value};
-use crate::policy::HIGHEST_CLEAR_TIER;
 
 /// Members that are absent where the message has nothing to say, or was not proved.
 #[derive(Default)]

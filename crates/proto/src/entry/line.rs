@@ -2,9 +2,9 @@
 
 use super::{EntryError, LineVersion};
 use crate::certificate::Certificate;
+use crate::envelope::Sealed;
 use crate::ids::{Digest, MessageId};
 use crate::json::{Map, Value, write_canonical, write_string};
-use crate::seal::Sealed;
 
 /// Writes members one after another in the order a reader wants them.
 pub(super) struct Line<'a> {

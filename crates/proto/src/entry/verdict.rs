@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::derived::{Derived, tier_of};
 use super::line::{Line, Members};
 use super::{Direction, EntryError, Evidence, LineVersion, Ruling, Verdict};
-use crate::envelope::{Claimed, Message};
+use crate::envelope::{Claimed, HIGHEST_CLEAR_TIER, Message};
 use crate::headers::MessageType;
 use crate::ids::{AgentId, PrincipalId};
 use crate::json::{Map, Value};
-use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::reject::Reason;
 
 impl Verdict {

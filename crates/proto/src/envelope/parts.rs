@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::form::{Form, Method};
+use super::sealed::Sealed;
 use crate::headers::Headers;
 use crate::ids::{MessageId, decode_base64url, encode_base64url};
 use crate::json::{self, Map, Value};
 use crate::reject::Reason;
-use crate::seal::Sealed;
 
 /// The places of the envelope in the three forms.
 pub(super) struct Parts<'a> {

@@ -1,14 +1,13 @@
 //! The bodies of the flights.
 
-use super::established::Opening;
-use super::states::Transcript;
-use super::{Grant, Offer};
+use serde::{Deserialize, Serialize};
+
+use super::{Grant, Offer, names_twice};
 use crate::certificate::{Certificate, KeyStatement, parse_versions};
 use crate::envelope::Message;
 use crate::headers::Layers;
-use crate::ids::{SessionId, Version};
+use crate::ids::{Digest, SessionId, Version};
 use crate::json::Value;
-use crate::policy::names_twice;
 use crate::reject::Reason;
 
 /// The body of a flight that fits its schema.
@@ -123,5 +122,27 @@ impl<'a> Body<'a> {
         } else {
             Err(Reason::TranscriptMismatch)
         }
+    }
+}
+
+/// What the peer's flight 1 or 2 said of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Opening {
+    pub(super) named: Vec<SessionId>,
+    #[serde(with = "crate::stored")]
+    pub(super) layers: Layers,
+}
+
+/// The running hash over the flights: H(n) = SHA-256(H(n−1) ‖ hash of message n).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Transcript(pub(super) Digest);
+
+impl Transcript {
+    pub(super) fn start() -> Self {
+        Self(Digest::of(&[b"signet/1 handshake"]))
+    }
+
+    pub(super) fn with(self, flight: &Message) -> Self {
+        Self(Digest::of(&[self.0.as_bytes(), flight.hash().as_bytes()]))
     }
 }

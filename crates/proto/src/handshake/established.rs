@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::body::Body;
-use super::states::Transcript;
-use super::{Grant, Offer, Role};
+use super::body::{Body, Opening, Transcript};
+use super::{Grant, Offer, Role, SESSION_LIFE};
 use crate::certificate::Certificate;
 use crate::envelope::Message;
 use crate::headers::Layers;
 use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
-use crate::session::SESSION_LIFE;
 use crate::time::Timestamp;
 
 /// What a finished handshake gives: all that a session needs.
@@ -56,14 +52,6 @@ pub struct Established {
     pub lowest_version: Version,
     /// The sessions that the peer said it holds.
     pub named: Vec<SessionId>,
-}
-
-/// What the peer's flight 1 or 2 said of itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Opening {
-    pub(super) named: Vec<SessionId>,
-    #[serde(with = "crate::stored")]
-    pub(super) layers: Layers,
 }
 
 /// Our last flight, the hash of the flight that it answers, and the peer's flight with its grant.

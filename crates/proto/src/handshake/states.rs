@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::body::Body;
-use super::established::{Established, Last, Opening, established};
+use super::body::{Body, Opening, Transcript};
+use super::established::{Established, Last, established};
 use super::{Retry, Role, START_AGAIN, best_common};
 use crate::envelope::Message;
-use crate::ids::{Digest, Version};
+use crate::ids::Version;
 use crate::reject::Reason;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
@@ -54,20 +54,6 @@ pub struct Granting {
     pub(super) opening: Opening,
     pub(super) transcript: Transcript,
     pub(super) choice: Version,
-}
-
-/// The running hash over the flights: H(n) = SHA-256(H(n−1) ‖ hash of message n).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Transcript(pub(super) Digest);
-
-impl Transcript {
-    pub(super) fn start() -> Self {
-        Self(Digest::of(&[b"signet/1 handshake"]))
-    }
-
-    pub(super) fn with(self, flight: &Message) -> Self {
-        Self(Digest::of(&[self.0.as_bytes(), flight.hash().as_bytes()]))
-    }
 }
 
 impl AwaitVerify {

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
-use crate::handshake::Offer;
+use crate::handshake::{Offer, names_twice};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, SessionId, Version};
 use crate::json::{Map, Value, canonical};
-use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES, names_twice};
+use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES};
 use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 
-use super::bounds;
-use crate::json::{self, JsonError, Limits, Value, canonical};
+use super::bounds::{self, SchemaError};
+use crate::json::{self, Limits, Value, canonical};
 
 /// The longest schema, in bytes of its text.
 pub const SCHEMA_BYTES: usize = 64 * 1024;
@@ -18,28 +18,6 @@ pub const SCHEMA_BYTES: usize = 64 * 1024;
 pub struct BodySchema {
     source: Arc<Value>,
     validator: Arc<Validator>,
-}
-
-/// The text is no schema that a body may be fitted to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// Over [`SCHEMA_BYTES`], nested deeper than 32, or no JSON.
-    #[error("no JSON of at most 64 KiB and depth 32: {0}")]
-    Json(#[from] JsonError),
-    /// A part of it is not allowed or not right.
-    #[error("at {place}: {fault}")]
-    At {
-        /// The JSON Pointer (RFC 6901) to it, as a URI fragment.
-        place: String,
-        /// What is wrong and what would be right.
-        fault: String,
-    },
-    /// With every reference written out it is too large.
-    #[error(
-        "it asks for too much work with every body; use fewer references, alternatives and patterns"
-    )]
-    TooCostly,
 }
 
 /// Where a body does not fit. Holds names and places, never a value.

@@ -5,8 +5,29 @@
 
 use std::collections::BTreeMap;
 
-use super::SchemaError;
-use crate::json::{Map, Value};
+use crate::json::{JsonError, Map, Value};
+
+/// The text is no schema that a body may be fitted to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// Over [`SCHEMA_BYTES`](super::SCHEMA_BYTES), nested deeper than 32, or no JSON.
+    #[error("no JSON of at most 64 KiB and depth 32: {0}")]
+    Json(#[from] JsonError),
+    /// A part of it is not allowed or not right.
+    #[error("at {place}: {fault}")]
+    At {
+        /// The JSON Pointer (RFC 6901) to it, as a URI fragment.
+        place: String,
+        /// What is wrong and what would be right.
+        fault: String,
+    },
+    /// With every reference written out it is too large.
+    #[error(
+        "it asks for too much work with every body; use fewer references, alternatives and patterns"
+    )]
+    TooCostly,
+}
 
 /// Measures a schema.
 ///

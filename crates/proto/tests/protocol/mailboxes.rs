@@ -179,7 +179,8 @@ fn fifty_messages_of_an_hour_that_are_falsely_called_stored_all_arrive() {
     let (end, mut copies, mut seen) = (net.now + 3_600_000, 0, from);
     let mut taken = BTreeSet::new();
     while net.now < end {
-        for (_, who, bytes) in net.sent[seen..].to_vec() {
+        let new: Vec<_> = net.sent.iter().skip(seen).cloned().collect();
+        for (_, who, bytes) in new {
             let name = message_of(&bytes).headers.message_id;
             if who == 0 && names.contains(&name) {
                 copies += 1;

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 use super::{Carrier, Failed, News, Reading, Settled, Source, Ticket};
 use crate::control::Notifier;
-use crate::daemon::Reach;
+use crate::reach::Reach;
 use batch::{Batch, Delivery};
 use kept::Kept;
 

@@ -9,8 +9,7 @@ use signet_api::{ClearAlarms, ListAlarms};
 
 use super::ask::{connect, print_each, signed};
 use super::person::ControlKey;
-use super::trust::visible_lines;
-use super::{Failure, print};
+use super::{Failure, print, visible_lines};
 use crate::home::Home;
 
 /// See `signet alarms --help`.

@@ -12,12 +12,13 @@ use signet_proto::statement::{Asked, DecisionStatement};
 use super::person::{ControlKey, control_of, foreign_key};
 use super::{Exit, Failure, print};
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, Sign};
 use crate::control::{Client, ClientError};
-use crate::daemon::{Reach, Serve, Sign, verify_decision};
+use crate::daemon::{Serve, verify_decision};
 use crate::home::Home;
 use crate::lock::HomeLock;
 use crate::memory::Memory;
+use crate::reach::Reach;
 
 /// How long the daemon may take for what is its own to do: a slow disk is slow.
 const PROMPT: Duration = Duration::from_secs(30);

@@ -13,9 +13,8 @@ use signet_proto::statement::{self, Approval};
 
 use super::ask::{decide, json_of, print_each, print_json, read_as, safe_json};
 use super::person::{ControlKey, control_of, foreign_key};
-use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
-use super::{Failure, print};
+use super::{Failure, print, visible_lines};
 use crate::clock;
 use crate::private;
 use listed::Listed;

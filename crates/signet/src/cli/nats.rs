@@ -4,8 +4,9 @@ pub(super) mod conf;
 mod kept;
 pub(super) mod key;
 mod login;
+pub(super) mod mailboxes;
 mod server;
-pub(super) mod setup;
+mod setup;
 
 use std::path::PathBuf;
 

@@ -10,9 +10,8 @@ use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
 use super::ask::{ask, connect, print_json};
-use super::trust::visible_lines;
 use super::whereabouts::Whereabouts;
-use super::{Failure, names, print};
+use super::{Failure, names, print, visible_lines};
 
 /// See `signet outbox --help`.
 #[derive(Debug, Args)]

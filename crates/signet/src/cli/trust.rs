@@ -10,7 +10,7 @@ use signet_api::{
     ApproveStranger, ListPending, ListTrust, Pending, RefuseStranger, ReplaceRoot, RootAlarm,
     TakeRevocation, Withdraw,
 };
-use signet_audit::{describe, visible};
+use signet_audit::describe;
 use signet_proto::ids::AgentId;
 
 use super::ask::{decide, decide_signed, print_each, print_json};
@@ -214,11 +214,4 @@ fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {
         true => print("nobody was trusted, refused or revoked yet\n"),
         false => Ok(()),
     }
-}
-
-/// Every line safe for a terminal.
-pub(super) fn visible_lines(page: &str) -> String {
-    page.split_inclusive('\n')
-        .map(|line| format!("{}\n", visible(line.trim_end_matches('\n'))))
-        .collect()
 }

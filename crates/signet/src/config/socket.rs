@@ -10,8 +10,8 @@ use signet_proto::policy::HIGHEST_TIER;
 use super::ConfigError;
 use super::routes::own_addresses;
 use super::section::Section;
-use crate::daemon::{May, Reach};
 use crate::home::Home;
+use crate::reach::{May, Reach};
 
 /// Who may open a socket, besides the daemon's own user and root.
 #[derive(Clone, Debug, PartialEq, Eq)]

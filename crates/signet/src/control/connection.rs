@@ -19,7 +19,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::daemon::Reach;
+use crate::reach::Reach;
 
 use super::parse;
 use super::places::Place;

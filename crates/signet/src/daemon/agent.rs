@@ -1,7 +1,7 @@
 //! The calls of an agent that works off what came: it receives under a lease, answers, tells how it goes,
 //! offers what it can do while it is there, and follows what moves.
 
-mod history;
+pub(super) mod history;
 mod narrow;
 mod offers;
 mod receive;
@@ -10,16 +10,13 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use signet_proto::node::{Program, Supply};
+use signet_proto::node::{Program, Supply, Wanted};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::control::Notifier;
+use crate::control::{Notifier, Reply};
 
-use super::heart::Heart;
-pub(super) use history::answer_in_log;
 pub(super) use narrow::narrowed;
-use receive::WaitingConsumer;
 
 /// Who of the agent's programs is there, and what they wait for.
 pub(super) struct Agents {
@@ -30,6 +27,14 @@ pub(super) struct Agents {
     watched: BTreeSet<u64>,
     gone: mpsc::UnboundedSender<u64>,
     ended: mpsc::UnboundedReceiver<u64>,
+}
+
+/// A consumer that waits for what comes.
+struct WaitingConsumer {
+    wanted: Wanted,
+    limit: usize,
+    until: Instant,
+    reply: Reply,
 }
 
 impl Agents {
@@ -67,16 +72,5 @@ impl Agents {
             });
         }
         program
-    }
-}
-
-impl Heart {
-    /// A program has gone: what it held goes to the next, and what it offered ends if it does not come back.
-    pub(super) async fn end_program(&mut self, connection: u64) {
-        self.agents.watched.remove(&connection);
-        let at = self.at();
-        let held = self.node.handle_consumer_gone(at, connection);
-        let offered = self.node.handle_offer_end(at, connection);
-        self.write(at.now, vec![held, offered], Vec::new()).await;
     }
 }

@@ -19,7 +19,7 @@ use crate::render;
 use super::answer::{Answer, Asker};
 use super::heart::Heart;
 use super::nearest::{peer_named, refused_of};
-use super::reach::Reach;
+use crate::reach::Reach;
 
 impl Answer for ShowCard {
     async fn answer(self, heart: &mut Heart, asker: Asker<'_>) {

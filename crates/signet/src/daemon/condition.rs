@@ -2,50 +2,26 @@
 
 use std::fmt;
 
-use super::heart::Heart;
 use crate::attention::Counts;
 
 /// What the line depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Condition {
-    is_full: bool,
-    is_connected: bool,
-    login_refused: bool,
-    is_paused: bool,
-    is_revoked: bool,
-    log_changed: bool,
+    pub(super) is_full: bool,
+    pub(super) is_connected: bool,
+    pub(super) login_refused: bool,
+    pub(super) is_paused: bool,
+    pub(super) is_revoked: bool,
+    pub(super) log_changed: bool,
     /// What only the person ends.
-    stands: Counts,
+    pub(super) stands: Counts,
     /// Why the configuration that was last read is not in force.
-    fault: Option<String>,
-}
-
-impl Heart {
-    /// Tells the service manager how the daemon does, where that is something new.
-    pub(super) fn tell_manager(&mut self) {
-        if !self.manager.listens() {
-            return;
-        }
-        let condition = Condition {
-            is_full: self.is_refusing(),
-            is_connected: !self.connected.is_empty(),
-            login_refused: !self.login_refused.is_empty(),
-            is_paused: self.node.pausing().is_paused(),
-            is_revoked: self.node.is_revoked(),
-            log_changed: self.log_fault.is_some(),
-            stands: self.counted(),
-            fault: self.config_fault.clone(),
-        };
-        if self.told.as_ref() != Some(&condition) {
-            self.manager.status(&condition.words(&self.ways));
-            self.told = Some(condition);
-        }
-    }
+    pub(super) fault: Option<String>,
 }
 
 impl Condition {
     /// `ways` names what the daemon is to be connected with.
-    fn words(&self, ways: &impl fmt::Display) -> String {
+    pub(super) fn words(&self, ways: &impl fmt::Display) -> String {
         let mut words = match (self.is_full, self.is_connected) {
             (true, _) => FULL.to_owned(),
             (false, true) => "running, connected".to_owned(),

@@ -11,16 +11,7 @@ use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};
 use signet_proto::time::Timestamp;
 
 use super::people::invalid;
-
-/// Which decisions need the person's signature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sign {
-    /// None: whoever opens the person's socket decides.
-    #[default]
-    Nothing,
-    /// Every decision about trust.
-    All,
-}
+use crate::config::Sign;
 
 /// Asks for signatures, and takes each once.
 #[derive(Debug)]

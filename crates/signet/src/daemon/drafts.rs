@@ -17,8 +17,8 @@ use super::heart::is_publish;
 use super::listing::{MESSAGES, page};
 use super::outbox::held_by;
 use super::people::invalid;
-use super::reach::Reach;
 use super::serve::{Done, Serve, named, refused, shown};
+use crate::reach::Reach;
 
 impl Serve for ListDrafts {
     fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Done<Self>, ApiError> {

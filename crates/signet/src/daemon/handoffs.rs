@@ -6,7 +6,6 @@ use signet_api::{
     AcceptTask, ApiError, DecidedTask, DeclineTask, ListTasks, ReportState, ReportTask,
     SendHandoff, ShowTask, Tasks,
 };
-use signet_proto::entry::Direction;
 use signet_proto::handoff::{Limits, Report, TaskId, TaskState};
 use signet_proto::ids::MessageId;
 use signet_proto::node::{At, Handing, LocalError, Node, Outcome, Sending};
@@ -14,9 +13,9 @@ use signet_proto::time::Timestamp;
 
 use crate::render::task;
 
-use super::reach::Reach;
 use super::sending::Asked;
 use super::serve::{Done, Serve, maybe_named, named, parse_wait, refused, shown};
+use crate::reach::Reach;
 
 impl Serve for AcceptTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Done<Self>, ApiError> {
@@ -98,13 +97,6 @@ fn decided(
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();
     Ok((DecidedTask { task, sent }, outcome))
-}
-
-/// The task that a message of ours gave, if it gave one.
-pub(super) fn task_of(node: &Node, offer: MessageId) -> Option<TaskId> {
-    let mut tasks = node.tasks().iter();
-    let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
-    given.map(|task| task.id())
 }
 
 pub(super) fn parse_handoff(call: SendHandoff, now: Timestamp) -> Result<Asked, ApiError> {

@@ -32,7 +32,7 @@ use super::condition::Condition;
 use super::decision::Decisions;
 use super::intake::Taken;
 use super::journal::{Group, Journal};
-use super::person::Person;
+use super::told::Person;
 use super::watchdog::Probe;
 
 /// The longest sleep: the clock may be set while we sleep.

@@ -10,8 +10,8 @@ use signet_proto::node::{At, Content, Node};
 use crate::render;
 
 use super::listing::{MESSAGES, page};
-use super::reach::Reach;
 use super::serve::{Done, Serve, maybe_named, named, paused, refused, shown};
+use crate::reach::Reach;
 
 impl Serve for ListInbox {
     fn serve(self, node: &mut Node, _: At, reach: &Reach) -> Result<Done<Self>, ApiError> {

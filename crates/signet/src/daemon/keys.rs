@@ -13,7 +13,7 @@ use crate::hint::typed;
 use crate::keystore::{Keys, KeystoreError};
 
 use super::heart::Heart;
-use super::methods::value_of;
+use super::serve::value_of;
 
 impl Heart {
     /// Once an hour: a key statement lasts 45 days, and a daemon longer.

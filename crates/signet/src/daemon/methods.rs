@@ -1,6 +1,5 @@
 //! Every call of every socket passes here: whether its caller may ask it, and who serves it.
 
-use serde::Serialize;
 use serde_json::Value;
 use signet_api::{
     ApiError, Call, FollowInbox, ListInbox, Method, Reason, Request, ShowStatus, with_request,
@@ -14,7 +13,7 @@ use crate::effects::{Deed, Follower};
 
 use super::answer::{Answer as _, Asker};
 use super::heart::Heart;
-use super::serve::Serve;
+use super::serve::{Serve, value_of};
 
 impl Heart {
     /// Serves one call. A call that changes something is answered when that is durable.
@@ -132,15 +131,6 @@ impl Heart {
         let deeds = vec![Deed::Follow(follower), answer];
         self.write(at.now, Vec::new(), deeds).await;
     }
-}
-
-/// An answer as it goes over the socket.
-pub(super) fn value_of<R: Request>(answer: &R::Answer) -> Result<Value, ApiError> {
-    to_value(answer)
-}
-
-pub(super) fn to_value(answer: &impl Serialize) -> Result<Value, ApiError> {
-    serde_json::to_value(answer).map_err(|_| ApiError::internal())
 }
 
 /// A refusal that says whose call it is.

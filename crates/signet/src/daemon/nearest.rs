@@ -5,8 +5,8 @@ use signet_api::{ApiError, Reason};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{LocalError, Node};
 
-use super::reach::Reach;
 use super::serve::{named, refused};
+use crate::reach::Reach;
 
 /// Reads the name of a peer. A text that can be no name, such as one in capitals, may still look like one.
 ///

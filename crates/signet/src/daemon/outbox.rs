@@ -4,6 +4,7 @@ use signet_api::{
     ApiError, FindMessage, FoundMessage, ListOutbox, Message, Outbox, ProgressState, Reason, Sent,
     ShowMessage, ToldProgress,
 };
+use signet_proto::entry::Direction;
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Node, Outgoing, Progressed, State, WaitsFor};
@@ -14,9 +15,8 @@ use crate::render;
 
 use super::heart::Heart;
 use super::listing::{MESSAGES, page};
-use super::reach::Reach;
-use super::sending::parse_key;
-use super::serve::{maybe_named, named};
+use super::serve::{maybe_named, named, parse_key};
+use crate::reach::Reach;
 
 impl Heart {
     /// `outbox.list`: everything of ours that is not settled, by peer, oldest first.
@@ -209,4 +209,11 @@ pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Optio
     let agents = node.held_by(peer);
     let agents = agents.into_iter().map(ToString::to_string);
     (waits_for == WaitsFor::Alarm).then(|| agents.collect())
+}
+
+/// The task that a message of ours gave, if it gave one.
+pub(super) fn task_of(node: &Node, offer: MessageId) -> Option<TaskId> {
+    let mut tasks = node.tasks().iter();
+    let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
+    given.map(|task| task.id())
 }

@@ -11,8 +11,8 @@ use crate::permission::{self, Question};
 use crate::render;
 
 use super::nearest::{peer_named, refused_of};
-use super::reach::Reach;
 use super::serve::{Done, Serve, bind_refused, maybe_named, shown};
+use crate::reach::Reach;
 
 impl Serve for AddPeer {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {

@@ -19,8 +19,8 @@ use crate::render;
 
 use super::nearest::{peer_named, refused_of};
 use super::peers::{bound, parse_certificate};
-use super::reach::Reach;
 use super::serve::{Done, Serve, bind_refused, maybe_named, named, refused, shown};
+use crate::reach::Reach;
 
 impl Serve for ListAlarms {
     fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Done<Self>, ApiError> {

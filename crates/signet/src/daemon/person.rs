@@ -3,45 +3,15 @@
 use signet_api::{AttentionList, FollowAttention};
 use signet_proto::node::Effect;
 use signet_proto::time::Timestamp;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
-use crate::attention::{self, Counts, NotifyHook};
+use crate::attention::{self, Counts};
 use crate::config::NotifyCommand;
 use crate::control::{Notifier, Reply};
 use crate::effects::Deed;
 
 use super::heart::Heart;
-use super::methods::value_of;
-
-/// What was told, and when to count again what stands.
-pub(super) struct Person {
-    pub(super) hook: NotifyHook,
-    /// Which certificate, and how many of the days before its end had passed, when its end was last told of.
-    told_of_end: Option<(u64, usize)>,
-    counts: Counts,
-    counted: Instant,
-    /// When what stands is counted again, where it may have changed.
-    pub(super) recount: Option<Instant>,
-}
-
-impl Person {
-    pub(super) fn new(hook: NotifyHook) -> Self {
-        let now = Instant::now();
-        Self {
-            hook,
-            told_of_end: None,
-            counts: Counts::default(),
-            counted: now,
-            recount: Some(now),
-        }
-    }
-
-    /// What stands may have changed. It is counted once a second at most, however many lines are written.
-    pub(super) fn note_change(&mut self) {
-        let next = self.counted + APART;
-        self.recount.get_or_insert(next);
-    }
-}
+use super::serve::value_of;
 
 impl Heart {
     /// A start tells nothing anew: the command hears once of each kind what still stands. What was durable and not
@@ -115,6 +85,3 @@ impl Heart {
         self.person.counts
     }
 }
-
-/// The time between two counts.
-const APART: Duration = Duration::from_secs(1);

@@ -12,8 +12,8 @@ use signet_proto::node::{At, LocalError, Node, Shelved, TRIES};
 use crate::render;
 
 use super::listing::{MESSAGES, page};
-use super::reach::Reach;
 use super::serve::{Done, Serve, maybe_named, named, paused, refused, shown};
+use crate::reach::Reach;
 
 /// With why the last try failed, and since when each is there.
 impl Serve for ListQuarantine {

@@ -1,88 +1,15 @@
-//! How far the callers of a socket reach. What the configuration does not allow a socket, no call does:
+//! What a call names, held against the ceiling of its caller. What the configuration does not allow a socket, no call does:
 //! whoever takes over a program at that socket gains nothing that the person did not give it.
 
-use std::collections::BTreeSet;
-
 use signet_api::{ApiError, Call, Effect, Named, Reason};
-use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Task};
+use signet_proto::node::Node;
 
 use super::nearest::{known_near, peer_named};
 use super::serve::{maybe_named, named};
-
-/// The ceiling of one socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// With whom its callers speak; `None` for everybody.
-    pub peers: Option<BTreeSet<AgentId>>,
-    /// The highest data tier that they see and send.
-    pub tier: u8,
-    /// Whether they may change anything.
-    pub may: May,
-}
-
-/// What the callers of a socket may do at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum May {
-    /// Look: nothing that they call changes anything.
-    Read,
-    /// And send, answer and take what came.
-    Send,
-}
-
-impl Default for Reach {
-    /// Without a ceiling.
-    fn default() -> Self {
-        Self {
-            peers: None,
-            tier: 4,
-            may: May::Send,
-        }
-    }
-}
+use crate::reach::{May, Reach};
 
 impl Reach {
-    /// What is within both.
-    pub(crate) fn within(&self, other: Self) -> Self {
-        let peers = match (&self.peers, other.peers) {
-            (Some(these), Some(those)) => Some(these.intersection(&those).cloned().collect()),
-            (Some(one), None) => Some(one.clone()),
-            (None, other) => other,
-        };
-        Self {
-            peers,
-            tier: self.tier.min(other.tier),
-            may: match (self.may, other.may) {
-                (May::Send, May::Send) => May::Send,
-                _ => May::Read,
-            },
-        }
-    }
-
-    /// Whether a message of that tier, to or from that peer, is within it.
-    pub fn sees(&self, peer: &AgentId, tier: u8) -> bool {
-        self.knows(peer) && tier <= self.tier
-    }
-
-    /// Whether that peer is within it.
-    pub fn knows(&self, peer: &AgentId) -> bool {
-        self.peers.as_ref().is_none_or(|peers| peers.contains(peer))
-    }
-
-    /// Whether it has no ceiling.
-    pub(super) fn is_everything(&self) -> bool {
-        self.peers.is_none() && self.tier >= 4
-    }
-
-    pub(crate) fn sees_message(&self, message: &Message) -> bool {
-        self.sees(&message.headers.agent_id, message.headers.data_tier)
-    }
-
-    pub(crate) fn sees_task(&self, task: &Task) -> bool {
-        self.sees(&task.peer, task.given.tier)
-    }
-
     /// Whether a call stays within it.
     ///
     /// # Errors
@@ -220,18 +147,14 @@ fn beyond(what: &str, setting: &str) -> ApiError {
 mod tests {
     use super::*;
 
-    fn reach(peers: &[&str], tier: u8) -> Reach {
-        Reach {
-            peers: Some(peers.iter().map(|peer| peer.parse().unwrap()).collect()),
-            tier,
-            may: May::Send,
-        }
-    }
-
     #[test]
     fn a_ceiling_is_a_ceiling_for_each_of_its_parts() {
         let (bob, carol) = ("agent-bob".parse().unwrap(), "agent-carol".parse().unwrap());
-        let reach = reach(&["agent-bob"], 2);
+        let reach = Reach {
+            peers: Some([AgentId::clone(&bob)].into()),
+            tier: 2,
+            may: May::Send,
+        };
         assert!(reach.sees(&bob, 2) && !reach.sees(&bob, 3) && !reach.sees(&carol, 1));
         assert!(Reach::default().sees(&carol, 4));
         assert!(
@@ -241,29 +164,5 @@ mod tests {
                 .is(&Reason::BeyondCeiling)
         );
         assert!(reach.admit_tier(3).unwrap_err().is(&Reason::BeyondCeiling));
-    }
-
-    #[test]
-    fn what_is_narrowed_is_never_wider_than_either() {
-        let (bob, carol) = (
-            reach(&["agent-bob", "agent-carol"], 2),
-            reach(&["agent-carol", "agent-dan"], 3),
-        );
-        let both = bob.within(carol.clone());
-        assert_eq!(both, reach(&["agent-carol"], 2));
-        assert_eq!(carol.within(Reach::default()), carol);
-        assert_eq!(Reach::default().within(carol.clone()), carol);
-        let looks = Reach {
-            may: May::Read,
-            ..Reach::default()
-        };
-        assert_eq!(looks.within(Reach::default()).may, May::Read);
-        assert_eq!(Reach::default().within(looks).may, May::Read);
-        assert_eq!(
-            reach(&["agent-bob"], 2)
-                .within(reach(&["agent-dan"], 2))
-                .peers,
-            Some(BTreeSet::new())
-        );
     }
 }

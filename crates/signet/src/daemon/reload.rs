@@ -4,12 +4,11 @@ use signet_api::{ApiError, Reason, Reload, Reloaded};
 use signet_proto::node::{At, Outcome};
 use tracing::{error, info, warn};
 
-use crate::config::{Changes, Config, ConfigError};
+use crate::config::{Changes, Config, ConfigError, Sign};
 use crate::control::Reply;
 
-use super::Sign;
 use super::heart::Heart;
-use super::methods::value_of;
+use super::serve::value_of;
 
 impl Heart {
     /// SIGHUP: what changed is told to peers at once; what a start alone can change stays, and is named.

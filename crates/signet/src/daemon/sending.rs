@@ -12,14 +12,12 @@ use crate::control::{Caller, Reply};
 use crate::effects::{Deed, Fate, Waiter};
 use crate::render;
 
-use super::agent::answer_in_log;
-use super::handoffs::task_of;
+use super::agent::history::answer_in_log;
 use super::heart::{Heart, is_publish};
-use super::methods::value_of;
 use super::nearest::{refused_of, refused_to_introduce};
-use super::outbox::{Told, held_by, offers_beside};
-use super::reach::Reach;
-use super::serve::{maybe_named, named, parse_wait};
+use super::outbox::{Told, held_by, offers_beside, task_of};
+use super::serve::{maybe_named, named, parse_key, parse_wait, value_of};
+use crate::reach::Reach;
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct Asked {
@@ -57,12 +55,6 @@ pub(super) fn parse_send(call: Send) -> Result<Asked, ApiError> {
         introduce: call.introduce,
         mailbox_after: call.mailbox_after.map(parse_wait).transpose()?,
     })
-}
-
-/// The caller's own key for a message.
-pub(super) fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
-    let key = text.parse::<CallerKey>();
-    key.map_err(|error| ApiError::invalid_params(error.to_string()))
 }
 
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {

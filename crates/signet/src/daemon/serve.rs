@@ -4,11 +4,13 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde_json::Value;
 use signet_api::{ApiError, Call, Reason, Request};
-use signet_proto::node::{At, LocalError, Node, Outcome};
+use signet_proto::node::{At, CallerKey, LocalError, Node, Outcome};
 use signet_proto::trust::BindError;
 
-use super::reach::Reach;
+use crate::reach::Reach;
 
 /// A call that needs nothing but the node.
 pub trait Serve: Request + Clone + Into<Call> {
@@ -52,6 +54,21 @@ pub(super) fn parse_wait(seconds: f64) -> Result<Duration, ApiError> {
     Duration::try_from_secs_f64(seconds)
         .map(|wait| wait.min(LONGEST_WAIT))
         .map_err(|_| ApiError::invalid_params("wait is a number of seconds"))
+}
+
+/// The caller's own key for a message.
+pub(super) fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
+    let key = text.parse::<CallerKey>();
+    key.map_err(|error| ApiError::invalid_params(error.to_string()))
+}
+
+/// An answer as it goes over the socket.
+pub(super) fn value_of<R: Request>(answer: &R::Answer) -> Result<Value, ApiError> {
+    to_value(answer)
+}
+
+pub(super) fn to_value(answer: &impl Serialize) -> Result<Value, ApiError> {
+    serde_json::to_value(answer).map_err(|_| ApiError::internal())
 }
 
 pub(super) fn refused(error: LocalError) -> ApiError {

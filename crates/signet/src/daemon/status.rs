@@ -6,12 +6,34 @@ use signet_proto::keys::fingerprint;
 use crate::attention::Counts;
 use crate::control::Caller;
 
+use super::condition::Condition;
 use super::heart::Heart;
 use super::inbox::waiting;
 use super::peers::peers;
 use super::people::ringing;
 
 impl Heart {
+    /// Tells the service manager how the daemon does, where that is something new.
+    pub(super) fn tell_manager(&mut self) {
+        if !self.manager.listens() {
+            return;
+        }
+        let condition = Condition {
+            is_full: self.is_refusing(),
+            is_connected: !self.connected.is_empty(),
+            login_refused: !self.login_refused.is_empty(),
+            is_paused: self.node.pausing().is_paused(),
+            is_revoked: self.node.is_revoked(),
+            log_changed: self.log_fault.is_some(),
+            stands: self.counted(),
+            fault: self.config_fault.clone(),
+        };
+        if self.told.as_ref() != Some(&condition) {
+            self.manager.status(&condition.words(&self.ways));
+            self.told = Some(condition);
+        }
+    }
+
     /// What is for the person alone goes to no other caller.
     pub(super) fn status(&self, caller: &Caller) -> Status {
         let now = self.at().now;

@@ -8,7 +8,7 @@ use signet_proto::certificate::CertificateError;
 use signet_proto::json::JsonError;
 use signet_proto::keys::KeyError;
 
-use super::place::HANDED_OVER;
+use super::HANDED_OVER;
 use crate::private::{self, PrivateError};
 
 /// The keys cannot be used, or not be made.

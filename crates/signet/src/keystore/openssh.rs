@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use signet_proto::keys::SealSecret;
-use ssh_key::private::{Ed25519Keypair, KeypairData};
+use ssh_key::private::Ed25519Keypair;
 use ssh_key::{LineEnding, PrivateKey, PublicKey};
-use zeroize::Zeroizing;
 
 use super::pem::{self, Algorithm};
 use super::{KeystoreError, signing_or_sealing};
@@ -50,28 +49,6 @@ pub fn public_line(path: &Path) -> Result<String, KeystoreError> {
     }
     let public = PublicKey::from(Ed25519Keypair::from_seed(&secret).public);
     public.to_openssh().map_err(|_| no_form(path))
-}
-
-/// Whether a key file is in the form of OpenSSH.
-pub(super) fn is_openssh(text: &str) -> bool {
-    text.trim_start()
-        .starts_with("-----BEGIN OPENSSH PRIVATE KEY-----")
-}
-
-/// The seed in the text of an OpenSSH key, `None` when it is no Ed25519 key.
-pub(super) fn seed(text: &str, path: &Path) -> Result<Option<Zeroizing<[u8; 32]>>, KeystoreError> {
-    let key = PrivateKey::from_openssh(text).map_err(|_| KeystoreError::Pem {
-        path: path.to_owned(),
-        kind: Algorithm::Ed25519.name(),
-    })?;
-    if key.is_encrypted() {
-        let path = path.to_owned();
-        return Err(KeystoreError::EncryptedSsh { path });
-    }
-    Ok(match key.key_data() {
-        KeypairData::Ed25519(pair) => Some(Zeroizing::new(pair.private.to_bytes())),
-        _ => None,
-    })
 }
 
 fn no_form(path: &Path) -> KeystoreError {

@@ -6,9 +6,11 @@ use std::path::Path;
 use pkcs8::der::asn1::OctetStringRef;
 use pkcs8::{AlgorithmIdentifierRef, LineEnding, ObjectIdentifier, PrivateKeyInfo, SecretDocument};
 use signet_proto::keys::SigningKey;
+use ssh_key::PrivateKey;
+use ssh_key::private::KeypairData;
 use zeroize::Zeroizing;
 
-use super::{KeystoreError, openssh};
+use super::KeystoreError;
 use crate::private;
 
 /// What a private key is for (RFC 8410 section 3).
@@ -46,8 +48,8 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
         path: path.to_owned(),
         kind: algorithm.name(),
     };
-    if openssh::is_openssh(&text) {
-        let seed = openssh::seed(&text, path)?;
+    if is_openssh(&text) {
+        let seed = openssh_seed(&text, path)?;
         return seed
             .filter(|_| algorithm == Algorithm::Ed25519)
             .ok_or_else(malformed);
@@ -61,6 +63,28 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
         Some((found, secret)) if label == LABEL && found == algorithm => Ok(secret),
         _ => Err(malformed()),
     }
+}
+
+/// Whether a key file is in the form of OpenSSH.
+fn is_openssh(text: &str) -> bool {
+    text.trim_start()
+        .starts_with("-----BEGIN OPENSSH PRIVATE KEY-----")
+}
+
+/// The seed in the text of an OpenSSH key, `None` when it is no Ed25519 key.
+fn openssh_seed(text: &str, path: &Path) -> Result<Option<Zeroizing<[u8; 32]>>, KeystoreError> {
+    let key = PrivateKey::from_openssh(text).map_err(|_| KeystoreError::Pem {
+        path: path.to_owned(),
+        kind: Algorithm::Ed25519.name(),
+    })?;
+    if key.is_encrypted() {
+        let path = path.to_owned();
+        return Err(KeystoreError::EncryptedSsh { path });
+    }
+    Ok(match key.key_data() {
+        KeypairData::Ed25519(pair) => Some(Zeroizing::new(pair.private.to_bytes())),
+        _ => None,
+    })
 }
 
 /// Reads an Ed25519 key to sign with.

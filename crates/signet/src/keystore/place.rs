@@ -10,8 +10,8 @@ use signet_proto::keys::{SealSecret, SigningKey};
 
 use super::pem::{self, Algorithm};
 use super::{
-    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT,
-    SEALING, SIGNING, kept, stage,
+    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, HANDED_OVER, KEYS, KeystoreError, NEXT_ROOT,
+    ROOT, SEALING, SIGNING, kept, stage,
 };
 use crate::home::Home;
 use crate::private;
@@ -123,9 +123,6 @@ impl<'a> Place<'a> {
             .map(|kept| kept.path))
     }
 }
-
-/// The keys that the service manager may hand over as credentials of these names, where the home has none.
-pub(super) const HANDED_OVER: [&str; 2] = [SIGNING, SEALING];
 
 /// An old secret that was half destroyed when the machine stopped holds no key any more, and must not
 /// keep the others from being read.

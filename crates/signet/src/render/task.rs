@@ -7,7 +7,7 @@ use signet_proto::keys::fingerprint;
 use signet_proto::node::{Task, Tasks};
 use signet_proto::time::Timestamp;
 
-use crate::daemon::Reach;
+use crate::reach::Reach;
 
 /// One task in short.
 pub fn brief(task: &Task, now: Timestamp) -> api::Task {

@@ -492,7 +492,8 @@ fn told(victim: &Victim, words: &[&str]) -> (Option<i32>, String) {
 /// Nobody is told that the log is well, or just to start the daemon, where the start will be refused.
 #[test]
 fn status_and_doctor_of_a_stopped_agent_say_for_which_forgery_its_start_will_be_refused() {
-    let anchors: [(&str, fn(&Path)); 3] = [
+    type Spoil = fn(&Path);
+    let anchors: [(&str, Spoil); 3] = [
         ("the log's anchor is missing", |anchor| {
             fs::remove_file(anchor).unwrap()
         }),

@@ -1,6 +1,5 @@
 //! Mailboxes on three servers that are one.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use signet_testkit::Server;
@@ -70,12 +69,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// Three servers on free ports.
 fn cluster() -> Vec<Server> {
-    let free: Vec<TcpListener> = (0..3)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    let ports = free.iter().map(|free| free.local_addr().unwrap().port());
-    let ports: Vec<u16> = ports.collect();
-    drop(free);
+    let ports: Vec<u16> = (0..3).map(|_| signet_testkit::free_port()).collect();
     let routes = ports.iter().map(|port| format!("nats://127.0.0.1:{port}"));
     let routes = routes.collect::<Vec<_>>().join(", ");
     let start = |(n, port): (usize, &u16)| {

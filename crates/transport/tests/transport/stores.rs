@@ -1,6 +1,5 @@
 //! What confirmations say of the stores behind them, and what no store keeps.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -132,9 +131,7 @@ async fn far(server: &Server) -> jetstream::Context {
 
 /// A server with mailboxes in a domain of its own, and one beside it that is its leaf.
 fn hub_and_leaf() -> (Server, Server) {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = signet_testkit::free_port();
     let domain = |name: &str| {
         format!("server_name: {name}\njetstream {{ store_dir: \"js\", domain: {name} }}")
     };

@@ -9,13 +9,14 @@ use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED};
 use serde_json::Value;
 
-use super::{base, json_response, public};
+use super::content::json_response;
+use super::{base, public};
 use crate::a2a::card;
 use crate::a2a::fault::Fault;
 use crate::a2a::room::Room;
-use crate::a2a::section::CardForm;
-use crate::context::Caller;
+use crate::config::a2a::CardForm;
 use crate::listener::{later, refused};
+use crate::scope::Caller;
 
 pub(super) async fn own_card(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
     let form = room.section().card;

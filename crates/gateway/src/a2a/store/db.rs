@@ -3,15 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use tokio::sync::watch;
 
 use super::super::fault::Fault;
 use super::super::model::Event;
 use super::super::task::Record;
 use super::Limits;
-use super::tasks::Live;
 
 /// Why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,26 @@ impl StoreError {
                 "see to the disk and its rights; where the file is damaged, move it away: its tasks are then unknown"
             }
             Self::NoThread => "free memory or threads, then start it again",
+        }
+    }
+}
+
+/// Who waits for the next event of which task.
+#[derive(Default)]
+pub(crate) struct Live(Mutex<HashMap<String, watch::Sender<u64>>>);
+
+impl Live {
+    pub(super) fn follow(&self, task: &str) -> watch::Receiver<u64> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = all.entry(task.to_owned());
+        sender.or_insert_with(|| watch::channel(0).0).subscribe()
+    }
+
+    pub(super) fn tell(&self, task: &str, seq: u64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, sender| sender.receiver_count() > 0);
+        if let Some(sender) = all.get(task) {
+            sender.send_replace(seq);
         }
     }
 }

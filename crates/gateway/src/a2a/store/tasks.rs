@@ -1,10 +1,6 @@
 //! Tasks: changed, found, listed, and forgotten when there are too many.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use rusqlite::{params, params_from_iter};
-use tokio::sync::watch;
 
 use super::super::clock::Now;
 use super::super::fault::Fault;
@@ -12,26 +8,6 @@ use super::super::model::{Event, State, Task};
 use super::super::task::{Change, Record};
 use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
 use super::{Owner, Seen};
-
-/// Who waits for the next event of which task.
-#[derive(Default)]
-pub(crate) struct Live(Mutex<HashMap<String, watch::Sender<u64>>>);
-
-impl Live {
-    pub(super) fn follow(&self, task: &str) -> watch::Receiver<u64> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sender = all.entry(task.to_owned());
-        sender.or_insert_with(|| watch::channel(0).0).subscribe()
-    }
-
-    fn tell(&self, task: &str, seq: u64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, sender| sender.receiver_count() > 0);
-        if let Some(sender) = all.get(task) {
-            sender.send_replace(seq);
-        }
-    }
-}
 
 /// Which tasks of a caller.
 pub(crate) struct Query {

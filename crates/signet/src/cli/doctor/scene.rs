@@ -10,9 +10,10 @@ use super::finding::{Check, Finding};
 use crate::clock;
 use crate::config::Config;
 use crate::control::{Client, ClientError};
-use crate::daemon::{Reach, Serve};
+use crate::daemon::Serve;
 use crate::home::Home;
 use crate::memory::Memory;
+use crate::reach::Reach;
 
 /// A home with its configuration.
 pub(super) struct Scene {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::finding::{Check, Finding};
 use super::scene::Scene;
 use crate::config::Access;
-use crate::daemon::Sign;
+use crate::config::Sign;
 use crate::group;
 use crate::hint;
 

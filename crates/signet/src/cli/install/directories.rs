@@ -1,26 +1,17 @@
 //! Directories with an owner and a mode, below others that are not root's: no link in them leads anywhere.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use signet_audit::visible;
 
-use super::machine::{Machine, unmade};
+use super::machine::{Machine, Owner, make_all, unmade};
 use super::names::HOMES;
 use crate::cli::{Exit, Failure};
-
-/// A user and a group, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) user: u32,
-    pub(super) group: u32,
-}
 
 impl Machine {
     /// A directory with that owner and mode. What is there already is taken if it is a directory of that user or of
@@ -189,19 +180,6 @@ fn settle(parent: BorrowedFd<'_>, name: &Path, owner: Owner, mode: u32) -> io::R
     } else {
         Settled::Changed
     })
-}
-
-/// Directories that everybody passes, where there are none.
-pub(super) fn make_all(directory: &Path) -> io::Result<()> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = directory.parent() {
-        make_all(above)?;
-    }
-    std::fs::create_dir(directory)?;
-    // The umask takes away what others need.
-    std::fs::set_permissions(directory, Permissions::from_mode(0o755))
 }
 
 fn in_the_way(path: &Path) -> Failure {

@@ -7,8 +7,8 @@ use signet_proto::ids::{AgentId, PrincipalId};
 use signet_transport::new_user;
 use zeroize::Zeroizing;
 
-use super::directories::{Owner, give_all};
-use super::machine::Machine;
+use super::directories::give_all;
+use super::machine::{Machine, Owner};
 use super::names::{AUDIT_GROUP, HOMES, Name};
 use super::server::Broker;
 use crate::cli::init::{self, NewHome};

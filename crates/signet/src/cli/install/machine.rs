@@ -7,8 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use super::directories::{Owner, make_all};
 use crate::cli::{Exit, Failure, print};
+
+/// A user and a group, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) user: u32,
+    pub(super) group: u32,
+}
 
 /// Where everything goes.
 pub(super) struct Machine {
@@ -303,4 +309,17 @@ pub(super) fn unmade(path: &Path, error: &io::Error) -> Failure {
         what,
         "look at it with: ls -ld; then again, nothing is done twice",
     )
+}
+
+/// Directories that everybody passes, where there are none.
+pub(super) fn make_all(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = directory.parent() {
+        make_all(above)?;
+    }
+    std::fs::create_dir(directory)?;
+    // The umask takes away what others need.
+    std::fs::set_permissions(directory, Permissions::from_mode(0o755))
 }

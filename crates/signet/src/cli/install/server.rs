@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::agents;
-use super::directories::Owner;
-use super::machine::Machine;
+use super::machine::{Machine, Owner};
 use crate::cli::nats::conf::{Server, User};
-use crate::cli::nats::{key, setup};
+use crate::cli::nats::{key, mailboxes};
 use crate::cli::up::server::speaks_nats;
 use crate::cli::{Exit, Failure};
 use signet_proto::ids::AgentId;
@@ -129,7 +128,7 @@ pub(super) fn mailbox(machine: &Machine, agent: &AgentId) -> Result<(), Failure>
         return machine.say(&what, "made");
     }
     let server = (format!("nats://{LISTEN}"), "signet install");
-    setup::make_patiently(server, machine.at(ADMIN), std::slice::from_ref(agent))?;
+    mailboxes::make_patiently(server, machine.at(ADMIN), std::slice::from_ref(agent))?;
     machine.say(&what, "as it should be")
 }
 

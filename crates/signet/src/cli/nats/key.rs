@@ -7,6 +7,7 @@ use signet_transport::{new_user, user_of_seed};
 use zeroize::Zeroizing;
 
 use super::{Exit, Failure, print};
+use crate::hint;
 use crate::home::Home;
 use crate::lock::refuse_foreign;
 use crate::private::{self, PrivateError};
@@ -82,4 +83,12 @@ pub(in crate::cli) fn make(file: &Path) -> Result<String, Failure> {
     let (seed, public) = (Zeroizing::new(made.0), made.1);
     private::create_whole(file, format!("{}\n", *seed).as_bytes())?;
     Ok(public)
+}
+
+/// What to do about a damaged seed whose server is a home's own: that server takes another one.
+pub(in crate::cli) fn made_anew(seed: &Path) -> String {
+    format!(
+        "rm {}  # then the same command again makes another, and tells this server of it",
+        hint::word(seed)
+    )
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use signet_transport::{Config, Login, Secret};
 
-use super::setup::administrator;
+use super::mailboxes::administrator;
 use super::{Exit, Failure};
 use crate::cli::up::server::OwnServer;
 use crate::config::Config as OfHome;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use signet_api::{Bound, Pending, Revoked, StrangerDecided, Trust, TrustedPeer, Withdrawn};
 
-use super::visible_lines;
 use crate::cli::ask::or_dash;
+use crate::cli::visible_lines;
 use crate::hint::typed;
 
 /// Who waits for a decision, with the words to compare and what to type.

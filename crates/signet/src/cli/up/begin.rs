@@ -13,11 +13,13 @@ use crate::cli::nats::key;
 use crate::cli::{Exit, Failure};
 use crate::clock;
 use crate::config::Config;
-use crate::daemon::{Reach, Serve as _, Sign};
+use crate::config::Sign;
+use crate::daemon::Serve as _;
 use crate::hint;
 use crate::home::Home;
 use crate::keystore::{CONTROL, Keys, ROOT};
 use crate::memory::Memory;
+use crate::reach::Reach;
 use crate::room::{self, Room};
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.

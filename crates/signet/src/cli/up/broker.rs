@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::cli::input::Input;
 use crate::cli::invite::read_pasted;
-use crate::cli::nats::{key, setup};
+use crate::cli::nats::{key, mailboxes};
 use crate::cli::{Exit, Failure, doctor, print};
 use crate::config::Config;
 use crate::daemon::transport;
@@ -189,12 +188,12 @@ impl Broker<'_> {
         let mut connection = transport(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
         connection.mailbox = None;
-        let said = match setup::make(&connection, std::slice::from_ref(&agent), None) {
+        let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),
-            Err(setup::Fault::Server(Error::Unreachable { .. })) => {
+            Err(mailboxes::Fault::Server(Error::Unreachable { .. })) => {
                 "not looked at: the server does not answer".to_owned()
             }
-            Err(setup::Fault::Server(error)) => format!(
+            Err(mailboxes::Fault::Server(error)) => format!(
                 "not looked at ({error}); where there is none, mail waits with its sender, and whoever keeps the \
                  server makes it: signet nats setup {agent}"
             ),
@@ -229,21 +228,13 @@ fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
 fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failure> {
     let seed = home.nats_seed();
     let public = match seed.exists() {
-        true => key::read_or(&seed, || made_anew(&seed))?,
+        true => key::read_or(&seed, || key::made_anew(&seed))?,
         false => key::make(&seed)?,
     };
     own.admit(agent, &public)?;
     let url = own.url()?;
     set_servers(home, std::slice::from_ref(&url))?;
     Ok(url)
-}
-
-/// What to do about a damaged seed whose server is a home's own: that server takes another one.
-pub(super) fn made_anew(seed: &Path) -> String {
-    format!(
-        "rm {}  # then the same command again makes another, and tells this server of it",
-        hint::word(seed)
-    )
 }
 
 /// The addresses of a text, as NATS_URL has them.

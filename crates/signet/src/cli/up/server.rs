@@ -16,13 +16,12 @@ use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
 
 use crate::cli::nats::conf::{Server, User, is_quotable};
-use crate::cli::nats::{key, setup};
+use crate::cli::nats::{key, mailboxes};
 use crate::cli::{Exit, Failure};
 use crate::hint;
 use crate::home::Home;
 use crate::{private, room};
 
-use super::broker::made_anew;
 use super::interrupt::Interrupts;
 
 /// The server of one home.
@@ -83,7 +82,7 @@ impl OwnServer {
     fn administrator(&self) -> Result<String, Failure> {
         let seed = self.admin_seed();
         match seed.exists() {
-            true => key::read_or(&seed, || made_anew(&seed)),
+            true => key::read_or(&seed, || key::made_anew(&seed)),
             false => key::make(&seed),
         }
     }
@@ -142,7 +141,7 @@ impl OwnServer {
             return Err(Failure::new(Exit::Refused, what, next));
         }
         let all: Vec<AgentId> = facts.users.keys().cloned().collect();
-        setup::make_patiently((self.url()?, "signet up"), self.admin_seed(), &all)?;
+        mailboxes::make_patiently((self.url()?, "signet up"), self.admin_seed(), &all)?;
         if before.as_deref() == Some(nkey) {
             return Ok(Admitted::Known);
         }

@@ -22,9 +22,8 @@ use tokio::sync::Semaphore;
 use crate::control::{Caller, Reply};
 use crate::daemon::heart::Heart;
 use crate::daemon::listing::page;
-use crate::daemon::methods::value_of;
-use crate::daemon::reach::Reach;
-use crate::daemon::serve::maybe_named;
+use crate::daemon::serve::{maybe_named, value_of};
+use crate::reach::Reach;
 use crate::render;
 
 /// How many messages one call gives when nothing else is said, and at most.

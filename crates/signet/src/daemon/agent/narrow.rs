@@ -3,8 +3,8 @@
 use signet_api::{ApiError, Narrow};
 use signet_proto::ids::AgentId;
 
-use crate::daemon::reach::{May, Reach};
 use crate::daemon::serve::named;
+use crate::reach::{May, Reach};
 
 /// How far the connection reaches then.
 pub(in crate::daemon) fn narrowed(asked: &Narrow, so_far: &Reach) -> Result<Reach, ApiError> {

@@ -5,8 +5,7 @@ use signet_proto::policy::{BodySchema, Capability};
 
 use crate::control::{Caller, Notifier, Reply};
 use crate::daemon::heart::Heart;
-use crate::daemon::methods::value_of;
-use crate::daemon::serve::{named, refused};
+use crate::daemon::serve::{named, refused, value_of};
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 200;

@@ -10,12 +10,12 @@ use signet_proto::node::{HandedOut, Outcome, Wanted};
 use tokio::time::Instant;
 
 use crate::control::{Caller, Notifier, Reply};
+use crate::daemon::agent::WaitingConsumer;
 use crate::daemon::heart::Heart;
 use crate::daemon::listing::{BYTES, Weigh as _};
-use crate::daemon::methods::value_of;
-use crate::daemon::reach::Reach;
-use crate::daemon::serve::{named, parse_wait};
+use crate::daemon::serve::{named, parse_wait, value_of};
 use crate::effects::Deed;
+use crate::reach::Reach;
 use crate::render;
 
 /// How long a lease lasts when nothing else is said.
@@ -24,14 +24,6 @@ const LEASE: Duration = Duration::from_secs(60);
 const MOST: usize = 100;
 /// How many calls may wait for what comes.
 const WAITING: usize = 1_024;
-
-/// A consumer that waits for what comes.
-pub(in crate::daemon) struct WaitingConsumer {
-    pub(super) wanted: Wanted,
-    pub(super) limit: usize,
-    pub(super) until: Instant,
-    pub(super) reply: Reply,
-}
 
 impl Heart {
     /// Hands out what waits, or lets the consumer wait.
@@ -87,6 +79,15 @@ impl Heart {
                 None => {}
             }
         }
+    }
+
+    /// A program has gone: what it held goes to the next, and what it offered ends if it does not come back.
+    pub(in crate::daemon) async fn end_program(&mut self, connection: u64) {
+        self.agents.watched.remove(&connection);
+        let at = self.at();
+        let held = self.node.handle_consumer_gone(at, connection);
+        let offered = self.node.handle_offer_end(at, connection);
+        self.write(at.now, vec![held, offered], Vec::new()).await;
     }
 
     /// Answers with what waits; gives the consumer back where nothing does.

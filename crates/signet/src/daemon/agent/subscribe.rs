@@ -5,8 +5,7 @@ use signet_proto::ids::MessageId;
 
 use crate::control::{Caller, Notifier, Reply};
 use crate::daemon::heart::Heart;
-use crate::daemon::methods::value_of;
-use crate::daemon::serve::named;
+use crate::daemon::serve::{named, value_of};
 use crate::effects::{Deed, Follower, Topic};
 use crate::render;
 

@@ -8,8 +8,8 @@ use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{At, Content, LeaseId, LocalError, Node};
 use signet_proto::progress::{self, Part, ProgressState};
 
-use crate::daemon::reach::Reach;
 use crate::daemon::serve::{Done, Serve, named, parse_wait, refused, shown};
+use crate::reach::Reach;
 
 /// Answers the request that a lease, or its name, stands for.
 impl Serve for Respond {

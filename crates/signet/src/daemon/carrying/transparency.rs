@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::send;
 use crate::control::Reply;
-use crate::daemon::Reach;
+use crate::reach::Reach;
 
 /// Where the reading of the log stands.
 #[derive(Clone, Default)]

@@ -1,5 +1,7 @@
 //! Proving a bundle from itself alone.
 
+mod report;
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -13,8 +15,8 @@ use signet_proto::keys::fingerprint;
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
-use super::report::BundleReport;
-use super::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
+pub use report::BundleReport;
+
 use crate::error::LogError;
 use crate::file::is_month;
 use crate::merkle::{leaf, root_from};
@@ -342,6 +344,11 @@ fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
     Some(Proof { month, place })
 }
 
+pub(crate) const BUNDLE: &str = "bundle";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const PROOF: &str = "proof";
+/// Before a line that no checkpoint covers and that proves itself.
+pub(crate) const CERTIFICATE: &str = "certificate";
 /// More than the first line of a bundle needs.
 const HEADER: u64 = 4096;
 const _: () = assert!(HEADER < MAX_LINE as u64);
