@@ -195,6 +195,12 @@ impl<'a> Whereabouts<'a> {
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
             State::Refused => match self.reason.parse::<Reason>() {
+                // The same as where it is refused at once, because a session is there.
+                Ok(
+                    Reason::CapabilityNotGranted
+                    | Reason::TierNotGranted
+                    | Reason::LayersInsufficient,
+                ) if self.here => format!("signet policy check {peer}  # says what to do"),
                 Ok(reason) => advice(peer, reason),
                 Err(_) => format!("ask {peer}'s person, or send something else"),
             },
