@@ -67,10 +67,10 @@ impl Fault {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 error.reason().map_or(of_params(error), Reason::as_str)
             }
-            Self::Daemon(ClientError::NotReachable { .. }) => "daemon-away",
+            Self::Daemon(ClientError::NotReachable { .. }) => DAEMON_AWAY,
             Self::Daemon(ClientError::TimedOut(_)) => "timed-out",
             Self::Daemon(ClientError::Malformed) => "not-a-daemon",
-            Self::Daemon(_) => "outcome-unknown",
+            Self::Daemon(_) => OUTCOME_UNKNOWN,
             Self::PersonsSocket => "persons-socket",
             Self::Arguments(_) => "arguments-unfit",
             Self::Tier { .. } => "tier-withheld",
@@ -227,6 +227,10 @@ fn of_params(error: &ApiError) -> &'static str {
 /// What a client can do about a request that named none of several capabilities.
 pub(crate) const NAME_ONE: &str = "\
     call the tool again with one of them as `capability`, or with `for_people`: true where the people there are asked";
+/// Nobody answers at the daemon's socket: nothing is done.
+pub(crate) const DAEMON_AWAY: &str = "daemon-away";
+/// The daemon took a call and went before it answered.
+pub(crate) const OUTCOME_UNKNOWN: &str = "outcome-unknown";
 /// The name of what is told to come again.
 pub(crate) const BUSY: &str = "busy";
 

@@ -181,7 +181,7 @@ pub async fn run_over(
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let config = Config::load(home)?;
-    let lock = Arc::new(HomeLock::acquire(home)?);
+    let lock = Arc::new(HomeLock::acquire_to_run(home)?);
     if config.audit_access.mode & memory::GROUP_READS != 0 {
         // In a sandbox no chmod may name the setgid bit that the log's directory inherits: it has to be made right.
         // Every other file is made for its owner alone by its own mode.

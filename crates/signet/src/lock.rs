@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
@@ -151,6 +152,23 @@ impl HomeLock {
         })
     }
 
+    /// The same for a daemon that starts: a command that looks into the home of a stopped agent holds the lock for a
+    /// moment, and is no reason not to start.
+    ///
+    /// # Errors
+    /// The same, `Held` after two seconds.
+    pub fn acquire_to_run(home: &Home) -> Result<Self, LockError> {
+        let began = Instant::now();
+        loop {
+            match Self::acquire(home) {
+                Err(LockError::Held { .. }) if began.elapsed() < OF_A_COMMAND => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                locked => return locked,
+            }
+        }
+    }
+
     /// The home that is locked.
     pub fn home(&self) -> &Home {
         &self.home
@@ -182,6 +200,8 @@ pub(crate) fn refuse_foreign(home: &Home) -> Result<(), LockError> {
     }
 }
 
+/// How long a command holds the lock at most, unless it makes a state again from a long log.
+const OF_A_COMMAND: Duration = Duration::from_secs(2);
 /// The mode bits by which others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -238,6 +258,22 @@ mod tests {
             std::fs::read_to_string(victim).unwrap(),
             "what somebody wrote"
         );
+    }
+
+    #[test]
+    fn a_daemon_that_starts_while_a_command_looks_into_its_home_waits_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let lock = HomeLock::acquire(&home).unwrap();
+        let command = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(lock);
+        });
+        let daemon = HomeLock::acquire_to_run(&home).unwrap();
+        command.join().unwrap();
+        let second = HomeLock::acquire_to_run(&home).unwrap_err();
+        assert!(matches!(second, LockError::Held { .. }), "{second}");
+        drop(daemon);
     }
 
     #[test]

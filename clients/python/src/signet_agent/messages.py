@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import typing
+from collections.abc import Hashable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -226,7 +227,7 @@ def value_of(kind: type[T], given: Any) -> T:
     type is `Malformed`."""
     members = member(given, dict, kind.__name__)
     values: dict[str, Any] = {}
-    for own, name, types, is_needed in _members(kind):
+    for own, name, types, is_needed in _members(typing.cast(Hashable, kind)):
         if name not in members:
             if is_needed:
                 raise malformed(f"{kind.__name__} has no {name}")

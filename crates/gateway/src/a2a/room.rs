@@ -18,7 +18,7 @@ use super::task::{Change, Record};
 use crate::config::a2a::Section;
 use crate::context::Context;
 use crate::daemon::{Daemon, Lasting, Link};
-use crate::fault::{BUSY, Fault as DaemonFault};
+use crate::fault::{BUSY, DAEMON_AWAY, Fault as DaemonFault, OUTCOME_UNKNOWN};
 use crate::say::say;
 use crate::scope::Caller;
 
@@ -297,7 +297,11 @@ fn of_inbox(fault: DaemonFault) -> Fault {
 }
 
 fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
-    let name = fault.name();
+    let name = match fault.name() {
+        // What ends while it is asked has changed nothing.
+        OUTCOME_UNKNOWN => DAEMON_AWAY,
+        name => name,
+    };
     let busy = |fault: Fault| match name {
         BUSY => fault.with("reason", BUSY_REASON),
         _ => fault,
@@ -313,3 +317,16 @@ fn unasked(fault: &DaemonFault, so_far: &str) -> Fault {
 }
 
 const PROMPT: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that reads `outcome-unknown` would not dare to call again.
+    #[test]
+    fn a_daemon_that_is_killed_while_it_is_asked_is_away_and_nothing_was_sent() {
+        let killed = DaemonFault::Daemon(signet_api::ClientError::Closed);
+        let told = format!("{:?}", of_daemon(killed));
+        assert!(told.contains("(daemon-away); nothing was sent"), "{told}");
+    }
+}

@@ -5,8 +5,8 @@ import sys
 
 from dummy_a2a.contracts import a2a_contracts
 
-#: What the contracts expect of the agent itself, and signet has no word for: an agent behind a daemon declines or is tried
-#: again where one of A2A fails; nobody behind a daemon is asked for a login; an answer is one artifact.
+#: What the contracts expect of the agent itself, and the one behind the daemon here does not do: it has no A2A of its own
+#: in which it could fail, ask for a login or answer in several artifacts.
 NOT_OURS = {
     "state.failed",
     "state.auth-required",
@@ -25,7 +25,7 @@ async def main(base):
         held += result.passed
         if not result.passed:
             broken.append(f"{result.contract_id}: {result.detail}")
-    print(f"  {held} contracts hold; {len(NOT_OURS)} are of what signet does not do")
+    print(f"  {held} contracts hold; {len(NOT_OURS)} are of what this agent does not do")
     if broken or not held:
         sys.exit("\n".join(broken) or "there are no contracts")
 

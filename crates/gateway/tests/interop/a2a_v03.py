@@ -1,4 +1,4 @@
-"""a2a-sdk 0.3.x against a gateway: a2a_v03.py BASE PEER."""
+"""a2a-sdk 0.3.x against a gateway: a2a_v03.py BASE PEER. With a TOKEN behind that, the card for those who have one."""
 
 import asyncio
 import sys
@@ -7,11 +7,22 @@ import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import Message, Part, Role, TaskIdParams, TaskQueryParams, TaskState, TextPart
 
-base, peer = sys.argv[1:]
+base, peer, *token = sys.argv[1:]
 
 
 def says(name, text):
     return Message(message_id=name, role=Role.user, parts=[Part(root=TextPart(text=text))])
+
+
+async def shown(token):
+    """The card that is shown to whoever may speak for the agent."""
+    async with httpx.AsyncClient(timeout=60, headers={"authorization": f"Bearer {token}"}) as http:
+        card = await A2ACardResolver(http, base).get_agent_card()
+        card.url = f"{base}/a2a/{peer}"
+        client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
+        extended = await client.get_card()
+        assert any(skill.id == "test.talk" for skill in extended.skills), extended
+        print("ok: agent/getAuthenticatedExtendedCard")
 
 
 async def main():
@@ -46,10 +57,7 @@ async def main():
         except Exception as error:
             assert "-32002" in str(error) or "cancel" in str(error).lower(), error
         print("ok: tasks/cancel of what is over")
-
-        extended = await plain.get_card()
-        assert any(skill.id == "test.talk" for skill in extended.skills), extended
-        print("ok: agent/getAuthenticatedExtendedCard")
+        assert not card.supports_authenticated_extended_card, card
 
 
-asyncio.run(main())
+asyncio.run(shown(*token) if token else main())

@@ -1,4 +1,4 @@
-"""a2a-sdk 1.x against a gateway: a2a_v1.py BASE PEER."""
+"""a2a-sdk 1.x against a gateway: a2a_v1.py BASE PEER. With a TOKEN behind that, the card for those who have one."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ from a2a.types import (
     TaskState,
 )
 
-base, peer = sys.argv[1:]
+base, peer, *token = sys.argv[1:]
 
 
 def says(name, text, now=False):
@@ -39,6 +39,18 @@ def task_of(told):
     found = [event.task for event in told if event.HasField("task")]
     assert found, told
     return found[-1]
+
+
+async def shown(token):
+    """The card that is shown to whoever may speak for the agent."""
+    async with httpx.AsyncClient(timeout=60, headers={"authorization": f"Bearer {token}"}) as http:
+        card = await A2ACardResolver(http, base).get_agent_card()
+        for interface in card.supported_interfaces:
+            interface.url = f"{base}/a2a/{peer}"
+        client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
+        extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+        assert any(skill.id == "test.talk" for skill in extended.skills), extended
+        print("ok: GetExtendedAgentCard")
 
 
 async def main():
@@ -87,10 +99,7 @@ async def main():
         assert canceled.status.state == TaskState.TASK_STATE_CANCELED, canceled
         assert await asyncio.wait_for(following, 30)
         print("ok: SubscribeToTask, CancelTask")
-
-        extended = await plain.get_extended_agent_card(GetExtendedAgentCardRequest())
-        assert any(skill.id == "test.talk" for skill in extended.skills), extended
-        print("ok: GetExtendedAgentCard")
+        assert not card.capabilities.extended_agent_card, card
 
 
-asyncio.run(main())
+asyncio.run(shown(*token) if token else main())

@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
 use super::finding::{Check, Finding};
 use super::scene::Scene;
 use crate::cli::{Failure, gateway};
@@ -25,16 +28,29 @@ pub(super) fn all(scene: &Scene) -> Vec<Finding> {
 
 fn look(scene: &Scene, name: &'static str, (file, option, means): (&str, &str, &str)) -> Finding {
     let check = Check::of(name, format!("{file}.toml, where there is one"));
-    let files = places(scene, file)
+    let files: Vec<PathBuf> = places(scene, file)
         .into_iter()
-        .filter(|place| place.exists());
+        .filter(|place| place.exists())
+        .collect();
+    if let Some(file) = files.iter().find(|file| is_of_another_user(scene, file)) {
+        let look = format!("signet-gateway check {option} {}", hint::word(file));
+        let what = format!("{} is for another user to read", file.display());
+        return check.unknown(what, ("nobody looked at it here", &hint::as_root(&look)));
+    }
     match files
-        .map(|place| read(option, &place))
+        .iter()
+        .map(|place| read(option, place))
         .find_map(Result::err)
     {
         None => check.well("it is not there, or can be used"),
         Some((what, next)) => check.fault(what, (means, &next)),
     }
+}
+
+/// The unit of a gateway reads its file as a user of its own, whose tokens it may hold.
+fn is_of_another_user(scene: &Scene, file: &Path) -> bool {
+    let is_refused = access(file, Access::READ_OK) == Err(Errno::ACCESS);
+    is_refused && !file.starts_with(scene.home.path())
 }
 
 /// Where that file is: in the home, or where the units of an installed agent have it.
