@@ -280,7 +280,7 @@ impl LogError {
     }
 }
 
-/// What to do where the newest lines of the log in `dir` are gone.
+/// The next step for a person when the newest lines of the log in `dir` are gone.
 #[must_use]
 pub fn put_the_log_back(dir: &Path) -> String {
     let mut places = dir.ancestors().filter(|place| place.is_dir());

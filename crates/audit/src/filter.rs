@@ -177,7 +177,7 @@ fn says(line: &Line, text: &str) -> bool {
         .any(|shown| shown.contains(&text))
 }
 
-/// What a line was said in: a task is a conversation too.
+/// The conversation that a line belongs to; a task is one too.
 fn conversation(line: &Line) -> Option<ConversationId> {
     match line.entry.as_ref()? {
         Entry::Message(verdict) => verdict.conversation(),

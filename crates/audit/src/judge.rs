@@ -28,7 +28,7 @@ pub(crate) struct Judgement {
     pub(crate) found: Found,
     pub(crate) checkpoints: Option<Checkpoints>,
     pub(crate) anchor: Option<PathBuf>,
-    /// What the anchor says, unless the log went back behind it.
+    /// The anchor's record; none where there is no anchor, or where the log went back behind it.
     pub(crate) record: Option<Record>,
     /// The newest line that the log lost, when a person accepts that.
     pub(crate) loss: Option<Head>,
@@ -39,7 +39,7 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// What was found, before anything is held against it.
+    /// A judgement of the files alone: neither anchor, state nor checkpoints were looked at yet.
     pub(crate) fn of(disk: Disk, dir: &Path, found: Found) -> Self {
         Self {
             disk,
@@ -57,7 +57,7 @@ impl Judgement {
     /// Holds the log of `agent` against what its home keeps outside of the log's folder.
     ///
     /// # Errors
-    /// What a start is refused for.
+    /// The fault for which a start is refused.
     pub(crate) fn by(&mut self, agent: &AgentId, custody: Custody) -> Result<(), LogError> {
         self.anchor = custody.anchor;
         self.checkpoints = Some(Checkpoints::new(&self.disk, custody.keys, agent.clone()));
@@ -188,7 +188,7 @@ impl Judgement {
                 };
                 let frame = Frame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // What cannot be read is refused by whoever proves the lines.
+                // A line that cannot be read counts as light here: the proof of the lines refuses it.
                 let entry = Line::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Weight::of);
                 if weight == Weight::Light {
@@ -285,7 +285,7 @@ fn demand_end(dir: &Path, found: &Found, last: &Position) -> Result<(), LogError
     }
 }
 
-/// What a start will find that goes on.
+/// How the log of a stopped agent stands when its start is not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// The log is what the home remembers.
@@ -295,8 +295,8 @@ pub enum Outlook {
     LacksAnchor,
 }
 
-/// What a start will make of the log in `dir`, by the start's own judgement: nothing is locked, made or mended, so the log
-/// of a daemon that runs meanwhile may look wrong.
+/// Judges the log in `dir` as the agent's next start will. Nothing is locked, made or mended, so the log of a daemon that
+/// runs meanwhile may look wrong.
 ///
 /// # Errors
 /// What the start is refused for.
