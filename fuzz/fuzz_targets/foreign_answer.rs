@@ -1,7 +1,7 @@
 //! What foreign agents and servers answer, by each kind of handler: what comes of it is a body or words that a peer can be sent.
 #![no_main]
 
-use signet_handlers::fuzzed::{self, Said};
+use signet_gateway::fuzzed::{self, Said};
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| {
     let read = [

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use signet_handlers::Handlers;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
+use crate::handle::Handlers;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{self, TokenCommand};
 use crate::{handle, pages, serve, server};

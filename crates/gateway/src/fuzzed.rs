@@ -4,10 +4,16 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use serde_json::{Value, json};
+use signet_handlers::Done;
+use signet_handlers::json::{self, Limits};
 use signet_proto::trust::TrustView;
 
 use crate::carrying::verdict::{Judged, Verdict};
 use crate::carrying::{self, framing};
+use crate::handle::a2a::{Form, Progress, read_result};
+use crate::handle::events::Events;
+use crate::handle::{jsonrpc, mcp, simple_a2a};
 use crate::{a2a, config, discord, mcp_http, outgoing, rpc, tokens};
 
 /// What `POST /rpc` answers to this body, where each call in it comes to nothing.
@@ -61,4 +67,68 @@ pub fn tokens_file(text: &str) -> bool {
 /// Whether this text is a configuration of the gateway.
 pub fn config_file(text: &str) -> bool {
     config::Config::is_fit(text)
+}
+
+/// What the peer that asked is sent.
+pub enum Said {
+    /// A body: one line of JSON.
+    Body(String),
+    /// Words of an error.
+    Words(String),
+}
+
+/// What an agent of the simple A2A answers to the task of this id.
+pub fn simple_a2a_answer(body: &[u8], id: &str) -> Option<Said> {
+    let value = json::parse(body, Limits::ANSWER).ok()?;
+    said(simple_a2a::answer(value, id).ok()?)
+}
+
+/// What a server of JSON-RPC answers to the request of this id.
+pub fn jsonrpc_answer(body: &[u8], id: &str) -> Option<Said> {
+    match result(body, id)? {
+        Ok(result) => Some(Said::Body(result.to_string())),
+        Err(text) => Some(Said::Words(text)),
+    }
+}
+
+/// What an agent of A2A, of whichever version, answers to the request of this id, as parts or as text.
+pub fn a2a_answer(body: &[u8], id: &str, as_parts: bool) -> Option<Said> {
+    let form = if as_parts { Form::Parts } else { Form::Text };
+    match read_result(result(body, id)?.ok()?, form).ok()? {
+        Progress::Done(done) => said(done),
+        Progress::Working(task) => Some(Said::Body(task.to_string())),
+    }
+}
+
+/// What a tool of an MCP server answers to the request of this id, by itself or as the events of a stream.
+pub fn mcp_answer(body: &[u8], id: &str) -> Option<Said> {
+    let mut streamed = None;
+    let mut events = Events::default();
+    // In pieces of any size the events are the same.
+    for piece in body.chunks(7) {
+        let heard = events.push(piece, |data| {
+            streamed = streamed.take().or_else(|| tool_answer(data, id));
+            Ok::<bool, ()>(false)
+        });
+        heard.ok()?;
+    }
+    streamed.or_else(|| tool_answer(body, id))
+}
+
+fn tool_answer(body: &[u8], id: &str) -> Option<Said> {
+    said(mcp::outcome(result(body, id)?.ok()?).ok()?)
+}
+
+fn result(body: &[u8], id: &str) -> Option<Result<Value, String>> {
+    let value = json::parse(body, Limits::ANSWER).ok()?;
+    let answer = jsonrpc::answer(value, &json!(id)).ok()?;
+    Some(answer.map_err(|error| error.to_string()))
+}
+
+fn said(done: Done) -> Option<Said> {
+    match done {
+        Done::Answer(body) => Some(Said::Body(body.to_string())),
+        Done::Declined(text) | Done::Unfinished { text, .. } => Some(Said::Words(text)),
+        Done::Nothing => None,
+    }
 }

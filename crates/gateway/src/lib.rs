@@ -39,7 +39,7 @@ mod discord;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzed;
-mod handle;
+pub mod handle;
 mod hint;
 mod listener;
 mod mcp_http;

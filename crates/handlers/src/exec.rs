@@ -64,7 +64,7 @@ pub enum Environment {
 
 impl Environment {
     /// Leaves that of ours to the command.
-    pub(crate) fn pass_to(&self, command: &mut tokio::process::Command) {
+    pub fn pass_to(&self, command: &mut tokio::process::Command) {
         let Self::Only(named) = self else { return };
         let passes = |name: &str| {
             name.starts_with("LC_") || USUAL.contains(&name) || named.iter().any(|one| one == name)
@@ -184,7 +184,7 @@ pub async fn run_to_end(
     timeout: Duration,
 ) -> io::Result<Result<Vec<u8>, Fault>> {
     command.process_group(0).stdin(Stdio::piped());
-    let mut group = Group(command.spawn()?);
+    let mut group = ProcessGroup(command.spawn()?);
     let ended = tokio::time::timeout(timeout, converse(&mut group.0, input)).await;
     Ok(match ended {
         Ok(Ok((status, answer))) => judge(status, answer),
@@ -195,9 +195,12 @@ pub async fn run_to_end(
 
 /// A command and all that it started; killed together unless it has ended.
 #[derive(Debug)]
-pub(crate) struct Group(pub(crate) Child);
+pub struct ProcessGroup(
+    /// Its leader.
+    pub Child,
+);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Only what was not waited for has an id: it is surely still that of our child.
         let leader = self.0.id().and_then(|id| i32::try_from(id).ok());

@@ -93,7 +93,8 @@ pub enum Fault {
 
 impl Fault {
     /// The fault of an answer that was heard whole, and that no message holds.
-    pub(crate) fn of_answer(fault: Self) -> Self {
+    #[must_use]
+    pub fn of_answer(fault: Self) -> Self {
         Self::Unsendable(Box::new(fault))
     }
 

@@ -1,9 +1,9 @@
 //! signet-handlers: what handles an agent's messages, outside its daemon and without any key.
 //!
 //! ```text
-//! agent.sock ── Worker ── Handler ──┬─ Command                 one process for each message
-//!     receive, offer      one try   ├─ SimpleA2a, A2a, JsonRpc  POST to an agent        ┐ feature `foreign`,
-//!     respond, reply                └─ Mcp                      a tool of an MCP server ┘ in signet-gateway alone
+//! agent.sock ── Worker ── Handler ──┬─ Command    one process for each message
+//!     receive, offer      one try   └─ …          what signet-gateway speaks foreign protocols with
+//!     respond, reply
 //!     acknowledge, fail
 //! ```
 //!
@@ -32,40 +32,9 @@ mod task;
 mod teller;
 mod worker;
 
-#[cfg(feature = "foreign")]
-mod a2a;
-#[cfg(feature = "foreign")]
-mod config;
-#[cfg(feature = "foreign")]
-mod endpoint;
-#[cfg(feature = "foreign")]
-mod events;
-#[cfg(feature = "foreign")]
-#[doc(hidden)]
-pub mod fuzzed;
-#[cfg(feature = "foreign")]
-mod http;
-#[cfg(feature = "foreign")]
-mod jsonrpc;
-#[cfg(feature = "foreign")]
-mod mcp;
-#[cfg(feature = "foreign")]
-mod run;
-#[cfg(feature = "foreign")]
-mod simple_a2a;
-#[cfg(feature = "foreign")]
-mod trace;
-
 pub use call::Stopped;
-pub use exec::{Command, Environment, look_up, run_to_end};
+pub use exec::{Command, Environment, ProcessGroup, look_up, run_to_end};
 pub use fault::{Fault, LARGEST};
 pub use task::{Done, Handler, Task, Trying};
 pub use teller::Teller;
 pub use worker::{Worker, work_all};
-
-#[cfg(feature = "foreign")]
-pub use config::{ConfigFault, Handlers, Kind, Section};
-#[cfg(feature = "foreign")]
-pub use run::{Ended, run, test};
-#[cfg(feature = "foreign")]
-pub use trace::{Trace, TraceFault};

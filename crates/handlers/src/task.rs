@@ -69,16 +69,14 @@ impl<'a> Task<'a> {
     }
 
     /// Says how it goes, in one line of the other side's words.
-    #[cfg(feature = "foreign")]
-    pub(crate) fn tell(&self, note: String) {
+    pub fn tell(&self, note: String) {
         if let Some(teller) = self.teller {
             teller.tell(note);
         }
     }
 
     /// Shows a piece of what the answer will be, as a part of A2A 1.0. `name` tells of which of several results.
-    #[cfg(feature = "foreign")]
-    pub(crate) fn show(&self, part: Value, name: Option<String>) {
+    pub fn show(&self, part: Value, name: Option<String>) {
         if let Some(teller) = self.teller {
             teller.show(part, name);
         }

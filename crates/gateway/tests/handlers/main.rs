@@ -9,7 +9,7 @@
     missing_docs
 )]
 
-#[path = "../../../handlers/tests/kinds/agent.rs"]
+#[path = "../kinds/agent.rs"]
 mod agent;
 mod commands;
 mod faults;

@@ -10,7 +10,7 @@
 )]
 
 mod a2a;
-#[path = "../../../handlers/tests/kinds/agent.rs"]
+#[path = "../kinds/agent.rs"]
 mod agent;
 mod authority;
 mod carriers;

@@ -1,0 +1,314 @@
+//! Kind `a2a`: an agent that speaks A2A over JSON-RPC, 0.3 or 1.0.
+//!
+//! ```text
+//! stream ── refused ──▶ send, and hear of it by push ── no listener, or refused ──▶ send, and ask every second
+//!    └── broke off ───────────────────────────────────────────────────────────────▶ ask every second
+//! ```
+//!
+//! The id of the call is the message's key, which no other peer can take: an agent that knows a request again by its id never
+//! gives one peer another's answer. For the same reason the `contextId` is a hash of the peer and its conversation: a peer
+//! chooses its conversations' names. What the agent tells of another task than the one it was asked about is refused.
+
+mod context;
+mod parts;
+mod push;
+mod result;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use hyper::header::HeaderMap;
+use serde_json::{Value, json};
+
+use crate::handle::endpoint::Endpoint;
+use crate::handle::events::Events;
+use crate::handle::http::{self, EVENTS, Post, content_type};
+use crate::handle::jsonrpc::{self, RpcError, exchange};
+use crate::handle::trace::Trace;
+use signet_handlers::json::{self, Limits};
+use signet_handlers::{Done, Fault, Handler, Task, Trying};
+
+pub(crate) use context::Resting;
+pub(crate) use parts::{Form, one_or_list, read_text};
+use push::Bell;
+pub(crate) use push::Receiver;
+pub(crate) use result::{Progress, read as read_result};
+use stream::Told;
+
+/// Sends each message to one agent, and waits until its task is done.
+pub(crate) struct A2a {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) version: Version,
+    pub(crate) form: Form,
+    /// Whether the agent is asked for a stream of what it does.
+    pub(crate) streams: bool,
+    /// Where it says by push that its task has moved.
+    pub(crate) receiver: Option<Arc<Receiver>>,
+    /// The tasks that wait for more: those of all workers of the handler.
+    pub(crate) resting: Arc<Resting>,
+    pub(crate) trace: Trace,
+}
+
+/// Which of the two forms the agent speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    V0_3,
+    V1_0,
+}
+
+/// What a call came to: its result, or the agent's refusal.
+type Called = Result<Value, RpcError>;
+
+impl Handler for A2a {
+    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+        async move {
+            let (mut called, mut bell) = self.begin(task).await?;
+            // The agent has forgotten the task that the message goes on with: it begins another one.
+            if let Err(error) = &called
+                && error.code() == NO_TASK
+                && self.resting.forget(task)
+            {
+                (called, bell) = self.begin(task).await?;
+            }
+            self.finish(task, called, bell).await
+        }
+        .boxed_local()
+    }
+}
+
+impl A2a {
+    /// Hands the message to the agent by the best of the ways that it has.
+    async fn begin(&mut self, task: &Task<'_>) -> Result<(Called, Option<Bell>), Fault> {
+        if self.streams {
+            match self.stream(task).await? {
+                Err(error) if NOT_OFFERED.contains(&error.code()) => self.streams = false,
+                called => return Ok((called, None)),
+            }
+        }
+        let mut bell = match &self.receiver {
+            Some(receiver) => receiver.bell().await,
+            None => None,
+        };
+        let mut called = self.send(task, bell.as_ref()).await?;
+        if let (Some(_), Err(error)) = (&bell, &called)
+            && NO_PUSH.contains(&error.code())
+        {
+            (self.receiver, bell) = (None, None);
+            called = self.send(task, None).await?;
+        }
+        Ok((called, bell))
+    }
+
+    async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<Called, Fault> {
+        let mut params = self.message(task);
+        if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
+            let configuration = self.version.pushed_to(bell);
+            members.insert("configuration".to_owned(), configuration);
+        }
+        self.call(task, self.version.send(), params).await
+    }
+
+    /// Asks for the task until it is over.
+    async fn finish(
+        &self,
+        task: &Task<'_>,
+        called: Called,
+        bell: Option<Bell>,
+    ) -> Result<Done, Fault> {
+        let (mut called, mut asked) = (called, None);
+        loop {
+            let result = match called {
+                Ok(result) => result,
+                Err(error) => return Ok(Done::Declined(error.to_string())),
+            };
+            if let Some(asked) = &asked {
+                result::prove_task(&result, asked)?;
+            }
+            let (word, rests) = (result::word(&result), result::resting(&result));
+            let id = match result::read(result, self.form)? {
+                Progress::Done(done) => {
+                    self.resting.note(task, rests);
+                    return Ok(done);
+                }
+                Progress::Working(id) => id,
+            };
+            task.tell(word);
+            // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
+            match &bell {
+                // A push may get lost: the agent is asked all the same, and seldom.
+                Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),
+                None => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+            let params = json!({ "id": &id });
+            called = self.call(task, self.version.look(), params).await?;
+            asked = Some(id);
+        }
+    }
+
+    async fn call(&self, task: &Task<'_>, method: &str, params: Value) -> Result<Called, Fault> {
+        let request = jsonrpc::call(task.key, method, params);
+        let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
+        jsonrpc::outcome(&reply, &json!(task.key))
+    }
+
+    /// The task as its stream has told it, when that ended.
+    async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
+        let params = self.message(task);
+        let request = jsonrpc::call(task.key, self.version.stream(), params);
+        let body = request.to_string().into_bytes();
+        self.trace.sent(task, &body);
+        let mut headers = http::who_asks(task);
+        headers.extend(self.says());
+        let post = Post {
+            body,
+            accept: "text/event-stream, application/json",
+            headers,
+        };
+        let id = json!(task.key);
+        let (mut events, mut told, mut refused) = (Events::default(), Told::default(), None);
+        let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
+            true => events.push(piece, |data| {
+                self.trace.heard(task, data);
+                match jsonrpc::answer(json::parse(data, Limits::ANSWER)?, &id)? {
+                    Ok(result) => told.take(result, task),
+                    Err(error) => {
+                        refused = Some(error);
+                        Ok(true)
+                    }
+                }
+            }),
+            false => Ok(false),
+        };
+        let reply = http::post_until(&self.endpoint, post, &mut watch).await?;
+        if !is_stream(&reply.headers) || !reply.status.is_success() {
+            self.trace.heard(task, &reply.body);
+            return jsonrpc::outcome(&reply, &id);
+        }
+        match refused {
+            Some(error) => Ok(Err(error)),
+            None => told.result().map(Ok).ok_or(Fault::CutShort),
+        }
+    }
+
+    /// The message, in its context, and for the task there that waits for more.
+    fn message(&self, task: &Task<'_>) -> Value {
+        let mut params = self.version.message(task, self.form);
+        if let Some(message) = params.get_mut("message").and_then(Value::as_object_mut) {
+            let named = [
+                ("contextId", context::of(task)),
+                ("taskId", self.resting.of(task)),
+            ];
+            for (name, value) in named {
+                message.extend(value.map(|value| (name.to_owned(), json!(value))));
+            }
+        }
+        params
+    }
+
+    fn says(&self) -> Vec<(&'static str, String)> {
+        vec![("a2a-version", self.version.name().to_owned())]
+    }
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    content_type(headers).as_deref() == Some(EVENTS)
+}
+
+impl Version {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "0.3" => Some(Self::V0_3),
+            "1.0" => Some(Self::V1_0),
+            _ => None,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::V0_3 => "0.3",
+            Self::V1_0 => "1.0",
+        }
+    }
+
+    const fn send(self) -> &'static str {
+        match self {
+            Self::V0_3 => "message/send",
+            Self::V1_0 => "SendMessage",
+        }
+    }
+
+    const fn stream(self) -> &'static str {
+        match self {
+            Self::V0_3 => "message/stream",
+            Self::V1_0 => "SendStreamingMessage",
+        }
+    }
+
+    const fn look(self) -> &'static str {
+        match self {
+            Self::V0_3 => "tasks/get",
+            Self::V1_0 => "GetTask",
+        }
+    }
+
+    fn message(self, task: &Task<'_>, form: Form) -> Value {
+        let role = match self {
+            Self::V0_3 => "user",
+            Self::V1_0 => "ROLE_USER",
+        };
+        let (body, beside) = parts::beside(task.body());
+        let parts = form.parts(&body, self);
+        let mut message = json!({
+            "role": role, "messageId": format!("msg-{}", task.key), "parts": parts,
+        });
+        if let Some(members) = message.as_object_mut() {
+            members.extend(beside);
+            if self == Self::V0_3 {
+                members.insert("kind".to_owned(), json!("message"));
+            }
+        }
+        json!({ "message": message, "metadata": { "signet": about(task) } })
+    }
+
+    /// That the agent answers at once, and says by push when its task has moved.
+    fn pushed_to(self, bell: &Bell) -> Value {
+        match self {
+            Self::V0_3 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
+            Self::V1_0 => {
+                json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
+            }
+        }
+    }
+}
+
+/// What the daemon verified of the message: nothing here is free text but the conversation's name.
+pub(crate) fn about(task: &Task<'_>) -> Value {
+    let message = task.message;
+    let mut about = json!({
+        "from": message.from, "principal": message.principal, "messageId": message.message_id,
+        "dataTier": message.data_tier, "try": task.tries,
+    });
+    let optional = [
+        ("capability", &message.capability),
+        ("conversationId", &message.conversation_id),
+    ];
+    for (name, value) in optional {
+        if let (Some(members), Some(value)) = (about.as_object_mut(), value) {
+            members.insert(name.to_owned(), json!(value));
+        }
+    }
+    about
+}
+
+/// How often an agent is asked whether it is done that answers before it is.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The same of one that was given a bell.
+const LOOK_SELDOM: Duration = Duration::from_secs(30);
+/// The codes of an agent that does not stream: no such method, not supported.
+const NOT_OFFERED: [i64; 2] = [-32601, -32004];
+/// The codes of an agent that does not push.
+const NO_PUSH: [i64; 2] = [-32003, -32004];
+/// The code of an agent that knows no task of that id.
+const NO_TASK: i64 = -32001;

@@ -1,0 +1,415 @@
+//! What an agent of A2A answers: a task or a message, in the form of 0.3, of 1.0, or of the migration guide.
+
+use serde_json::{Map, Value, json};
+
+use super::parts::{Form, TaskOutput, of_artifacts, pieces};
+use crate::handle::jsonrpc::tamed;
+use signet_handlers::{Done, Fault};
+
+/// How far the agent is.
+#[derive(PartialEq)]
+pub(crate) enum Progress {
+    /// It said its last word.
+    Done(Done),
+    /// It works on the task of that id.
+    Working(Value),
+}
+
+/// Reads the result of a call.
+///
+/// # Errors
+/// `Shape`, `UnknownState` and `NoOutput`.
+pub(crate) fn read(result: Value, form: Form) -> Result<Progress, Fault> {
+    let Value::Object(mut members) = result else {
+        return Err(Fault::Shape("its result is neither a task nor a message"));
+    };
+    // 1.0 names what it is by the member around it.
+    match (members.remove("task"), members.remove("message")) {
+        (Some(Value::Object(task)), None) => read_task(&task, form),
+        (None, Some(Value::Object(message))) => said(&message, form),
+        (None, None) if members.contains_key("status") => read_task(&members, form),
+        (None, None) if members.contains_key("parts") => said(&members, form),
+        _ => Err(Fault::Shape("its result is neither a task nor a message")),
+    }
+}
+
+/// Proves that a result is of the task that was asked for: whoever mixes them up would give one peer another's answer. One
+/// that names no task proves nothing.
+///
+/// # Errors
+/// `WrongTask`.
+pub(super) fn prove_task(result: &Value, asked: &Value) -> Result<(), Fault> {
+    let told = match (result.get("task"), result.get("message")) {
+        (Some(task), _) => task.get("id"),
+        (None, Some(message)) => message.get("taskId"),
+        (None, None) if result.get("status").is_some() => result.get("id"),
+        (None, None) => result.get("taskId"),
+    };
+    match told {
+        Some(told) if told == asked => Ok(()),
+        _ => Err(Fault::WrongTask),
+    }
+}
+
+/// The id of the task, where it waits for more than it was told.
+pub(super) fn resting(result: &Value) -> Option<String> {
+    let task = result.get("task").unwrap_or(result).as_object()?;
+    let (_, state) = state_of(task).ok()?;
+    let id = task.get("id")?.as_str()?;
+    let waits = matches!(state, State::Ended(word) if RESTS.contains(&word));
+    waits.then(|| id.to_owned())
+}
+
+/// Whether the task is over, or waits for what it will not get.
+pub(super) fn is_over(task: &Map<String, Value>) -> Result<bool, Fault> {
+    let (_, state) = state_of(task)?;
+    Ok(!matches!(state, State::Under))
+}
+
+fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, State), Fault> {
+    let status = task.get("status").and_then(Value::as_object);
+    let status = status.ok_or(Fault::Shape("its task has no status"))?;
+    let state = status
+        .get("state")
+        .ok_or(Fault::Shape("its task's status has no state"))?;
+    let state = State::of(state).ok_or(Fault::UnknownState)?;
+    Ok((status, state))
+}
+
+fn read_task(task: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
+    let (status, state) = state_of(task)?;
+    match state {
+        State::Completed => {
+            output(task, status, form).map(|body| Progress::Done(Done::Answer(body)))
+        }
+        State::Under => match task.get("id") {
+            Some(id @ Value::String(_)) => Ok(Progress::Working(id.clone())),
+            _ => Err(Fault::Shape(
+                "its task goes on and has no id to ask for it by",
+            )),
+        },
+        State::Ended(word) => {
+            let said = status.get("message").and_then(Value::as_object);
+            let said = said.and_then(|message| pieces(message).ok());
+            let parts: Vec<Value> = said.into_iter().flatten().map(|piece| piece.part).collect();
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            let text = match tamed(&texts.collect::<Vec<_>>().join(" ")) {
+                text if text.is_empty() => word.to_owned(),
+                text => format!("{word}: {text}"),
+            };
+            let mut body = json!({ "state": word });
+            if let (false, Some(members)) = (parts.is_empty(), body.as_object_mut()) {
+                members.insert("parts".to_owned(), Value::Array(parts));
+            }
+            Ok(Progress::Done(Done::Unfinished { text, body }))
+        }
+    }
+}
+
+fn said(message: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
+    let body = form.body(pieces(message)?).ok_or(Fault::NoOutput)?;
+    Ok(Progress::Done(Done::Answer(body)))
+}
+
+/// What the agent says in the status of a task that it works on, in one line; empty where it says nothing.
+pub(super) fn word(result: &Value) -> String {
+    let task = result.get("task").unwrap_or(result);
+    let parts = task.pointer("/status/message/parts");
+    let parts = parts.and_then(Value::as_array).into_iter().flatten();
+    let texts: Vec<&str> = parts
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    tamed(&texts.join(" "))
+}
+
+enum State {
+    Completed,
+    Under,
+    /// It ended otherwise, or waits for what it will not get: the word for it.
+    Ended(&'static str),
+}
+
+impl State {
+    /// Of a name as 0.3 or as 1.0 spells it, or its number in 1.0.
+    fn of(state: &Value) -> Option<Self> {
+        let number = state
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok());
+        let name = match number {
+            Some(number) => (*NUMBERED.get(number)?).to_owned(),
+            None => {
+                let name = state.as_str()?;
+                let bare = name.strip_prefix("TASK_STATE_");
+                bare.map_or_else(
+                    || name.to_owned(),
+                    |bare| bare.to_ascii_lowercase().replace('_', "-"),
+                )
+            }
+        };
+        match name.as_str() {
+            "completed" => Some(Self::Completed),
+            "submitted" | "working" => Some(Self::Under),
+            "failed" => Some(Self::Ended("failed")),
+            "canceled" | "cancelled" => Some(Self::Ended("canceled")),
+            "rejected" => Some(Self::Ended("rejected")),
+            "input-required" => Some(Self::Ended("input-required")),
+            "auth-required" => Some(Self::Ended("auth-required")),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a task: its artifacts, else what the agent said last.
+fn output(
+    task: &Map<String, Value>,
+    status: &Map<String, Value>,
+    form: Form,
+) -> Result<Value, Fault> {
+    let mut found = Vec::new();
+    for artifact in list(task, "artifacts", "its artifacts are no list")? {
+        let artifact = artifact
+            .as_object()
+            .ok_or(Fault::Shape("an artifact is no object"))?;
+        found.extend(TaskOutput::read(artifact)?);
+    }
+    // Read also where it is not needed: what does not fit is refused, not guessed at.
+    let mut last = None;
+    for item in list(task, "history", "its history is no list")? {
+        let item = item
+            .as_object()
+            .ok_or(Fault::Shape("an item of its history is no object"))?;
+        let role = item.get("role").and_then(Value::as_str);
+        let role = role.ok_or(Fault::Shape("an item of its history has no role"))?;
+        let parts = pieces(item)?;
+        if matches!(role, "agent" | "ROLE_AGENT") {
+            last = form.body(parts);
+        }
+    }
+    let now = status.get("message").and_then(Value::as_object);
+    let now = now.map(pieces).transpose()?;
+    let now = now.and_then(|parts| form.body(parts));
+    of_artifacts(found, form)
+        .or(now)
+        .or(last)
+        .ok_or(Fault::NoOutput)
+}
+
+fn list<'a>(
+    task: &'a Map<String, Value>,
+    name: &str,
+    fault: &'static str,
+) -> Result<&'a [Value], Fault> {
+    match task.get(name) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(Fault::Shape(fault)),
+    }
+}
+
+/// The states of a task that goes on when it is told more.
+const RESTS: [&str; 2] = ["input-required", "auth-required"];
+/// The states of 1.0, by their number there.
+const NUMBERED: [&str; 9] = [
+    "unspecified",
+    "submitted",
+    "working",
+    "completed",
+    "failed",
+    "canceled",
+    "input-required",
+    "rejected",
+    "auth-required",
+];
+
+#[cfg(test)]
+mod tests {
+    use signet_api::A2A_EXTENSION;
+
+    use super::*;
+
+    fn answer(result: Value) -> Value {
+        match read(result, Form::Text) {
+            Ok(Progress::Done(Done::Answer(body))) => body,
+            Ok(_) => panic!("no answer"),
+            Err(fault) => json!(fault.to_string()),
+        }
+    }
+
+    fn declined(result: Value) -> String {
+        match read(result, Form::Text) {
+            Ok(Progress::Done(Done::Unfinished { text, body })) => {
+                assert!(text.starts_with(body["state"].as_str().unwrap()));
+                text
+            }
+            _ => panic!("not declined"),
+        }
+    }
+
+    #[test]
+    fn the_guides_result_gives_its_output() {
+        let mut result = json!({
+            "status": {"state": "completed"},
+            "artifacts": [{"parts": [{"kind": "text", "text": "The weather is sunny"}]}],
+            "history": [
+                {"role": "user", "parts": [{"kind": "text", "text": "What is the weather?"}]},
+                {"role": "agent", "parts": [{"kind": "text", "text": "It is sunny"}]},
+            ],
+        });
+        assert_eq!(answer(result.clone()), "The weather is sunny");
+        result["artifacts"] = json!([]);
+        assert_eq!(answer(result.clone()), "It is sunny", "what it said last");
+        result["artifacts"] = json!([{"parts": [{"kind": "text", "text": "{\"result\": 1}"}]}]);
+        assert_eq!(answer(result), json!({"result": 1}));
+    }
+
+    #[test]
+    fn tasks_and_messages_of_both_versions_give_their_output() {
+        for (result, body) in [
+            (
+                json!({"kind": "message", "role": "agent", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}),
+                json!("hi"),
+            ),
+            (
+                json!({"message": {"role": "ROLE_AGENT", "parts": [{"text": "hi"}]}}),
+                json!("hi"),
+            ),
+            (
+                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"parts": [{"data": {"a": 1}}]}]}}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"task": {"id": "t", "status": {"state": 3, "message": {"role": 2, "parts": [{"text": "done"}]}}}}),
+                json!("done"),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"type": "text", "text": "old"}]}]}),
+                json!("old"),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text", "text": "a"}, {"kind": "data", "data": 1}]}]}),
+                json!(["a", 1]),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "file", "file": {"uri": "file:///etc/passwd"}}]}]}),
+                json!({"parts": [{"url": "file:///etc/passwd"}]}),
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text", "text": "{\"a\":1,\"a\":2}"}]}]}),
+                json!("{\"a\":1,\"a\":2}"),
+            ),
+        ] {
+            assert_eq!(answer(result.clone()), body, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_ended_otherwise_is_declined_with_its_state_and_its_tamed_words() {
+        for state in [
+            "failed",
+            "rejected",
+            "canceled",
+            "input-required",
+            "auth-required",
+        ] {
+            assert_eq!(declined(json!({"status": {"state": state}})), state);
+        }
+        let words =
+            json!({"role": "agent", "parts": [{"kind": "text", "text": "no\u{1b}[2J\nroom"}]});
+        let text = declined(json!({"status": {"state": "failed", "message": words}}));
+        assert_eq!(text, "failed: no\\u001b[2J room");
+    }
+
+    #[test]
+    fn the_words_of_a_task_that_rests_stay_whole_for_programs() {
+        let parts = json!([{"text": "which week? ".repeat(40)}, {"data": {"weeks": [7, 8]}}]);
+        let task = json!({"id": "t", "status": {"state": 6, "message": {"parts": parts}}});
+        let Ok(Progress::Done(Done::Unfinished { body, .. })) = read(task.clone(), Form::Text)
+        else {
+            panic!("not unfinished");
+        };
+        assert_eq!(body, json!({"state": "input-required", "parts": parts}));
+        assert_eq!(resting(&task).as_deref(), Some("t"));
+        assert_eq!(
+            resting(&json!({"id": "t", "status": {"state": "failed"}})),
+            None
+        );
+    }
+
+    #[test]
+    fn several_artifacts_stay_apart_and_one_alone_is_what_it_says() {
+        let artifact = |id: &str, text: &str| json!({"artifactId": id, "name": id.to_uppercase(), "parts": [{"text": text}]});
+        let done =
+            |artifacts: Value| json!({"status": {"state": "completed"}, "artifacts": artifacts});
+        assert_eq!(answer(done(json!([artifact("a", "one")]))), "one");
+        let empty = json!({"artifactId": "e", "parts": [{"text": ""}]});
+        assert_eq!(answer(done(json!([artifact("a", "one"), empty]))), "one");
+        let mark =
+            |id: &str| json!({A2A_EXTENSION: {"artifact": {"id": id, "name": id.to_uppercase()}}});
+        let both = answer(done(json!([artifact("a", "one"), artifact("b", "{}")])));
+        let parts =
+            json!([{"text": "one", "metadata": mark("a")}, {"text": "{}", "metadata": mark("b")}]);
+        assert_eq!(both, json!({ "parts": parts }));
+    }
+
+    #[test]
+    fn a_task_that_goes_on_is_asked_for_by_its_id() {
+        let working = json!({"id": "t-1", "kind": "task", "status": {"state": "working"}});
+        let under = read(working, Form::Text);
+        assert!(matches!(under, Ok(Progress::Working(id)) if id == "t-1"));
+        let lost = read(json!({"status": {"state": "submitted"}}), Form::Text);
+        assert!(matches!(lost, Err(Fault::Shape(_))));
+    }
+
+    #[test]
+    fn a_result_that_does_not_fit_is_refused_by_name() {
+        let text = json!([{"kind": "text", "text": "x"}]);
+        for (result, name) in [
+            (json!("x"), "wrong-shape"),
+            (json!({}), "wrong-shape"),
+            (json!({"status": "completed"}), "wrong-shape"),
+            (json!({"status": {}}), "wrong-shape"),
+            (json!({"status": {"state": "success"}}), "unknown-state"),
+            (json!({"status": {"state": "done"}}), "unknown-state"),
+            (json!({"status": {"state": 17}}), "unknown-state"),
+            (
+                json!({"status": {"state": "TASK_STATE_UNSPECIFIED"}}),
+                "unknown-state",
+            ),
+            (json!({"status": {"state": "completed"}}), "no-output"),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [], "history": []}),
+                "no-output",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": {}}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "text"}]}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": [{"kind": "odd", "text": "x"}]}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": text}], "history": [{"parts": text}]}),
+                "wrong-shape",
+            ),
+            (
+                json!({"status": {"state": "completed"}, "artifacts": [{"parts": text}], "history": [{"role": "agent"}]}),
+                "wrong-shape",
+            ),
+        ] {
+            let found = answer(result.clone());
+            assert!(
+                found.as_str().is_some_and(|text| text.starts_with(name)),
+                "{result}: {found}"
+            );
+        }
+    }
+}

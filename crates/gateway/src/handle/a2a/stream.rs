@@ -1,0 +1,150 @@
+//! What an agent of A2A streams: events, out of which its task is put together, while they are passed on.
+
+use serde_json::{Map, Value, json};
+
+use super::parts::{LONGEST_NAME, pieces};
+use super::result;
+use signet_handlers::{Fault, Task};
+
+/// The task as its events have told it so far.
+#[derive(Default)]
+pub(super) struct Told {
+    task: Map<String, Value>,
+    /// A message, which is the whole answer.
+    said: Option<Value>,
+}
+
+impl Told {
+    /// Takes the result of one event; true at the last.
+    ///
+    /// # Errors
+    /// `Shape` for what is no event, `UnknownState`.
+    pub(super) fn take(&mut self, result: Value, task: &Task<'_>) -> Result<bool, Fault> {
+        let (kind, members) = event(result)?;
+        match kind {
+            Kind::Message => {
+                self.prove(members.get("taskId"))?;
+                self.said = Some(Value::Object(members));
+                return Ok(true);
+            }
+            Kind::Task => {
+                self.prove(members.get("id"))?;
+                self.task = members;
+            }
+            Kind::Status => self.status(members)?,
+            Kind::Artifact => self.artifact(members, task)?,
+        }
+        let told = Value::Object(self.task.clone());
+        task.tell(result::word(&told));
+        result::is_over(&self.task)
+    }
+
+    /// What the agent would answer by one result; `None` where nothing was told.
+    pub(super) fn result(self) -> Option<Value> {
+        match self.said {
+            Some(said) => Some(said),
+            None if self.task.contains_key("status") => Some(Value::Object(self.task)),
+            None => None,
+        }
+    }
+
+    fn status(&mut self, mut update: Map<String, Value>) -> Result<(), Fault> {
+        let status = update.remove("status").filter(Value::is_object);
+        let status = status.ok_or(Fault::Shape("an event of a status has none"))?;
+        self.named(&update)?;
+        self.task.insert("status".to_owned(), status);
+        Ok(())
+    }
+
+    /// A piece of an artifact follows those before, or takes their place.
+    fn artifact(&mut self, mut update: Map<String, Value>, task: &Task<'_>) -> Result<(), Fault> {
+        self.named(&update)?;
+        let append = update.get("append") == Some(&Value::Bool(true));
+        let Some(Value::Object(artifact)) = update.remove("artifact") else {
+            return Err(Fault::Shape("an event of an artifact has none"));
+        };
+        let shown = pieces(&artifact)?;
+        let name = self.name_of(&artifact);
+        for piece in shown {
+            task.show(piece.part, name.clone());
+        }
+        let all = self.task.entry("artifacts").or_insert_with(|| json!([]));
+        let all = all
+            .as_array_mut()
+            .ok_or(Fault::Shape("its artifacts are no list"))?;
+        let same = |known: &&mut Value| known.get("artifactId") == artifact.get("artifactId");
+        match (all.iter_mut().find(same), append) {
+            (Some(known), true) => {
+                let new = artifact.get("parts").and_then(Value::as_array);
+                let parts = known.get_mut("parts").and_then(Value::as_array_mut);
+                if let (Some(parts), Some(new)) = (parts, new) {
+                    parts.extend(new.iter().cloned());
+                }
+            }
+            (Some(known), false) => *known = Value::Object(artifact),
+            (None, _) => all.push(Value::Object(artifact)),
+        }
+        Ok(())
+    }
+
+    /// How pieces of an artifact are called that are passed on: those of the first have no name, for it may be the only one.
+    fn name_of(&self, artifact: &Map<String, Value>) -> Option<String> {
+        let first = self.task.get("artifacts").and_then(|all| all.get(0));
+        let (first, id) = (first?.get("artifactId"), artifact.get("artifactId"));
+        let name = id.filter(|id| first != Some(id)).and_then(Value::as_str);
+        name.map(|name| name.chars().take(LONGEST_NAME).collect())
+    }
+
+    /// Every event has to be of the task that the first one named.
+    fn prove(&self, named: Option<&Value>) -> Result<(), Fault> {
+        match (self.task.get("id"), named) {
+            (Some(known), Some(named)) if known != named => Err(Fault::WrongTask),
+            _ => Ok(()),
+        }
+    }
+
+    /// An agent may begin with something else than its task: the name of that stands in every event.
+    fn named(&mut self, update: &Map<String, Value>) -> Result<(), Fault> {
+        self.prove(update.get("taskId"))?;
+        if let Some(id) = update.get("taskId") {
+            self.task.entry("id").or_insert_with(|| id.clone());
+        }
+        self.task
+            .entry("status")
+            .or_insert_with(|| json!({ "state": "working" }));
+        Ok(())
+    }
+}
+
+enum Kind {
+    Task,
+    Message,
+    Status,
+    Artifact,
+}
+
+/// 1.0 names an event by the member around it, 0.3 by a member in it.
+fn event(result: Value) -> Result<(Kind, Map<String, Value>), Fault> {
+    const NONE: Fault = Fault::Shape("an event of its stream is none of A2A");
+    let Value::Object(mut members) = result else {
+        return Err(NONE);
+    };
+    for (name, kind) in [
+        ("task", Kind::Task),
+        ("message", Kind::Message),
+        ("statusUpdate", Kind::Status),
+        ("artifactUpdate", Kind::Artifact),
+    ] {
+        if let Some(Value::Object(inner)) = members.get_mut(name) {
+            return Ok((kind, std::mem::take(inner)));
+        }
+    }
+    let kind = match members.get("kind").and_then(Value::as_str) {
+        Some("task") => Kind::Task,
+        Some("message") => Kind::Message,
+        Some("status-update") => Kind::Status,
+        Some("artifact-update") => Kind::Artifact,
+        _ => return Err(NONE),
+    };
+    Ok((kind, members))
+}

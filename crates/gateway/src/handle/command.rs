@@ -1,0 +1,219 @@
+//! `signet-gateway handle` and `handler`: handlers by a file. `signet` finds file and socket, and starts this program in its
+//! own place, so that what reads the answers of foreign agents never shared memory with keys.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use signet_handlers::json::{Limits, parse};
+use signet_handlers::{Done, Stopped, work_all};
+use signet_text::visible;
+
+use super::trial::try_once;
+use super::{Handlers, Trace, TraceFault};
+use crate::hint;
+
+/// Handle what comes to the agent, as a file says
+#[derive(Debug, Args)]
+pub(crate) struct HandleArgs {
+    /// The agent's socket (agent.sock), as `signet handle` finds it
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// Which capability is handled by what
+    #[arg(long, value_name = "FILE")]
+    handlers: PathBuf,
+    /// Where what goes to and fro is written, while that file is there; beside the handlers' file when absent
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// End when nothing waits any more
+    #[arg(long)]
+    once: bool,
+}
+
+/// Try one handler, or look at what it says
+#[derive(Debug, Subcommand)]
+pub(crate) enum HandlerCommand {
+    /// Let the handler of a capability try a body, without a peer
+    Test(TestArgs),
+    /// Switch on, switch off or show what goes to and fro
+    Trace(TraceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Which capability is handled by what
+    #[arg(long, value_name = "FILE")]
+    handlers: PathBuf,
+    /// The capability
+    capability: String,
+    /// The body of the request: JSON, @FILE, or - for standard input
+    body: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The file
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    #[arg(value_enum)]
+    switch: Switch,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+    Show,
+}
+
+/// How a command ends that does not end well: its code, what is wrong, and what to do.
+struct Failed(u8, String, String);
+
+fn failed(code: u8, what: String, next: &str) -> Failed {
+    Failed(code, what, next.to_owned())
+}
+
+pub(crate) fn handle(args: &HandleArgs) -> ExitCode {
+    ended(handle_all(args))
+}
+
+pub(crate) fn handler(command: &HandlerCommand) -> ExitCode {
+    ended(match command {
+        HandlerCommand::Test(args) => try_one(args),
+        HandlerCommand::Trace(args) => trace(args),
+    })
+}
+
+fn handle_all(args: &HandleArgs) -> Result<(), Failed> {
+    let handlers = load(&args.handlers)?;
+    let place = args.trace.clone();
+    let place = place.unwrap_or_else(|| args.handlers.with_extension("trace"));
+    let trace = Trace::file(place);
+    let workers = handlers.workers(&args.socket, &trace, args.once);
+    match work_all(workers).map_err(no_room)? {
+        Ok(()) => Ok(()),
+        Err(stopped @ Stopped::Daemon(_)) => Err(failed(AWAY, stopped.to_string(), START_IT)),
+        Err(stopped) => Err(failed(USAGE, stopped.to_string(), MEND_IT)),
+    }
+}
+
+fn try_one(args: &TestArgs) -> Result<(), Failed> {
+    let handlers = load(&args.handlers)?;
+    let section = handlers.get(&args.capability);
+    let section = section.ok_or_else(|| {
+        let what = format!(
+            "{} has no handler of `{}`",
+            args.handlers.display(),
+            args.capability
+        );
+        failed(USAGE, what, "name one of the capabilities in the file")
+    })?;
+    let body = body(&args.body)?;
+    match try_once(section, body).map_err(no_room)? {
+        Ok(done) => say(&told(done)),
+        Err(fault) => Err(failed(REFUSED, fault.to_string(), LOOK)),
+    }
+}
+
+/// What a peer would read.
+fn told(done: Done) -> Value {
+    match done {
+        Done::Answer(body) => json!({ "answered": body }),
+        Done::Declined(words) => json!({ "declined": words }),
+        Done::Unfinished { text, body } => json!({ "declined": text, "body": body }),
+        Done::Nothing => {
+            json!({ "left": "there is no answer; the request would wait for somebody else's" })
+        }
+    }
+}
+
+fn trace(args: &TraceArgs) -> Result<(), Failed> {
+    let of_file = |fault: TraceFault| failed(USAGE, fault.to_string(), RIGHTS);
+    match args.switch {
+        Switch::On => Trace::switch_on(&args.trace).map_err(of_file),
+        Switch::Off => Trace::switch_off(&args.trace).map_err(of_file),
+        Switch::Show => {
+            match Trace::show(&args.trace, &mut io::stdout().lock()).map_err(of_file)? {
+                true => Ok(()),
+                false => Err(failed(
+                    REFUSED,
+                    "nothing is traced".to_owned(),
+                    "signet handler trace on",
+                )),
+            }
+        }
+    }
+}
+
+fn load(path: &Path) -> Result<Handlers, Failed> {
+    Handlers::load(path).map_err(|fault| failed(USAGE, fault.to_string(), &fault.next()))
+}
+
+/// Nothing that is longer than a message is read.
+fn body(given: &str) -> Result<Value, Failed> {
+    let mut bytes = Vec::new();
+    let most = Limits::BODY.bytes as u64 + 1;
+    let read = match (given, given.strip_prefix('@')) {
+        ("-", _) => io::stdin().lock().take(most).read_to_end(&mut bytes),
+        (_, Some(file)) => {
+            std::fs::File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes))
+        }
+        (text, None) => {
+            bytes.extend_from_slice(text.as_bytes());
+            Ok(bytes.len())
+        }
+    };
+    let unread = |error: io::Error| {
+        failed(
+            USAGE,
+            format!("the body: {error}"),
+            "name a file that can be read",
+        )
+    };
+    read.map_err(unread)?;
+    parse(&bytes, Limits::BODY).map_err(|_| {
+        let what = "the body is not JSON of at most 240 KiB".to_owned();
+        failed(USAGE, what, "give one JSON text, such as '{\"week\": 7}'")
+    })
+}
+
+fn say(value: &Value) -> Result<(), Failed> {
+    let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
+    said.map_err(|error| {
+        failed(
+            DISK,
+            format!("standard output: {error}"),
+            "send the output elsewhere",
+        )
+    })
+}
+
+fn ended(result: Result<(), Failed>) -> ExitCode {
+    let Err(Failed(code, what, next)) = result else {
+        return ExitCode::SUCCESS;
+    };
+    // Where nobody reads standard error, there is nobody left to tell.
+    let next = hint::typed(&next);
+    let _ = writeln!(io::stderr(), "error: {}\n  next: {next}", visible(&what));
+    ExitCode::from(code)
+}
+
+fn no_room(error: io::Error) -> Failed {
+    failed(
+        REFUSED,
+        error.to_string(),
+        "free memory or threads, then try again",
+    )
+}
+
+/// The codes of `signet`.
+const REFUSED: u8 = 1;
+const USAGE: u8 = 2;
+const AWAY: u8 = 3;
+const DISK: u8 = 4;
+const START_IT: &str = hint::STARTS;
+const MEND_IT: &str = "name a program that is there and may be executed";
+const LOOK: &str = "docs/handlers.md says what each name means";
+const RIGHTS: &str = "do it as the user whose process handles";

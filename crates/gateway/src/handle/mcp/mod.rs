@@ -1,0 +1,194 @@
+//! Kind `mcp`: a tool of an MCP server, called with the body as its arguments.
+//!
+//! The client is the crate's own and thin: it needs `initialize` and `tools/call`, offers the server nothing, and has to
+//! bound every line and every event that comes, which a general client leaves to whoever uses it.
+
+mod stdio;
+mod streamable;
+
+use futures_util::FutureExt as _;
+use serde_json::{Map, Value, json};
+
+use crate::handle::a2a::{about, one_or_list, read_text};
+use crate::handle::jsonrpc::{RpcError, tamed};
+use crate::handle::trace::Trace;
+use signet_handlers::{Done, Fault, Handler, Task, Trying};
+
+pub(crate) use stdio::Stdio;
+pub(crate) use streamable::Streamable;
+
+/// Calls one tool. The server is started, or greeted, before the first message and kept for the next ones.
+pub(crate) struct Mcp {
+    pub(crate) server: Server,
+    pub(crate) tool: String,
+    pub(crate) trace: Trace,
+}
+
+/// How the server is reached.
+pub(crate) enum Server {
+    Stdio(Stdio),
+    Streamable(Streamable),
+}
+
+impl Handler for Mcp {
+    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+        async move {
+            let Value::Object(arguments) = task.body() else {
+                return Ok(Done::Declined(
+                    "the body has to be a JSON object".to_owned(),
+                ));
+            };
+            let params = json!({
+                "name": self.tool, "arguments": arguments,
+                "_meta": { "signet": about(task), "progressToken": task.key },
+            });
+            let called = match &mut self.server {
+                Server::Stdio(stdio) => stdio.call(task, &self.trace, params).await?,
+                Server::Streamable(http) => http.call(task, &self.trace, params).await?,
+            };
+            match called {
+                Ok(result) => outcome(result),
+                Err(error) => Ok(Done::Declined(error.to_string())),
+            }
+        }
+        .boxed_local()
+    }
+
+    fn look(&self) -> Result<(), Fault> {
+        match &self.server {
+            Server::Stdio(stdio) => stdio.look(),
+            Server::Streamable(_) => Ok(()),
+        }
+    }
+}
+
+/// What a call came to: a result, or an error of JSON-RPC.
+type Called = Result<Value, RpcError>;
+
+/// The parameters of `initialize`.
+fn greeting() -> Value {
+    json!({
+        "protocolVersion": VERSIONS[0],
+        "capabilities": {},
+        "clientInfo": { "name": "signet", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+/// Which version the server chose.
+fn greeted(answer: Called) -> Result<&'static str, Fault> {
+    let result = answer.map_err(|_| Fault::Mcp("the server refuses to be initialized"))?;
+    let chosen = result.get("protocolVersion").and_then(Value::as_str);
+    let known = VERSIONS.iter().find(|known| chosen == Some(**known));
+    known.copied().ok_or(Fault::Mcp(
+        "the server speaks no version of MCP that is known here",
+    ))
+}
+
+/// What a server says of its progress on this very call.
+fn pass_on(task: &Task<'_>, said: &Value) {
+    let params = said.get("params").filter(|params| {
+        said.get("method") == Some(&json!("notifications/progress"))
+            && params.get("progressToken") == Some(&json!(task.key))
+    });
+    let number = |name| params.and_then(|params| params.get(name)?.as_f64());
+    let text = params.and_then(|params| params.get("message")?.as_str());
+    match (text, number("progress"), number("total")) {
+        (Some(text), _, _) => task.tell(tamed(text)),
+        (None, Some(done), Some(total)) => task.tell(format!("{done} of {total}")),
+        (None, Some(done), None) => task.tell(format!("{done}")),
+        (None, None, _) => {}
+    }
+}
+
+pub(crate) fn outcome(result: Value) -> Result<Done, Fault> {
+    let Value::Object(mut result) = result else {
+        return Err(Fault::Shape("the tool's result is no object"));
+    };
+    let contents = contents(&result)?;
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        let texts: Vec<&str> = contents.iter().filter_map(Value::as_str).collect();
+        return Ok(Done::Declined(format!(
+            "error: {}",
+            tamed(&texts.join(" "))
+        )));
+    }
+    let structured = result
+        .remove("structuredContent")
+        .filter(|content| !content.is_null());
+    let answer = structured.or_else(|| one_or_list(contents));
+    answer.map(Done::Answer).ok_or(Fault::NoOutput)
+}
+
+fn contents(result: &Map<String, Value>) -> Result<Vec<Value>, Fault> {
+    let contents = match result.get("content") {
+        Some(Value::Array(contents)) => contents,
+        None if result.contains_key("structuredContent") => return Ok(Vec::new()),
+        _ => return Err(Fault::Shape("the tool's result has no list `content`")),
+    };
+    contents.iter().map(content).collect()
+}
+
+/// A text, or the content itself where it is another: nothing that it points to is fetched.
+fn content(content: &Value) -> Result<Value, Fault> {
+    let kind = content.get("type").and_then(Value::as_str);
+    match (kind, content.get("text")) {
+        (Some("text"), Some(Value::String(text))) => Ok(read_text(text)),
+        (None | Some("text"), _) => Err(Fault::Shape("a content of the tool's result is none")),
+        (Some(_), _) => Ok(content.clone()),
+    }
+}
+
+/// Those that are told apart by `initialize`; the first is asked for.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tools_result_becomes_a_body() {
+        for (result, body) in [
+            (
+                json!({"content": [{"type": "text", "text": "sunny"}]}),
+                json!("sunny"),
+            ),
+            (
+                json!({"content": [{"type": "text", "text": "{\"a\": 1}"}]}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"b": 2}}),
+                json!({"b": 2}),
+            ),
+            (
+                json!({"content": [{"type": "text", "text": "x"}, {"type": "resource_link", "uri": "file:///etc/shadow"}]}),
+                json!(["x", {"type": "resource_link", "uri": "file:///etc/shadow"}]),
+            ),
+        ] {
+            assert!(
+                outcome(result.clone()) == Ok(Done::Answer(body)),
+                "{result}"
+            );
+        }
+        let failed =
+            json!({"isError": true, "content": [{"type": "text", "text": "no\u{1b}[2J week"}]});
+        assert!(outcome(failed) == Ok(Done::Declined("error: no\\u001b[2J week".to_owned())));
+    }
+
+    #[test]
+    fn a_tools_result_that_does_not_fit_is_refused_by_name() {
+        for (result, name) in [
+            (json!(null), "wrong-shape"),
+            (json!({}), "wrong-shape"),
+            (json!({"content": "x"}), "wrong-shape"),
+            (json!({"content": [{"text": "x"}]}), "wrong-shape"),
+            (json!({"content": [{"type": "text"}]}), "wrong-shape"),
+            (json!({"content": []}), "no-output"),
+        ] {
+            let Err(fault) = outcome(result.clone()) else {
+                panic!("{result}");
+            };
+            assert!(fault.to_string().starts_with(name), "{result}: {fault}");
+        }
+    }
+}

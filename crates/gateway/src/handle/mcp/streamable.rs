@@ -1,0 +1,162 @@
+//! MCP over streamable HTTP: each message is a POST; its answer is JSON, or one event of a stream.
+
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+use serde_json::{Value, json};
+
+use super::{Called, greeted, greeting, pass_on};
+use crate::handle::endpoint::Endpoint;
+use crate::handle::events::Events;
+use crate::handle::http::{self, EVENTS, Post, Reply, content_type, who_asks};
+use crate::handle::jsonrpc;
+use crate::handle::trace::Trace;
+use signet_handlers::json::{self, Limits};
+use signet_handlers::{Fault, Task};
+
+/// A server at an address.
+pub(crate) struct Streamable {
+    endpoint: Endpoint,
+    session: Option<Session>,
+    last: u64,
+}
+
+/// What the server said when it was greeted.
+struct Session {
+    /// Its name for the session, where it keeps one.
+    id: Option<String>,
+    version: &'static str,
+}
+
+impl Streamable {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            session: None,
+            last: 0,
+        }
+    }
+
+    /// Calls the tool. A session that the server has forgotten is begun anew, once.
+    pub(super) async fn call(
+        &mut self,
+        task: &Task<'_>,
+        trace: &Trace,
+        params: Value,
+    ) -> Result<Called, Fault> {
+        let was_kept = self.session.is_some();
+        match self.try_call(task, trace, params.clone()).await {
+            Err(Fault::Status(404)) if was_kept => self.try_call(task, trace, params).await,
+            called => called,
+        }
+    }
+
+    async fn try_call(
+        &mut self,
+        task: &Task<'_>,
+        trace: &Trace,
+        params: Value,
+    ) -> Result<Called, Fault> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => self.greet(task, trace).await?,
+        };
+        let (called, _) = self
+            .ask(task, trace, Some(&session), "tools/call", params)
+            .await?;
+        self.session = Some(session);
+        Ok(called)
+    }
+
+    async fn greet(&mut self, task: &Task<'_>, trace: &Trace) -> Result<Session, Fault> {
+        let (answer, reply) = self
+            .ask(task, trace, None, "initialize", greeting())
+            .await?;
+        let session = Session {
+            id: reply.header(SESSION).map(str::to_owned),
+            version: greeted(answer)?,
+        };
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let post = self.post(task, trace, Some(&session), &ready);
+        let taken = http::post(&self.endpoint, post).await?;
+        match taken.status.is_success() {
+            true => Ok(session),
+            false => Err(Fault::Status(taken.status.as_u16())),
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        task: &Task<'_>,
+        trace: &Trace,
+        session: Option<&Session>,
+        method: &str,
+        params: Value,
+    ) -> Result<(Called, Reply), Fault> {
+        self.last += 1;
+        let id = json!(self.last);
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let post = self.post(task, trace, session, &request);
+        let (mut events, mut found) = (Events::default(), None);
+        let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
+            true => events.push(piece, |data| {
+                trace.heard(task, data);
+                found = answer_in(task, data, &id)?;
+                Ok(found.is_some())
+            }),
+            false => Ok(false),
+        };
+        let reply = http::post_until(&self.endpoint, post, &mut watch).await?;
+        if is_stream(&reply.headers) && reply.status.is_success() {
+            let value = found.ok_or(Fault::CutShort)?;
+            return Ok((jsonrpc::answer(value, &id)?, reply));
+        }
+        trace.heard(task, &reply.body);
+        match reply.status {
+            StatusCode::NOT_FOUND if session.is_some() => Err(Fault::Status(404)),
+            _ => Ok((jsonrpc::outcome(&reply, &id)?, reply)),
+        }
+    }
+
+    fn post(
+        &self,
+        task: &Task<'_>,
+        trace: &Trace,
+        session: Option<&Session>,
+        request: &Value,
+    ) -> Post {
+        let body = request.to_string().into_bytes();
+        trace.sent(task, &body);
+        let mut headers = who_asks(task);
+        if let Some(session) = session {
+            headers.push(("mcp-protocol-version", session.version.to_owned()));
+            headers.extend(session.id.iter().map(|id| (SESSION, id.clone())));
+        }
+        Post {
+            body,
+            accept: "application/json, text/event-stream",
+            headers,
+        }
+    }
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    content_type(headers).as_deref() == Some(EVENTS)
+}
+
+/// The answer, where the event is one; what else a stream says needs none.
+fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
+    if data.is_empty() {
+        return Ok(None);
+    }
+    let value = json::parse(data, Limits::ANSWER)?;
+    match (value.get("method"), value.get("id") == Some(id)) {
+        (None, true) => Ok(Some(value)),
+        (None, false) => Err(Fault::WrongId),
+        (Some(_), _) => {
+            pass_on(task, &value);
+            Ok(None)
+        }
+    }
+}
+
+const SESSION: &str = "mcp-session-id";
