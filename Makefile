@@ -49,7 +49,7 @@ ci: ## everything that the merge of a change asks for
 bench: ## measure what is handed out, on a machine that does nothing else (builds releases first; half an hour)
 	@{ scripts/typescript || [ $$? = 3 ]; } && server=$$(scripts/nats-server newest) && NATS_SERVER=$$server scripts/bench
 
-instructions: ## count what a message, a handshake and a call take, and hold it against scripts/instructions.limits (fetches valgrind and gungraun-runner)
+instructions: ## count what a message, a handshake, a call and a start take, and hold it against scripts/instructions.limits (fetches valgrind and gungraun-runner)
 	@scripts/instructions
 
 fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs the nightly toolchain, fetches cargo-fuzz; not part of ci)

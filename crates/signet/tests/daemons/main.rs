@@ -24,6 +24,7 @@ mod downgrade;
 mod faults;
 mod foreign;
 mod forgeries;
+mod golden;
 mod handlers_user;
 mod handoff;
 mod key_rotation;

@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod daemon;
+pub mod past;
 pub mod peer;
 
 use std::hint::black_box;
