@@ -21,7 +21,7 @@ use crate::json::{self, Limits, Value};
 use crate::reject::Reason;
 use crate::schema;
 
-pub use form::{Class, Form, Method};
+pub use form::{Body, Class, Form, Kept, Method};
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
 pub use sealed::Sealed;

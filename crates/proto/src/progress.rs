@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::envelope::Method;
 use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::schema;
@@ -97,7 +98,7 @@ impl Progress {
     /// # Errors
     /// `body-unfit` when it does not fit `schemas/progress.schema.json`.
     pub fn parse(body: &Value) -> Result<Self, Reason> {
-        if !schema::fits_progress(body) {
+        if !schema::fits(Method::Progress, body) {
             return Err(Reason::BodyUnfit);
         }
         let text = |value: &Value, name: &str| Some(value.get(name)?.as_str()?.to_owned());

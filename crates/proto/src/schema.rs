@@ -1,9 +1,11 @@
 //! The JSON Schemas (draft 2020-12) of `schemas/`, compiled in (check V03).
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::{Registry, Validator};
 
+use crate::envelope::{Body, Method};
 use crate::json::{self, Limits, Value};
 use crate::reject::Reason;
 
@@ -67,16 +69,10 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
     }
 }
 
-/// Whether the body of `agent.handoff` fits (check V12: it may come sealed).
-pub(crate) fn fits_handoff(body: &Value) -> bool {
+/// Whether a body fits the schema of its method: of those that may come sealed, when it was opened (check V12).
+pub(crate) fn fits(method: Method, body: &Value) -> bool {
     let schemas = SCHEMAS.as_ref();
-    schemas.is_some_and(|schemas| schemas.handoff.is_valid(body))
-}
-
-/// Whether the body of `agent.progress` fits (check V12: it may come sealed).
-pub(crate) fn fits_progress(body: &Value) -> bool {
-    let schemas = SCHEMAS.as_ref();
-    schemas.is_some_and(|schemas| schemas.progress.is_valid(body))
+    schemas.is_some_and(|schemas| schemas.fits(method, body))
 }
 
 struct Schemas {
@@ -84,35 +80,31 @@ struct Schemas {
     shape: Validator,
     /// The same, and `method` may be any text.
     any_method: Validator,
-    announce: Validator,
-    verify: Validator,
-    capability: Validator,
-    trust: Validator,
-    progress: Validator,
-    offer: Validator,
-    receipt: Validator,
-    poll: Validator,
-    revoke: Validator,
-    pause: Validator,
-    handoff: Validator,
+    /// Of bodies, by name.
+    bodies: BTreeMap<&'static str, Validator>,
 }
 
 impl Schemas {
     fn body_fits(&self, message: &Value) -> bool {
-        let schema = match message.get("method").and_then(Value::as_str) {
-            Some("agent.announce") => &self.announce,
-            Some("agent.verify") => &self.verify,
-            Some("agent.capability") => &self.capability,
-            Some("agent.trust") => &self.trust,
-            Some("agent.offer") => &self.offer,
-            Some("agent.receipt") => &self.receipt,
-            Some("agent.poll") => &self.poll,
-            Some("agent.revoke") => &self.revoke,
-            Some("agent.pause" | "agent.resume") => &self.pause,
-            _ => return true,
+        let method = message.get("method").and_then(Value::as_str);
+        let Some(method) = method.and_then(|name| name.parse::<Method>().ok()) else {
+            return true;
         };
-        let body = message.pointer("/params/body");
-        body.is_some_and(|body| schema.is_valid(body))
+        match method.body() {
+            Body::Free | Body::Sealable(_) => true,
+            Body::Clear(_) => {
+                let body = message.pointer("/params/body");
+                body.is_some_and(|body| self.fits(method, body))
+            }
+        }
+    }
+
+    fn fits(&self, method: Method, body: &Value) -> bool {
+        let Some(name) = method.body().schema() else {
+            return true;
+        };
+        let schema = self.bodies.get(name);
+        schema.is_some_and(|schema| schema.is_valid(body))
     }
 }
 
@@ -131,7 +123,10 @@ fn compile() -> Option<Schemas> {
         let options = jsonschema::options().with_registry(&registry);
         options.build(schema).ok()
     };
-    let validator = |name: &str| build(&source(name)?);
+    let bodies = Method::ALL
+        .iter()
+        .filter_map(|method| method.body().schema());
+    let validator = |name| Some((name, build(&source(name)?)?));
     let mut shape = source("message")?;
     *shape.pointer_mut("/$defs/headers")? = serde_json::json!({"type": "object"});
     let mut any_method = shape.clone();
@@ -139,16 +134,6 @@ fn compile() -> Option<Schemas> {
     Some(Schemas {
         shape: build(&shape)?,
         any_method: build(&any_method)?,
-        announce: validator("announce")?,
-        verify: validator("verify")?,
-        capability: validator("capability")?,
-        trust: validator("trust")?,
-        progress: validator("progress")?,
-        offer: validator("offer")?,
-        receipt: validator("receipt")?,
-        poll: validator("poll")?,
-        revoke: validator("revoke")?,
-        pause: validator("pause")?,
-        handoff: validator("handoff")?,
+        bodies: bodies.map(validator).collect::<Option<_>>()?,
     })
 }

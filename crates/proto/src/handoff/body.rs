@@ -2,6 +2,7 @@
 //! they may come sealed, and are then known only at the end of check V12.
 
 use super::{Chain, LONGEST_NOTE, TaskId, TaskState};
+use crate::envelope::Method;
 use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::schema;
@@ -24,7 +25,7 @@ impl Offering {
     /// `mandate-invalid` when it does not fit schemas/handoff.schema.json, or names another task than
     /// its mandates do.
     pub fn parse(body: &Value) -> Result<Self, Reason> {
-        if !schema::fits_handoff(body) {
+        if !schema::fits(Method::Handoff, body) {
             return Err(Reason::MandateInvalid);
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed};
-use crate::envelope::{Form, Message, Method};
+use crate::envelope::{Form, Kept, Message, Method};
 use crate::json::{Map, Value};
 use crate::receipt::{Exception, Receipt};
 use crate::reject::{PeerReason, Reason};
@@ -23,14 +23,12 @@ const LONGEST_TEXT: usize = 500;
 impl Turn<'_> {
     pub(super) fn follow_accepted(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
         let peer = message.headers.agent_id.clone();
-        match &message.form {
-            Form::Call(method) if method.is_handshake() => self.follow_flight(*method, message),
-            Form::Call(Method::Receipt) => self.answer_receipt(message),
-            Form::Call(
-                Method::Offer | Method::Poll | Method::Revoke | Method::Pause | Method::Resume,
-            ) => {}
-            Form::Call(_) if is_ping(message) => self.answer_ping(message),
-            Form::Call(_) | Form::Success | Form::Failure { .. } => {
+        match message.form.kept() {
+            Kept::Handshake => self.follow_flight(message),
+            Kept::Receipts => self.answer_receipt(message),
+            Kept::Offers | Kept::Orders | Kept::Nowhere => {}
+            Kept::Inbox if is_ping(message) => self.answer_ping(message),
+            Kept::Inbox | Kept::Request => {
                 if is_about_clocks(&message.form) {
                     self.note_clock(message);
                 }
@@ -190,8 +188,8 @@ impl Turn<'_> {
             return;
         }
         link.repeated = Some(self.at.elapsed);
-        match message.form.method() {
-            Some(Method::Announce | Method::Verify | Method::Capability) => {
+        match message.form.kept() {
+            Kept::Handshake if message.form != Form::Call(Method::Trust) => {
                 let of_session = link
                     .sessions
                     .iter()
@@ -207,7 +205,7 @@ impl Turn<'_> {
                     self.answer_by(&peer, Signed::again(flight));
                 }
             }
-            Some(Method::Trust) => {
+            Kept::Handshake => {
                 link.unheard = true;
                 // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
                 let mut sessions = link.sessions.iter();
@@ -216,8 +214,8 @@ impl Turn<'_> {
                     self.send_receipt(&peer, id);
                 }
             }
-            Some(Method::Receipt) => {}
-            _ => {
+            Kept::Receipts | Kept::Nowhere => {}
+            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
                     link.unheard = true;

@@ -11,7 +11,7 @@
 //! Accepted mail is bounded by the calls a minute that the peer was granted.
 
 use crate::entry::{Direction, Entry, Ruling};
-use crate::envelope::{Message, Method};
+use crate::envelope::{Kept, Message};
 use crate::time::Timestamp;
 
 use super::budget::{MIB, Meter, weight};
@@ -72,13 +72,11 @@ impl Bytes {
                 (false, false) => None,
             };
         }
-        let (paid, meter) = match message.form.method() {
-            Some(Method::Receipt) => (Paid::Receipt, &mut self.receipts),
-            Some(Method::Revoke | Method::Pause | Method::Resume) => {
-                (Paid::Decree, &mut self.decrees)
-            }
-            Some(method) if method.is_handshake() => (Paid::Flight, &mut self.flights),
-            _ => return Some(Paid::Mail),
+        let (paid, meter) = match message.form.kept() {
+            Kept::Receipts => (Paid::Receipt, &mut self.receipts),
+            Kept::Orders => (Paid::Decree, &mut self.decrees),
+            Kept::Handshake => (Paid::Flight, &mut self.flights),
+            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere => return Some(Paid::Mail),
         };
         meter.has_room(now).then_some(paid)
     }
@@ -109,16 +107,15 @@ impl Bytes {
         let Entry::Message(verdict) = line else {
             return;
         };
-        let method = verdict
-            .message()
-            .filter(|_| verdict.ruling == Ruling::Sent)
-            .and_then(|message| message.form.method());
-        match method {
-            Some(Method::Receipt) => self.told.spend(weight([line])),
-            Some(method) if method.is_handshake() => self.flights.spend(weight([line])),
-            Some(Method::Revoke | Method::Pause | Method::Resume) => {}
+        let sent = verdict.message().filter(|_| verdict.ruling == Ruling::Sent);
+        match sent.map(|message| message.form.kept()) {
+            Some(Kept::Receipts) => self.told.spend(weight([line])),
+            Some(Kept::Handshake) => self.flights.spend(weight([line])),
+            Some(Kept::Orders) => {}
             // It will be receipted.
-            _ => self.receipts.give_back(RECEIPT),
+            Some(Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere) | None => {
+                self.receipts.give_back(RECEIPT);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::carrier::{CarrierId, Parcel, Route, Routes};
 use crate::draft::Signed;
-use crate::envelope::Method;
+use crate::envelope::{Form, Kept, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::session::{Handed, Ways};
 
@@ -200,21 +200,21 @@ impl Turn<'_> {
             .as_ref()
             .filter(|heard| ways.has(heard))
             .or(first);
-        let taken = match signed.message().form.method() {
-            Some(Method::Revoke | Method::Pause | Method::Resume) => ways.0.clone(),
-            Some(Method::Receipt) if std::mem::take(&mut link.unheard) => ways.0.clone(),
-            Some(Method::Receipt) => answer.into_iter().cloned().collect(),
-            Some(Method::Announce) => {
+        let taken = match signed.message().form.kept() {
+            Kept::Orders => ways.0.clone(),
+            Kept::Receipts if std::mem::take(&mut link.unheard) => ways.0.clone(),
+            Kept::Receipts => answer.into_iter().cloned().collect(),
+            Kept::Handshake if signed.message().form == Form::Call(Method::Announce) => {
                 let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
                 link.flown_by.clone_from(&next);
                 next.into_iter().collect()
             }
-            Some(method) if method.is_handshake() => {
+            Kept::Handshake => {
                 let answer = answer.cloned();
                 link.flown_by.clone_from(&answer);
                 answer.into_iter().collect()
             }
-            _ => {
+            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere => {
                 let session = headers.session.and_then(|id| link.session_mut(id));
                 if let (Some(session), Some(first)) = (session, first) {
                     session.ledger.sent_by(headers.message_id, first);

@@ -97,21 +97,21 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn follow_flight(&mut self, method: Method, flight: &Arc<Message>) {
+    pub(super) fn follow_flight(&mut self, flight: &Arc<Message>) {
         let peer = flight.headers.agent_id.clone();
-        match method {
-            Method::Announce => {
+        match flight.form.method() {
+            Some(Method::Announce) => {
                 self.suspect_clock(flight);
                 self.send_verify(&peer);
             }
-            Method::Verify => match self.link(&peer).map(|link| &link.handshake) {
+            Some(Method::Verify) => match self.link(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => {
                     self.suspect_clock(flight);
                     self.send_capability(&peer);
                 }
                 _ => self.refuse_drafts(&peer, Reason::VersionUnsupported),
             },
-            Method::Capability => {
+            Some(Method::Capability) => {
                 self.suspect_clock(flight);
                 self.send_trust(&peer);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::carrier::CarrierId;
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Message, Method, Unverified};
+use crate::envelope::{Claimed, Kept, Message, Method, Unverified};
 use crate::handshake::Handshake;
 use crate::ids::{AgentId, KeyId};
 use crate::json::Value;
@@ -356,8 +356,7 @@ fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a V
 
 /// Whether the message takes room in the inbox: not what the daemon itself answers or keeps.
 fn waits_for_agent(message: &Message) -> bool {
-    let own = [Some(Method::Progress), Some(Method::Offer)];
-    !is_ping(message) && !own.contains(&message.form.method())
+    message.form.kept() == Kept::Inbox && !is_ping(message)
 }
 
 /// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.

@@ -7,7 +7,7 @@ pub(super) use ours::unknown;
 use std::sync::Arc;
 
 use crate::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
-use crate::envelope::{Form, Message, Method};
+use crate::envelope::{Form, Kept, Message, Method};
 use crate::handshake::{Established, Handshake, Retry, Role};
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
@@ -158,17 +158,17 @@ impl Node {
         link.names
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
         link.hear();
-        match message.form.method() {
-            Some(method) if method.is_handshake() => {
-                if method == Method::Announce {
+        match message.form.kept() {
+            Kept::Handshake => {
+                if message.form == Form::Call(Method::Announce) {
                     link.heard_announce = Some(headers.timestamp);
                 }
                 let established = link.handshake.take(message, clock, now);
                 return self.establish(&peer, established, time);
             }
-            Some(Method::Receipt) => return self.apply_receipt(time, &peer, message),
-            Some(Method::Revoke | Method::Pause | Method::Resume) => return Changed::default(),
-            _ => {}
+            Kept::Receipts => return self.apply_receipt(time, &peer, message),
+            Kept::Orders | Kept::Nowhere => return Changed::default(),
+            Kept::Inbox | Kept::Request | Kept::Offers => {}
         }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             confirm(session);
@@ -179,16 +179,19 @@ impl Node {
         }
         match &message.form {
             Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
-            Form::Call(Method::Progress) => self.apply_progress(message),
-            Form::Call(Method::Offer) => self.apply_live_offer(message),
             Form::Call(_) if is_ping(message) => {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
-            Form::Call(_) => {
-                self.note_step(now, &peer, message);
-                self.inbox.insert(message);
-            }
+            Form::Call(method) => match method.kept() {
+                Kept::Inbox => {
+                    self.note_step(now, &peer, message);
+                    self.inbox.insert(message);
+                }
+                Kept::Request => self.apply_progress(message),
+                Kept::Offers => self.apply_live_offer(message),
+                Kept::Receipts | Kept::Orders | Kept::Handshake | Kept::Nowhere => {}
+            },
         }
         Changed::default()
     }

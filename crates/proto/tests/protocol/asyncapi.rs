@@ -86,7 +86,9 @@ fn path() -> PathBuf {
 }
 
 fn generate() -> Value {
-    let calls = Method::ALL.map(|method| (name_of(method), call(method)));
+    let calls = Method::ALL
+        .iter()
+        .map(|method| (name_of(*method), call(*method)));
     let answers = [
         (
             "answer".to_owned(),
@@ -97,7 +99,7 @@ fn generate() -> Value {
             answer("error", "A refusal, with its reason."),
         ),
     ];
-    let said = calls.into_iter().chain(answers);
+    let said = calls.chain(answers);
     let (mut messages, mut schemas) = (Map::new(), Map::new());
     for (name, (summary, schema)) in said {
         let reference = format!("#/components/schemas/message-{name}");
@@ -180,9 +182,8 @@ fn generate() -> Value {
 
 /// A call: the schema of every message, the method's own name, and the schema of its body.
 fn call(method: Method) -> (&'static str, Value) {
-    let (summary, body) = about(method);
     let mut params = json!({});
-    if let Some(body) = body {
+    if let Some(body) = method.body().schema() {
         let reference = json!({ "$ref": format!("#/components/schemas/{body}") });
         params = json!({ "properties": { "body": reference } });
     }
@@ -190,38 +191,15 @@ fn call(method: Method) -> (&'static str, Value) {
         "required": ["method"],
         "properties": { "method": { "const": method.as_str() }, "params": params },
     });
-    (summary, json!({ "allOf": [{ "$ref": MESSAGE }, own] }))
+    (
+        method.text(),
+        json!({ "allOf": [{ "$ref": MESSAGE }, own] }),
+    )
 }
 
 fn answer(member: &str, summary: &'static str) -> (&'static str, Value) {
     let schema = json!({ "allOf": [{ "$ref": MESSAGE }, { "required": [member] }] });
     (summary, schema)
-}
-
-/// What a method is for, and the schema of its body where it has one. A sealed message has no body.
-fn about(method: Method) -> (&'static str, Option<&'static str>) {
-    match method {
-        Method::Request => ("Asks for an answer, perhaps for a capability.", None),
-        Method::Notification => ("Tells something that wants no answer.", None),
-        Method::Handoff => ("Hands a task over, within limits.", Some("handoff")),
-        Method::Progress => (
-            "Says how a request goes; it settles nothing.",
-            Some("progress"),
-        ),
-        Method::Offer => ("Says which capabilities changed.", Some("offer")),
-        Method::Receipt => ("Says what is durable with its recipient.", Some("receipt")),
-        Method::Revoke => ("Takes a certificate back.", Some("revoke")),
-        Method::Pause => ("A person has their agents be still.", Some("pause")),
-        Method::Resume => ("A person lets their agents go on.", Some("pause")),
-        Method::Announce => ("Flight 1 of a handshake.", Some("announce")),
-        Method::Verify => ("Flight 2 of a handshake.", Some("verify")),
-        Method::Capability => ("Flight 3 of a handshake.", Some("capability")),
-        Method::Trust => ("Flight 4 of a handshake.", Some("trust")),
-        Method::Poll => (
-            "Asks for what is kept for an agent that can only dial out.",
-            Some("poll"),
-        ),
-    }
 }
 
 fn name_of(method: Method) -> String {

@@ -10,7 +10,7 @@ use signet_proto::entry::{
     Alarm, AlarmLine, ApprovalLine, AttemptLine, Did, Direction, DraftLine, Entry, Evidence, Flood,
     HoleLine, OutcomeLine, Ruling, TrustChange, Verdict,
 };
-use signet_proto::envelope::{Claimed, Form, Method, Unverified};
+use signet_proto::envelope::{Claimed, Form, Kept, Method, Unverified};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::reject::Reason;
@@ -33,6 +33,13 @@ const HOSTILE: [&str; 10] = [
     "\u{1f469}\u{200d}\u{1f680}\u{e000}\u{10ffff}",
     "e\u{301} is not \u{e9}",
 ];
+
+/// A poll has no line in the log.
+fn that_leave_a_line() -> Vec<Method> {
+    let mut methods = Method::ALL.to_vec();
+    methods.retain(|method| method.kept() != Kept::Nowhere);
+    methods
+}
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -214,9 +221,8 @@ proptest! {
 
     /// Alice herself may be hostile: what she changes is signed again, so that it reaches every check.
     #[test]
-    fn signed_mutations_never_panic(which in 0_usize..11, at_leaf in any::<prop::sample::Index>(), to in json_value()) {
+    fn signed_mutations_never_panic(method in prop::sample::select(that_leave_a_line()), at_leaf in any::<prop::sample::Index>(), to in json_value()) {
         let alice = alice();
-        let method = Method::ALL[which];
         let place = Some((SessionId(Digest([3; 32])), 1));
         let (from, mut bob) = alice_and_bob();
         let mut value = if method.is_handshake() || method == Method::Receipt {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Changed, Fate, LineTime, OPEN_AFTER, PING_AFTER, confirm};
 use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
-use crate::envelope::{Form, Message, Method};
+use crate::envelope::{Form, Kept, Message, Method};
 use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId, Version};
 use crate::node::link::{Approving, Finds, Waiting};
@@ -27,23 +27,23 @@ impl Node {
             self.apply_told_offer(now, &peer, message);
         }
         let link = self.link_mut(&peer);
-        match method {
-            Some(method) if method.is_handshake() => {
-                if method == Method::Announce {
+        match message.form.kept() {
+            Kept::Handshake => {
+                if method == Some(Method::Announce) {
                     link.announced = Some(headers.timestamp);
                     link.greets = false;
                 }
                 let established = link.handshake.sent(message, clock);
                 return self.establish(&peer, established, time);
             }
-            Some(Method::Receipt) => {
+            Kept::Receipts => {
                 link.receipted = Some(headers.timestamp);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }
                 return Changed::default();
             }
-            _ => {}
+            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Orders | Kept::Nowhere => {}
         }
         link.drop_draft(headers.message_id);
         let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);
