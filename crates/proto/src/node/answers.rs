@@ -82,7 +82,7 @@ impl Turn<'_> {
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(&fault);
-                let id = self.node.fresh_id(self.at.now);
+                let id = self.node.ids.fresh(self.at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
                 let _ = self.dispatch(Draft::answer(form, message, id, None));
             }
@@ -94,7 +94,7 @@ impl Turn<'_> {
         let mut body = Map::new();
         body.insert("pong".into(), true.into());
         body.insert("received".into(), self.at.now.to_string().into());
-        let id = self.node.fresh_id(self.at.now);
+        let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
         if self.dispatch(draft).is_err() {
             let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);

@@ -117,7 +117,7 @@ impl Node {
     /// A carrier is not connected, or not yet: decrees wait until one is, nothing is given up before
     /// [`Node::handle_drained`], and what only this carrier holds may go by another.
     pub fn handle_disconnected(&mut self, carrier: &CarrierId) {
-        let since = self.elapsed.unwrap_or_default();
+        let since = self.clock.elapsed().unwrap_or_default();
         self.carriers.note(carrier, false, since);
         let sessions = self.links.values_mut().flat_map(|link| &mut link.sessions);
         sessions.for_each(|session| session.ledger.wake());

@@ -1,52 +1,153 @@
-//! Our own clock: what happens when it is put back, and what waits while it stands outside the dates of
-//! our certificate.
+//! Our own clock, and what the log says of time: what happens when the clock is put back.
+
+use std::time::Duration;
 
 use crate::entry::Entry;
 use crate::time::Timestamp;
 
-use super::Node;
 use super::inbound::CLOCK_TOLERANCE;
+use super::link::Link;
 use super::turn::Turn;
+use super::{At, Node};
 
-impl Node {
-    /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
-    /// no peer would take it, and what we have to say waits.
-    pub fn outside_certificate(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        let own = &self.identity.certificate;
-        (!own.covers(now)).then_some((own.not_before, own.not_after))
+/// Which time it is, by our clock and by our log.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// The time of the last line.
+    written: Timestamp,
+    /// The clock as it was last read: behind the last line's time after it was put back.
+    read: Timestamp,
+    /// How long we have run, as of the last input; unknown while the log is told again.
+    elapsed: Option<Duration>,
+    /// How long we had run when the log had been told again, and the time of its last line.
+    resumed: (Duration, Timestamp),
+    /// The time of the last call that a trail holds: no two have the same.
+    stepped: Timestamp,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        let never = Timestamp::from_millis(0);
+        Self {
+            written: never,
+            read: never,
+            elapsed: None,
+            resumed: (Duration::ZERO, never),
+            stepped: never,
+        }
+    }
+}
+
+impl Clock {
+    /// The time of the last line.
+    pub(super) fn written(&self) -> Timestamp {
+        self.written
     }
 
-    /// Whether something may be signed that bears this time.
-    pub(super) fn may_sign(&self, time: Timestamp) -> bool {
-        self.identity.certificate.covers(time)
+    /// The clock as it was last read.
+    pub(super) fn last_read(&self) -> Timestamp {
+        self.read
     }
 
-    /// When the certificate begins, if that lies ahead.
-    pub(super) fn may_sign_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let begins = self.identity.certificate.not_before;
-        (now < begins).then_some(begins)
+    /// How long we have run, as of the last input; unknown while the log is told again.
+    pub(super) fn elapsed(&self) -> Option<Duration> {
+        self.elapsed
+    }
+
+    /// How long we had run when the log had been told again.
+    pub(super) fn resumed(&self) -> Duration {
+        self.resumed.0
     }
 
     /// Whether the clock was put back by more than a minute since it was last read.
-    pub fn was_put_back(&self, now: Timestamp) -> bool {
-        now.saturating_add(CLOCK_TOLERANCE) < self.clock
+    pub(super) fn was_put_back(&self, now: Timestamp) -> bool {
+        now.saturating_add(CLOCK_TOLERANCE) < self.read
     }
 
-    /// A line says that our clock was put back, and by how much it is behind the line's own time. What
-    /// peers signed in the time to come, when both clocks were wrong, is no longer the last word: what
-    /// they sign now is newer. A handshake that was half done then is begun anew.
-    pub(super) fn apply_put_back(&mut self, line: Timestamp, difference_ms: i64) {
-        self.clock = Timestamp::from_millis(line.as_millis().saturating_add(difference_ms));
-        let (clock, latest) = (self.clock, self.clock.saturating_add(CLOCK_TOLERANCE));
-        for link in self.links.values_mut() {
-            let announced = link.announced;
-            link.announced = announced.map(|last| if last > latest { clock } else { last });
-            link.heard_announce = link.heard_announce.filter(|heard| *heard <= latest);
-            link.handshake = Default::default();
-            for session in &mut link.sessions {
-                session.ledger.put_back(latest);
-                session.asked = session.asked.map(|asked| asked.min(clock));
-            }
+    /// When something must be done about the clock: at once, if it was put back.
+    pub(super) fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.was_put_back(now).then_some(now)
+    }
+
+    /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
+    /// never before that of the line above it.
+    pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
+        if clock > self.written {
+            self.read = self.read.max(clock);
+        }
+        self.pass_time(clock);
+        self.written
+    }
+
+    /// No later line bears an earlier time.
+    pub(super) fn pass_time(&mut self, time: Timestamp) {
+        self.written = self.written.max(time);
+    }
+
+    /// A line says that our clock was put back, and by how much it is behind the line's own time.
+    pub(super) fn apply(&mut self, line: Timestamp, difference_ms: i64) -> Timestamp {
+        self.read = Timestamp::from_millis(line.as_millis().saturating_add(difference_ms));
+        self.read
+    }
+
+    /// The log has been told again.
+    pub(super) fn resume(&mut self, elapsed: Duration) {
+        self.resumed = (elapsed, self.written);
+    }
+
+    /// How long ago something happened, whatever the clock was set to since: `since` is how long we had run
+    /// then. What happened before the start, at `line` by the log, is as old as the log said, and as we are.
+    pub(super) fn age(
+        &self,
+        since: Option<Duration>,
+        line: Timestamp,
+        elapsed: Duration,
+    ) -> Duration {
+        let (resumed, written) = self.resumed;
+        match since {
+            Some(since) => elapsed.saturating_sub(since),
+            None => elapsed.saturating_sub(resumed) + written.since(line),
+        }
+    }
+
+    /// The time of a line, or the next moment after the call before: the log's time stands still while the
+    /// clock is behind it, and calls have an order all the same.
+    pub(super) fn next_step(&mut self, now: Timestamp) -> Timestamp {
+        let next = self.stepped.saturating_add(Duration::from_nanos(1));
+        self.stepped = now.max(next);
+        self.stepped
+    }
+
+    /// Puts back the time of the last line.
+    pub(super) fn put_back(&mut self, written: Timestamp) {
+        (self.written, self.read) = (written, written);
+    }
+
+    /// Puts back the time of the last call that a trail holds.
+    pub(super) fn put_back_step(&mut self, newest: Timestamp) {
+        self.stepped = newest;
+    }
+}
+
+impl Node {
+    /// Whether the clock was put back by more than a minute since it was last read.
+    pub fn was_put_back(&self, now: Timestamp) -> bool {
+        self.clock.was_put_back(now)
+    }
+}
+
+impl Link {
+    /// Our clock was put back to `clock`. What peers signed in the time to come, when both clocks were wrong, is
+    /// no longer the last word: what they sign now is newer. A handshake that was half done then is begun anew.
+    pub(super) fn put_clock_back(&mut self, clock: Timestamp) {
+        let latest = clock.saturating_add(CLOCK_TOLERANCE);
+        let announced = self.announced;
+        self.announced = announced.map(|last| if last > latest { clock } else { last });
+        self.heard_announce = self.heard_announce.filter(|heard| *heard <= latest);
+        self.handshake = Default::default();
+        for session in &mut self.sessions {
+            session.ledger.put_back(latest);
+            session.asked = session.asked.map(|asked| asked.min(clock));
         }
     }
 }
@@ -55,20 +156,21 @@ impl Turn<'_> {
     /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
     /// and whatever was to wait for the time that has not come now is tried at once.
     pub(super) fn read_clock(&mut self) {
-        self.node.elapsed = Some(self.at.elapsed);
-        if !self.node.was_put_back(self.at.now) {
-            self.node.clock = self.at.now;
+        let At { now, elapsed, .. } = self.at;
+        self.node.clock.elapsed = Some(elapsed);
+        if !self.node.clock.was_put_back(now) {
+            self.node.clock.read = now;
             return;
         }
         let entry = Entry::Clock {
             peer: self.node.identity.agent().clone(),
-            difference_ms: self.at.now.as_millis() - self.node.written.max(self.at.now).as_millis(),
+            difference_ms: now.as_millis() - self.node.clock.written.max(now).as_millis(),
         };
         self.write(entry);
-        self.node.clock = self.at.now;
-        self.node.strangers.put_back(self.at.now);
+        self.node.clock.read = now;
+        self.node.strangers.put_back(now);
         for link in self.node.links.values_mut() {
-            link.told = link.told.filter(|told| *told <= self.at.now);
+            link.told = link.told.filter(|told| *told <= now);
         }
         // What we said meanwhile lay in the peers' future.
         let links = self.node.links.values_mut();
@@ -77,7 +179,7 @@ impl Turn<'_> {
                 session.window.owe();
             }
         }
-        self.node.hasten(self.at.now);
+        self.node.hasten(now);
         let peers: Vec<_> = self.node.links.keys().cloned().collect();
         for peer in peers {
             self.sign_anew(&peer);

@@ -360,7 +360,7 @@ impl Turn<'_> {
     }
 
     fn send_decree(&mut self, peer: &AgentId, method: Method, body: Value) {
-        let id = self.node.fresh_id(self.at.now);
+        let id = self.node.ids.fresh(self.at.now);
         let draft = Draft {
             life: LONGEST_LIFE,
             ..Draft::call(method, peer.clone(), id, body)

@@ -211,7 +211,7 @@ impl Node {
             WaitsFor::Introduction
         } else if self.pausing.is_paused() {
             WaitsFor::Resume
-        } else if !self.may_sign(self.clock) {
+        } else if !self.may_sign(self.clock.last_read()) {
             WaitsFor::Clock
         } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm
@@ -225,7 +225,7 @@ impl Node {
     /// Whether a session stood when the last line was written: what waits all the same waits for room.
     fn had_session(&self, peer: &AgentId) -> bool {
         let link = self.link(peer);
-        link.is_some_and(|link| link.sendable(self.written).is_some())
+        link.is_some_and(|link| link.sendable(self.clock.written()).is_some())
     }
 }
 

@@ -80,7 +80,7 @@ impl Turn<'_> {
             self.node.link_mut(peer).next_announce = Some(later);
             return;
         }
-        let nonce = self.node.nonce();
+        let nonce = self.node.ids.nonce();
         let mut body = self.node.credentials();
         body.insert("nonce".into(), nonce.to_string().into());
         self.node.put_offer(peer, &mut body);
@@ -132,7 +132,7 @@ impl Turn<'_> {
             return;
         };
         let choice = best_common(&self.node.identity.certificate.versions, &state.offered());
-        let nonce = self.node.nonce();
+        let nonce = self.node.ids.nonce();
         let mut body = self.node.credentials();
         body.insert("nonce".into(), nonce.to_string().into());
         body.insert(
@@ -160,7 +160,7 @@ impl Turn<'_> {
     }
 
     fn fly(&mut self, peer: &AgentId, method: Method, body: Map<String, Value>) {
-        let id = self.node.fresh_id(self.at.now);
+        let id = self.node.ids.fresh(self.at.now);
         let draft = Draft {
             life: FLIGHT_LIFE,
             ..Draft::call(method, peer.clone(), id, Value::Object(body))

@@ -40,7 +40,7 @@ impl Node {
             }
         }
         let request = MandateRequest {
-            task: above.map_or_else(|| self.fresh_id(now), Chain::task),
+            task: above.map_or_else(|| self.ids.fresh(now), Chain::task),
             from: self.identity.agent().clone(),
             to: peer.clone(),
             authority,
@@ -183,7 +183,7 @@ impl Turn<'_> {
                 to,
             });
         }
-        let message_id = self.node.fresh_id(self.at.now);
+        let message_id = self.node.ids.fresh(self.at.now);
         let (chain, hops) = self.node.chain_for(self.at.now, peer, &handing)?;
         let task = chain.task();
         // A second handoff would take the place of the first, which its holder may be working on.
@@ -291,7 +291,7 @@ impl Turn<'_> {
         Draft {
             form,
             recipient: holding.giver.clone(),
-            message_id: self.node.fresh_id(self.at.now),
+            message_id: self.node.ids.fresh(self.at.now),
             summary: None,
             body,
             data_tier: holding.given.tier,

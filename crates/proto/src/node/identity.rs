@@ -11,6 +11,24 @@ use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 impl Node {
+    /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
+    /// no peer would take it, and what we have to say waits.
+    pub fn outside_certificate(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let own = &self.identity.certificate;
+        (!own.covers(now)).then_some((own.not_before, own.not_after))
+    }
+
+    /// Whether something may be signed that bears this time.
+    pub(super) fn may_sign(&self, time: Timestamp) -> bool {
+        self.identity.certificate.covers(time)
+    }
+
+    /// When the certificate begins, if that lies ahead.
+    pub(super) fn may_sign_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let begins = self.identity.certificate.not_before;
+        (now < begins).then_some(begins)
+    }
+
     /// Whether a new sealing key and a key statement of it are due.
     pub fn keys_due(&self, now: Timestamp) -> bool {
         self.identity.keys.is_due(now)

@@ -198,7 +198,7 @@ impl Node {
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
-            let id = LeaseId(turn.node.nonce());
+            let id = LeaseId(turn.node.ids.nonce());
             turn.node.leases.put(
                 id,
                 Lease {

@@ -55,17 +55,13 @@ impl Node {
 
     /// A line that says nothing to the node was written at that time: no later line bears an earlier one.
     pub fn pass_time(&mut self, ts: Timestamp) {
-        self.written = self.written.max(ts);
+        self.clock.pass_time(ts);
     }
 
     /// A line's time is never before that of the line above it, whatever the clock was set to: what is
     /// remembered goes by the line's, and timers, which no start remembers, by the clock.
     pub(super) fn apply(&mut self, clock: Timestamp, entry: &Entry) -> Changed {
-        if clock > self.written {
-            self.clock = self.clock.max(clock);
-        }
-        let now = self.written.max(clock);
-        self.written = now;
+        let now = self.clock.pass_line(clock);
         match entry {
             Entry::Message(verdict) => {
                 return self.apply_message(LineTime { now, clock }, verdict);
@@ -92,7 +88,12 @@ impl Node {
             Entry::Clock {
                 peer,
                 difference_ms,
-            } if peer == self.identity.agent() => self.apply_put_back(now, *difference_ms),
+            } if peer == self.identity.agent() => {
+                let clock = self.clock.apply(now, *difference_ms);
+                for link in self.links.values_mut() {
+                    link.put_clock_back(clock);
+                }
+            }
             Entry::Attempt(_)
             | Entry::Clock { .. }
             | Entry::Flood(_)
@@ -297,7 +298,7 @@ impl Node {
         // With the flight itself, so that no torn tail parts the session from the key that signs in it.
         let renewed = self.renew(&established.certificate);
         self.trust.raise_keys_serial(peer, established.keys_serial);
-        let elapsed = self.elapsed;
+        let elapsed = self.clock.elapsed();
         let link = self.link_mut(peer);
         let mut abandoned = Vec::new();
         for session in &mut link.sessions {

@@ -19,6 +19,7 @@ mod flights;
 mod handoffs;
 mod holding;
 mod identity;
+mod ids;
 mod inbound;
 mod inbox;
 mod judged;
@@ -56,9 +57,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::{RngCore, SeedableRng};
-
 use crate::carrier::{CarrierId, Parcel};
 use crate::certificate::Certificate;
 use crate::draft::Identity;
@@ -79,8 +77,10 @@ pub use budget::Allowance;
 use budget::Budget;
 use bytes::Paid;
 use carriers::Carriers;
+use clock::Clock;
 pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
+use ids::Ids;
 pub use inbox::{Gone, Inbox, Item};
 pub use judged::Judged;
 use judged::Refusal;
@@ -263,16 +263,6 @@ pub struct Node {
     identity: Identity,
     /// The last certificate of ours that the log holds.
     recorded: Option<Certificate>,
-    /// The time of the last line.
-    written: Timestamp,
-    /// The clock as it was last read: behind the last line's time after it was put back.
-    clock: Timestamp,
-    /// How long we have run, as of the last input; unknown while the log is told again.
-    elapsed: Option<Duration>,
-    /// How long we had run when the log had been told again, and the time of its last line.
-    resumed: (Duration, Timestamp),
-    /// The time of the last call that a trail holds: no two have the same.
-    stepped: Timestamp,
     policy: Policy,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
@@ -298,7 +288,8 @@ pub struct Node {
     carriers: Carriers,
     /// What brought the input that is being judged.
     arrived_by: CarrierId,
-    rng: ChaCha20Rng,
+    clock: Clock,
+    ids: Ids,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -326,11 +317,6 @@ impl Node {
         Self {
             identity,
             recorded: None,
-            written: Timestamp::from_millis(0),
-            clock: Timestamp::from_millis(0),
-            elapsed: None,
-            resumed: (Duration::ZERO, Timestamp::from_millis(0)),
-            stepped: Timestamp::from_millis(0),
             policy,
             trust,
             links: BTreeMap::new(),
@@ -352,7 +338,8 @@ impl Node {
             looked: None,
             carriers: Carriers::default(),
             arrived_by: CarrierId::NATS,
-            rng: ChaCha20Rng::from_seed(seed),
+            clock: Clock::default(),
+            ids: Ids::new(seed),
         }
     }
 
@@ -377,18 +364,6 @@ impl Node {
             .get(peer)
             .map(|link| link.standing(now))
             .unwrap_or_default()
-    }
-
-    fn fresh_id(&mut self, now: Timestamp) -> MessageId {
-        let mut random = [0; 10];
-        self.rng.fill_bytes(&mut random);
-        MessageId::from_parts(u64::try_from(now.as_millis()).unwrap_or_default(), random)
-    }
-
-    fn nonce(&mut self) -> Digest {
-        let mut random = [0; 32];
-        self.rng.fill_bytes(&mut random);
-        Digest(random)
     }
 
     fn link(&self, peer: &AgentId) -> Option<&Link> {

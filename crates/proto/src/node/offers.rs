@@ -349,10 +349,10 @@ impl Turn<'_> {
             self.node.link_mut(peer).offer_pace.due = None;
             return;
         }
-        let id = self.node.fresh_id(self.at.now);
+        let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::call(Method::Offer, peer.clone(), id, body);
         if let Ok((signed, copy)) =
-            draft.seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+            draft.seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
         {
             self.node.count_own(self.at.now, peer, true);
             self.write_sealed(signed, copy);

@@ -97,7 +97,7 @@ impl Node {
             Err(text) => return self.handle_decline_request(at, from, request, (text, None)),
         };
         let message = self.waiting_request(from, request)?;
-        let id = self.fresh_id(at.now);
+        let id = self.ids.fresh(at.now);
         let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
         draft.summary = content.summary;
         draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
@@ -119,7 +119,7 @@ impl Node {
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
         let message = self.waiting_request(from, request)?;
-        let id = self.fresh_id(at.now);
+        let id = self.ids.fresh(at.now);
         let mut draft = decline(&message, id, text);
         draft.body = body;
         let mut turn = self.turn(at);
@@ -247,7 +247,7 @@ impl Turn<'_> {
         {
             return Err(LocalError::TooManyRequests);
         }
-        let message_id = self.node.fresh_id(self.at.now);
+        let message_id = self.node.ids.fresh(self.at.now);
         let (method, content) = match sending {
             Sending::Handoff(handing) => return self.hand(peer, *handing, key),
             Sending::Request(content) => (Method::Request, content),
@@ -326,7 +326,7 @@ impl Turn<'_> {
             Some((stamp, to)) => {
                 let call = draft.form.method().is_some();
                 let (signed, copy) = draft
-                    .seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+                    .seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
                     .map_err(LocalError::Message)?;
                 self.node.count_own(self.at.now, &peer, call);
                 self.write_sealed(signed, copy);
@@ -373,7 +373,7 @@ impl Turn<'_> {
             version,
         };
         let exceptions = receipt.except.len();
-        let message_id = self.node.fresh_id(self.at.now);
+        let message_id = self.node.ids.fresh(self.at.now);
         let draft = Draft::call(
             Method::Receipt,
             peer.clone(),

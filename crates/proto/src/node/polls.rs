@@ -92,7 +92,7 @@ impl Node {
         }
         let mut body = Map::new();
         last.map(|last| body.insert("after".to_owned(), last.to_string().into()));
-        let id = self.fresh_id(at.now);
+        let id = self.ids.fresh(at.now);
         let draft = Draft {
             life: POLL_LIFE,
             ..Draft::call(Method::Poll, peer.clone(), id, Value::Object(body))
@@ -155,8 +155,7 @@ impl Turn<'_> {
             return Err(Reason::LifetimeTooLong);
         }
         // What was polled before the start is not remembered: a copy of it would be served again.
-        let (begun, _) = self.node.resumed;
-        let started = Some(self.at.time_of(begun));
+        let started = Some(self.at.time_of(self.node.clock.resumed()));
         let last = self.link(&headers.agent_id).and_then(|link| link.polled);
         let last = last.filter(|(_, came)| self.at.elapsed < came.saturating_add(FORGOTTEN));
         let latest = started.max(last.map(|(polled, _)| polled));

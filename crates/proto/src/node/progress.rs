@@ -125,7 +125,7 @@ impl Turn<'_> {
     ) -> Result<Draft, LocalError> {
         let body = progress.to_value();
         Progress::parse(&body).map_err(LocalError::Message)?;
-        let id = self.node.fresh_id(self.at.now);
+        let id = self.node.ids.fresh(self.at.now);
         let form = Form::Call(Method::Progress);
         Ok(Draft::answer(form, request, id, Some(body)))
     }
@@ -155,7 +155,7 @@ impl Turn<'_> {
             return Err(LocalError::ApprovalNeeded(draft.data_tier));
         }
         let (signed, copy) = draft
-            .seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng)
+            .seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
             .map_err(LocalError::Message)?;
         self.node.count_own(self.at.now, &peer, true);
         self.write_sealed(signed, copy);

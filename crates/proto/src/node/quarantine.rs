@@ -222,7 +222,7 @@ impl Node {
         let message = self.shelved(peer, message_id)?;
         let mut turn = self.turn(at);
         if matches!(message.form, Form::Call(Method::Request)) {
-            let id = turn.node.fresh_id(at.now);
+            let id = turn.node.ids.fresh(at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
             turn.dispatch(draft)?;
         }

@@ -67,7 +67,7 @@ impl Turn<'_> {
                 self.node.link_mut(peer).budgets.drafts_wait = Some(later);
                 return;
             }
-            match draft.seal_and_sign(&self.node.identity, stamp, to, &mut self.node.rng) {
+            match draft.seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng()) {
                 Ok((signed, copy)) => {
                     self.node.count_own(self.at.now, peer, call);
                     self.write_sealed(signed, copy);
@@ -157,7 +157,7 @@ impl Turn<'_> {
         self.try_to_sign(draft.clone())
             .map_err(LocalError::Message)?;
         let (message, copy) = draft
-            .to_value(&self.node.identity, self.at.now, &mut self.node.rng)
+            .to_value(&self.node.identity, self.at.now, self.node.ids.rng())
             .map_err(LocalError::Message)?;
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
@@ -189,7 +189,7 @@ impl Turn<'_> {
         };
         let own = self.node.identity.keys.sealing_key;
         draft
-            .seal_and_sign(&self.node.identity, trial, own, &mut self.node.rng)
+            .seal_and_sign(&self.node.identity, trial, own, self.node.ids.rng())
             .map(|_| ())
     }
 

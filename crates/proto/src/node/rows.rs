@@ -197,7 +197,7 @@ impl Node {
     /// What it remembers at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
-            written: self.written,
+            written: self.clock.written(),
             recorded: self.recorded.clone(),
             rekeyed: self.rekeyed,
             trust: self.trust().clone(),

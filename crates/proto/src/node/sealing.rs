@@ -35,7 +35,7 @@ impl Node {
 
     /// Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
     pub(super) fn copy_of(&mut self, plaintext: &[u8]) -> Option<Sealed> {
-        let copy = self.identity.copy_of(plaintext, &mut self.rng);
+        let copy = self.identity.copy_of(plaintext, self.ids.rng());
         copy.ok().flatten()
     }
 }

@@ -53,8 +53,8 @@ impl Node {
     /// The next time at which [`Node::handle_timeout`] has something to do, by the clock as it is at
     /// `at`.
     pub fn poll_timeout(&self, at: At) -> Option<Timestamp> {
-        if self.was_put_back(at.now) {
-            return Some(at.now);
+        if let Some(at_once) = self.clock.due(at.now) {
+            return Some(at_once);
         }
         let links = self.links.values();
         let links = links.filter_map(|link| link.due(at, &self.identity)).min();
@@ -81,7 +81,7 @@ impl Node {
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut turn = self.turn(at);
         turn.node.started = Some(at.elapsed);
-        turn.node.resumed = (at.elapsed, turn.node.written);
+        turn.node.clock.resume(at.elapsed);
         turn.read_clock();
         turn.node.retire_sessions();
         turn.record_own();

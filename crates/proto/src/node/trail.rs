@@ -109,7 +109,7 @@ fn push(steps: &mut VecDeque<Step>, first: &mut BTreeMap<ConversationId, Timesta
 impl Node {
     /// Remembers a call that was accepted.
     pub(super) fn note_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
-        let (at, came) = (self.next_step(now), self.elapsed);
+        let (at, came) = (self.clock.next_step(now), self.clock.elapsed());
         let step = Step::of(at, message);
         let trail = &mut self.link_mut(peer).trail;
         let (steps, first) = (&mut trail.came, &mut trail.came_first);
@@ -118,31 +118,13 @@ impl Node {
 
     /// Remembers a call of ours in a conversation.
     pub(super) fn note_own_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
-        let at = self.next_step(now);
+        let at = self.clock.next_step(now);
         let trail = &mut self.link_mut(peer).trail;
         push(
             &mut trail.went,
             &mut trail.went_first,
             Step::of(at, message),
         );
-    }
-
-    /// The time of a line, or the next moment after the call before: the log's time stands still while the
-    /// clock is behind it, and calls have an order all the same.
-    fn next_step(&mut self, now: Timestamp) -> Timestamp {
-        let next = self.stepped.saturating_add(Duration::from_nanos(1));
-        self.stepped = now.max(next);
-        self.stepped
-    }
-
-    /// How long ago a call came, whatever the clock was set to since. What came before the start is as old
-    /// as the log said then, and as we are.
-    fn age_of(&self, step: &Step, elapsed: Duration) -> Duration {
-        let (resumed, written) = self.resumed;
-        match step.came {
-            Some(came) => elapsed.saturating_sub(came),
-            None => elapsed.saturating_sub(resumed) + written.since(step.at),
-        }
     }
 
     /// The conversation that a new call to `peer` belongs to, and its hops: one more than those of the
@@ -225,7 +207,7 @@ impl<'a> Talk<'a> {
     /// its hops by it.
     fn goes_on(&self, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
         let lately = self.came.iter();
-        let lately = lately.filter(|(_, step)| self.node.age_of(step, elapsed) < LOOP);
+        let lately = lately.filter(|(_, step)| self.node.clock.age(step.came, step.at, elapsed) < LOOP);
         let beginner = self.beginner();
         let ours = self.went.iter().map(|(_, step)| step);
         let ours = ours.filter(|step| step.chain.is_none());

@@ -138,7 +138,8 @@ impl Node {
         }
         let links = self.links.values();
         let steps = links.filter_map(|link| link.trail.newest());
-        self.stepped = steps.max().unwrap_or(self.stepped);
+        let newest = steps.max();
+        newest.into_iter().for_each(|step| self.clock.put_back_step(step));
         for (key, value) in tables.take::<Value>(PASSING)? {
             self.take_passing(tables, &key, value)?;
         }
@@ -185,8 +186,8 @@ impl Node {
     fn take_passing(&mut self, tables: &Tables, key: &str, value: Value) -> Restored {
         let unread = |_| fault(PASSING, key);
         if key == "written" {
-            self.written = serde_json::from_value(value).map_err(unread)?;
-            self.clock = self.written;
+            let written = serde_json::from_value(value).map_err(unread)?;
+            self.clock.put_back(written);
             return Ok(());
         }
         let [_, peer] = tables.parts(PASSING, key)?;
