@@ -6,8 +6,8 @@
 //!                                        └─── Faulty ──▶ Id::answer
 //! ```
 //!
-//! The object around the parameters is read as JSON-RPC has it. The parameters are read by the strict reader that the
-//! caller gives: this crate has none.
+//! The object around the parameters is read as JSON-RPC has it, the parameters strictly: what two readers could read
+//! differently is no call.
 
 use std::fmt;
 
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use signet_json::{Limits, parse};
 
 use crate::ApiError;
 
@@ -67,18 +68,14 @@ pub struct Frame<'a> {
 #[error("{0}")]
 pub struct Unfit(&'static str);
 
-/// Reads one text: at most `batch_max` requests in an array, their parameters by `strict`, which says what is wrong with them.
+/// Reads one text: at most `batch_max` requests in an array, their parameters strictly, as a message is.
 ///
 /// # Errors
 /// What the whole text is answered with, under the id `null`.
-pub fn read<E: fmt::Display>(
-    bytes: &[u8],
-    batch_max: usize,
-    strict: impl Fn(&[u8]) -> Result<Value, E>,
-) -> Result<Incoming, ApiError> {
+pub fn read(bytes: &[u8], batch_max: usize) -> Result<Incoming, ApiError> {
     let whole = raw(bytes)?;
     if !whole.get().starts_with('[') {
-        return Ok(Incoming::One(Item::read(whole, &strict)));
+        return Ok(Incoming::One(Item::read(whole)));
     }
     let items: Vec<&RawValue> =
         serde_json::from_str(whole.get()).map_err(|_| ApiError::parse_error())?;
@@ -89,8 +86,7 @@ pub fn read<E: fmt::Display>(
         let fault = format!("send at most {batch_max} requests in a batch");
         return Err(ApiError::invalid_request().with_fault(fault));
     }
-    let items = items.into_iter().map(|item| Item::read(item, &strict));
-    Ok(Incoming::Batch(items.collect()))
+    Ok(Incoming::Batch(items.into_iter().map(Item::read).collect()))
 }
 
 /// One JSON text and nothing beside it, its values not looked at. It costs no stack, however deep it is.
@@ -124,7 +120,7 @@ impl Item {
         }
     }
 
-    fn read<E: fmt::Display>(raw: &RawValue, strict: impl Fn(&[u8]) -> Result<Value, E>) -> Self {
+    fn read(raw: &RawValue) -> Self {
         let Frame { method, params, id } = match Frame::read(raw) {
             Ok(frame) => frame,
             Err((id, _)) => return Self::Faulty(id, ApiError::invalid_request()),
@@ -133,7 +129,7 @@ impl Item {
             let id = id.unwrap_or_else(Id::null);
             return Self::Faulty(id, ApiError::invalid_request());
         }
-        let params = params.map(|params| strict(params.get().as_bytes()));
+        let params = params.map(|params| parse(params.get().as_bytes(), Limits::LINE));
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {
                 method,

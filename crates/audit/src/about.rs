@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
+use signet_json::Value;
 use signet_proto::entry::{Direction, Evidence, Verdict};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::json::Value;
 
 /// Whom a message came from or went to: proven or, for unproven input, claimed.
 #[must_use]

@@ -3,9 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use signet_json::JsonError;
 use signet_proto::entry::EntryError;
 use signet_proto::ids::AgentId;
-use signet_proto::json::JsonError;
 use signet_text::word;
 
 use crate::plain::NotPlain;

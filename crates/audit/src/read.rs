@@ -277,7 +277,7 @@ impl RawLines {
     }
 
     fn too_long(&self) -> LogError {
-        self.fault(RecordError::Json(signet_proto::json::JsonError::TooLarge))
+        self.fault(RecordError::Json(signet_json::JsonError::TooLarge))
     }
 }
 

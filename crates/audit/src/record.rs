@@ -1,8 +1,8 @@
 //! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
 
+use signet_json::{Limits, Map, Value, write_string};
 use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
-use signet_proto::json::{self, Limits, Map, Value, write_string};
 use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
@@ -234,7 +234,7 @@ impl Frame {
         if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
             return Err(newer);
         }
-        let Value::Object(members) = json::parse(raw, Limits::LINE)? else {
+        let Value::Object(members) = signet_json::parse(raw, Limits::LINE)? else {
             return Err(RecordError::Member("v"));
         };
         let version = members.get("v").and_then(Value::as_u64);

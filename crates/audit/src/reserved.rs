@@ -1,9 +1,9 @@
 //! Members at the end of a line of version 2 that say by which ways a message came in or went out. This
 //! release writes `carrier`, where it is not NATS; it reads, keeps and compares both.
 
+use signet_json::{Map, Value};
 use signet_proto::carrier::CarrierId;
 use signet_proto::ids::KeyId;
-use signet_proto::json::{Map, Value};
 
 use crate::error::RecordError;
 

@@ -1,10 +1,10 @@
 //! Lines for people: one readable line each.
 
+use signet_json::canonical;
 use signet_proto::entry::{AttemptLine, Direction, Entry, HandoffLine, TaskChange, Verdict};
 use signet_proto::envelope::Form;
 use signet_proto::headers::MessageType;
 use signet_proto::ids::AgentId;
-use signet_proto::json::canonical;
 use signet_proto::keys::fingerprint;
 
 use crate::about::{message_type, peer_of};

@@ -6,12 +6,12 @@ use signet_api::{
     State, Step, TaskState,
 };
 use signet_driver::{now, random};
+use signet_json::canonical;
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::Method;
 use signet_proto::handoff::{Authority, MandateRequest, TaskId};
 use signet_proto::headers::ConversationId;
 use signet_proto::ids::{Digest, MessageId, SessionId, Version};
-use signet_proto::json::canonical;
 
 use crate::attack::{Attacker, refused};
 use crate::converse::ping;

@@ -130,7 +130,7 @@ impl Member {
         let sent = |line: &&Value| line.get("verdict") == Some(&json!("sent")) && is(line);
         let message = lines.iter().find(sent).and_then(|line| line.get("message"));
         message
-            .map(signet_proto::json::canonical)
+            .map(signet_json::canonical)
             .ok_or_else(|| DemoError::Missed("the message is in the log".into()))
     }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use signet_handlers::Done;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_proto::trust::TrustView;
 
 use crate::carrying::verdict::{Judged, Verdict};
@@ -79,7 +79,7 @@ pub enum Said {
 
 /// What an agent of the simple A2A answers to the task of this id.
 pub fn simple_a2a_answer(body: &[u8], id: &str) -> Option<Said> {
-    let value = json::parse(body, Limits::ANSWER).ok()?;
+    let value = answer::read(body, ANSWER).ok()?;
     said(simple_a2a::answer(value, id).ok()?)
 }
 
@@ -120,7 +120,7 @@ fn tool_answer(body: &[u8], id: &str) -> Option<Said> {
 }
 
 fn result(body: &[u8], id: &str) -> Option<Result<Value, String>> {
-    let value = json::parse(body, Limits::ANSWER).ok()?;
+    let value = answer::read(body, ANSWER).ok()?;
     let answer = jsonrpc::answer(value, &json!(id)).ok()?;
     Some(answer.map_err(|error| error.to_string()))
 }

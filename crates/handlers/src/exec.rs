@@ -13,12 +13,13 @@ use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use signet_api::Message;
+use signet_json::Limits;
 use signet_text::visible;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 
+use crate::answer;
 use crate::fault::LARGEST;
-use crate::json::{self, Limits};
 use crate::{Done, Fault, Handler, Task, Trying};
 
 /// Where programs are, who runs them, and how that person writes.
@@ -84,7 +85,7 @@ impl Handler for Command {
                 Err(error) => return Err(Fault::CannotStart(error.kind())),
             };
             match asks && !output.trim_ascii().is_empty() {
-                true => json::parse(&output, Limits::BODY)
+                true => answer::read(&output, Limits::MESSAGE)
                     .map(Done::Answer)
                     .map_err(Fault::of_answer),
                 false => Ok(Done::Nothing),

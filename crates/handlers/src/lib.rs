@@ -9,7 +9,7 @@
 //!
 //! A [`Worker`] has a connection of its own: it takes a message under a lease, lets its [`Handler`] try it, and tells the
 //! daemon how that ended. How a try failed is a [`Fault`]: a name that no message and no foreign program chose, because
-//! it goes into the log. What the foreign side answers is read strictly ([`json`]) and within bounds of time and bytes.
+//! it goes into the log. What the foreign side answers is read strictly ([`signet_json`]) and within bounds of time and bytes.
 //!
 //! The crate talks to the agent's socket alone. It never decides about trust, and holds no copy of anything after a try.
 #![forbid(unsafe_code)]
@@ -24,10 +24,10 @@
 )]
 
 mod absence;
+pub mod answer;
 mod call;
 mod exec;
 mod fault;
-pub mod json;
 mod task;
 mod teller;
 mod worker;

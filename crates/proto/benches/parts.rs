@@ -20,10 +20,10 @@ use std::time::Instant;
 use bench::Bench;
 use ed25519_dalek::{Signature, Signer as _};
 use household::{Agent, at, key, published, settle};
+use signet_json::Limits;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Unverified;
 use signet_proto::ids::Digest;
-use signet_proto::json::{self, Limits};
 use signet_proto::keys::Purpose;
 use signet_proto::node::{Content, Judged, Sending};
 
@@ -52,10 +52,10 @@ fn main() {
     let holds = || public.verify(Purpose::Message, &claims.signed_parts(), claims.signature());
     table.row("verify_strict of the message", holds);
     table.row("strict JSON", || {
-        json::parse(&sample, Limits::MESSAGE).unwrap()
+        signet_json::parse(&sample, Limits::MESSAGE).unwrap()
     });
-    let value = json::parse(&sample, Limits::MESSAGE).unwrap();
-    table.row("canonical form", || json::canonical(&value));
+    let value = signet_json::parse(&sample, Limits::MESSAGE).unwrap();
+    table.row("canonical form", || signet_json::canonical(&value));
     let schema = message_schema();
     table.row("schema", || schema.is_valid(&value));
     table.row("SHA-256", || Digest::of(&[&sample]));
@@ -86,7 +86,7 @@ struct Size {
 /// The schema of a message, compiled as the crate does it.
 fn message_schema() -> jsonschema::Validator {
     let source = |name| {
-        json::parse(
+        signet_json::parse(
             signet_proto::schema::text(name).unwrap().as_bytes(),
             Limits::LINE,
         )

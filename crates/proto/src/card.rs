@@ -7,10 +7,10 @@ use std::fmt;
 
 use ed25519_dalek::{Signer as _, SigningKey};
 use sha2::{Digest as _, Sha256};
+use signet_json::{Map, Value, canonical};
 use zeroize::Zeroizing;
 
 use crate::ids::encode_base64url;
-use crate::json::{Map, Value, canonical};
 
 /// The Ed25519 key of a card. It cannot print itself and is wiped when dropped.
 pub struct CardKey(SigningKey);

@@ -10,7 +10,6 @@ pub(crate) mod members;
 
 use crate::headers::Layers;
 use crate::ids::{AgentId, Digest, PrincipalId, Version};
-use crate::json::{Map, Value};
 use crate::keys::{KeyError, Purpose, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 
@@ -18,6 +17,7 @@ pub use control::{ControlCertificate, ControlRequest};
 pub(crate) use keys::KEYS_LEEWAY;
 pub use keys::{KEYS_LIFE, KEYS_ROTATE, KeyStatement, SEALING_AFTER};
 use members::{Members, sign_statement};
+use signet_json::{Map, Value};
 
 /// The certificate or key statement is not what it claims to be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRngCore;
+use signet_json::{Value, canonical};
 
 use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach, may_travel_in_clear};
 use crate::headers::{CapabilityName, ConversationId, Headers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
-use crate::json::{Value, canonical};
 use crate::keys::{Purpose, SealKey, SigningKey};
 use crate::reject::Reason;
 use crate::schema;

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use crate::certificate::Certificate;
 use crate::envelope::{Claimed, Message, Method, Sealed};
 use crate::ids::{AgentId, Digest, IdError, KeyId, MessageId};
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 
 use crate::statement::{PauseStatement, Revocation};
@@ -31,6 +30,7 @@ pub use attempt::{AttemptLine, Tried};
 pub use handoff::{HandoffLine, Offered, TaskChange};
 use line::{Line, Members};
 pub use outcome::{Did, OutcomeLine};
+use signet_json::{Map, Value};
 pub use standing::ApprovalLine;
 pub use version::LineVersion;
 

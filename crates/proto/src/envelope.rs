@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest};
-use crate::json::{self, Limits, Value};
 use crate::reject::Reason;
 use crate::schema;
 
@@ -25,6 +24,7 @@ pub use form::{Body, Class, Form, Kept, Method};
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
 pub use sealed::Sealed;
+use signet_json::{Limits, Value};
 
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;
@@ -199,7 +199,8 @@ impl Unverified {
 }
 
 fn parse_value(bytes: &[u8]) -> Result<Value, Unparsed> {
-    json::parse(bytes, Limits::MESSAGE).map_err(|error| Unparsed::new(bytes, error.into(), None))
+    signet_json::parse(bytes, Limits::MESSAGE)
+        .map_err(|error| Unparsed::new(bytes, error.into(), None))
 }
 
 /// Bytes that did not become a message.
@@ -245,8 +246,8 @@ impl Claimed {
     }
 }
 
-impl From<json::JsonError> for Reason {
-    fn from(error: json::JsonError) -> Self {
+impl From<signet_json::JsonError> for Reason {
+    fn from(error: signet_json::JsonError) -> Self {
         error.name().parse().unwrap_or(Self::MalformedJson)
     }
 }

@@ -22,11 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value, canonical};
 
 use crate::envelope::{Message, Method};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, Version};
-use crate::json::{Map, Value, canonical};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use signet_json::{Map, Value};
+
 use crate::ids::{AgentId, Digest, KeyId, MessageId, PrincipalId, SessionId, Version};
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 

@@ -26,7 +26,6 @@ pub mod handoff;
 pub mod handshake;
 pub mod headers;
 pub mod ids;
-pub mod json;
 pub mod keys;
 pub mod node;
 pub mod policy;

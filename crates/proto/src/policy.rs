@@ -19,11 +19,12 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use signet_json::{Map, Value, canonical};
+
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
 use crate::headers::CapabilityName;
 use crate::ids::AgentId;
-use crate::json::{Map, Value, canonical};
 
 pub use crate::envelope::{HIGHEST_CLEAR_TIER, may_travel_in_clear};
 pub use body::{BodySchema, Misfit, SCHEMA_BYTES};

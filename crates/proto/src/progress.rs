@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value};
 
 use crate::envelope::Method;
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::schema;
 

@@ -1,8 +1,8 @@
 //! Receipts: what one side has durably judged of the other's messages (`agent.receipt`).
 
 use crate::ids::Digest;
-use crate::json::{Map, Value};
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value};
 
 /// The reason of a number that was given up and never came.
 pub const MISSING: &str = "missing";

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::{Registry, Validator};
+use signet_json::{Limits, Value};
 
 use crate::envelope::{Body, Method};
-use crate::json::{self, Limits, Value};
 use crate::reject::Reason;
 
 macro_rules! sources {
@@ -112,7 +112,7 @@ impl Schemas {
 static SCHEMAS: LazyLock<Option<Schemas>> = LazyLock::new(compile);
 
 fn compile() -> Option<Schemas> {
-    let source = |name: &str| json::parse(text(name)?.as_bytes(), Limits::LINE).ok();
+    let source = |name: &str| signet_json::parse(text(name)?.as_bytes(), Limits::LINE).ok();
     let common = source("common")?;
     let registry = Registry::new()
         .add("urn:signet:1:common", &common)

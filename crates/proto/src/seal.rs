@@ -10,11 +10,11 @@
 
 use std::fmt;
 
+use signet_json::{Limits, Map, Value, write_canonical};
 use zeroize::Zeroizing;
 
 use crate::envelope::{Form, Message};
 use crate::headers::Headers;
-use crate::json::{self, Limits, Map, Value, write_canonical};
 use crate::keys::SealSecret;
 use crate::reject::Reason;
 
@@ -36,7 +36,7 @@ impl Opened {
     /// `seal-mismatch`: made for other headers, or not strict JSON of exactly the members that
     /// [`plaintext`] writes.
     pub fn parse(plaintext: &[u8], headers: &Headers) -> Result<Self, Reason> {
-        let Ok(Value::Object(mut inner)) = json::parse(plaintext, Limits::MESSAGE) else {
+        let Ok(Value::Object(mut inner)) = signet_json::parse(plaintext, Limits::MESSAGE) else {
             return Err(Reason::SealMismatch);
         };
         let summary = match inner.remove("summary") {
@@ -80,7 +80,7 @@ pub fn plaintext(
     }
     let mut out = Zeroizing::new(Vec::with_capacity(1024));
     write_canonical(&Value::Object(inner), &mut out);
-    json::parse(&out, Limits::MESSAGE)?;
+    signet_json::parse(&out, Limits::MESSAGE)?;
     Ok(out)
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+use signet_json::{Limits, Value, parse};
 
 use crate::certificate::{Certificate, ControlCertificate};
 use crate::entry::Direction;
 use crate::envelope::Message;
 use crate::handoff::Chain;
 use crate::headers::Layers;
-use crate::json::{Limits, Value, parse};
 use crate::statement::{PauseStatement, Revocation};
 
 /// Something that has a JSON value of its own.

@@ -4,12 +4,11 @@
 //! of the socket, are [`signet_api`].
 //!
 //! ```text
-//! client ── line ──> parse::line ── RawCall ──> the daemon's channel ──> signet_api::Call::parse
+//! client ── line ──> signet_api::rpc::read ── RawCall ──> the daemon's channel ──> signet_api::Call::parse
 //! client <── line ── Id::answer <── reply / Notifier ──┘
 //! ```
 
 mod connection;
-mod parse;
 mod places;
 mod reply;
 pub mod server;

@@ -32,10 +32,10 @@ mod tests;
 
 use std::path::Path;
 
+use signet_json::Value;
 use signet_proto::certificate::{Certificate, ControlCertificate, KeyStatement};
 use signet_proto::draft::Identity;
 use signet_proto::headers::Layers;
-use signet_proto::json::{self, Value};
 use signet_proto::keys::{SealSecret, SigningKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
@@ -254,7 +254,7 @@ fn signing_or_sealing(path: &Path) -> Result<(Algorithm, Zeroizing<[u8; 32]>), K
 
 /// The canonical text and a line feed.
 fn json_file(value: &Value) -> Vec<u8> {
-    let mut text = json::canonical(value);
+    let mut text = signet_json::canonical(value);
     text.push(b'\n');
     text
 }

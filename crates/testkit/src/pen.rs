@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_driver::kept;
+use signet_json::canonical;
 use signet_proto::certificate::{Certificate, CertificateRequest, KEYS_LIFE, KeyStatement};
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
-use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SealKey, SigningKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;

@@ -1,9 +1,9 @@
 //! Whether a line says the same as what is in it.
 
+use signet_json::{Limits, Map, Value, parse};
 use signet_proto::entry::{Direction, Evidence, HandoffLine, Ruling, TaskChange, Verdict};
 use signet_proto::envelope::{MAX_MESSAGE, Message};
 use signet_proto::ids::AgentId;
-use signet_proto::json::{Limits, Map, Value, parse};
 
 use crate::record::Line;
 

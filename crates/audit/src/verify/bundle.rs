@@ -8,9 +8,9 @@ use std::path::Path;
 
 use data_encoding::BASE64;
 use serde_json::{Map, Value};
+use signet_json::{Limits, parse};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use signet_proto::ids::{AgentId, Digest};
-use signet_proto::json::{Limits, parse};
 use signet_proto::keys::fingerprint;
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use signet_json::{Limits, Map, Value, canonical, parse};
 use signet_proto::entry::{ApprovalLine, Did, DraftLine, OutcomeLine};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::ids::{AgentId, Digest, KeyId, MessageId};
-use signet_proto::json::{Limits, Map, Value, canonical, parse};
 use signet_proto::node::hash_of_draft;
 use signet_proto::policy::PING;
 use signet_proto::statement::{Decision, PauseStatement};

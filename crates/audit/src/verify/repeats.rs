@@ -8,10 +8,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use signet_json::canonical;
 use signet_proto::entry::{Direction, Ruling, Verdict};
 use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::{Digest, MessageId, SessionId};
-use signet_proto::json::canonical;
 use signet_proto::policy::is_report;
 
 /// What was sent and accepted so far.

@@ -59,7 +59,7 @@ fn signed_anew(
 /// The hash of the message in a line, as the line should name it.
 fn hash_in(line: &str) -> String {
     let line: Value = serde_json::from_str(line).unwrap();
-    let canonical = signet_proto::json::canonical(&line["message"]);
+    let canonical = signet_json::canonical(&line["message"]);
     Digest::of(&[&canonical]).to_hex()
 }
 

@@ -3,9 +3,9 @@
 use std::fs;
 
 use signet_audit::{DifferenceKind, LogError, Reconciliation, reconcile};
+use signet_json::canonical;
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::ids::encode_base64url;
-use signet_proto::json::canonical;
 use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
 

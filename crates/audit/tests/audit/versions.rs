@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use signet_audit::{
     Line, Log, LogError, LogReport, RecordError, describe, read, read_file, verify,
 };
+use signet_json::canonical;
 use signet_proto::entry::{
     Did, Direction, DraftLine, Entry, Evidence, LineVersion, OutcomeLine, Ruling, Verdict,
 };
 use signet_proto::envelope::{Claimed, Message};
 use signet_proto::ids::{Digest, MessageId, encode_base64url};
-use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::reject::Reason;
 

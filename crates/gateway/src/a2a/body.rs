@@ -14,8 +14,8 @@
 
 use serde_json::{Map, Value, json};
 use signet_api::A2A_EXTENSION;
+use signet_json::canonical;
 use signet_proto::envelope::MAX_MESSAGE;
-use signet_proto::json::canonical;
 
 use super::fault::Fault;
 use super::model::{Content, Message, Part};

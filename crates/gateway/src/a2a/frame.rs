@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use signet_api::rpc::{self, Frame, Id};
-use signet_handlers::json::{self, Limits};
+use signet_json::{Limits, parse_foreign};
 
 use super::fault::{Fault, Kind};
 
@@ -39,7 +39,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Asked, (Id, Fault)> {
     };
     let params = frame
         .params
-        .map(|params| json::parse(params.get().as_bytes(), LIMITS));
+        .map(|params| parse_foreign(params.get().as_bytes(), LIMITS));
     let params = match params {
         None => None,
         Some(Ok(params)) => Some(params),

@@ -1,7 +1,7 @@
 //! Calls without an id. JSON-RPC answers none, and some clients of 0.3 wait all the same, with their fault in it: they hear that.
 
 use serde_json::{Map, Value};
-use signet_handlers::json::{self, Limits};
+use signet_json::{Limits, parse_foreign};
 
 use super::clock::Now;
 use super::fault::{Fault, Kind};
@@ -11,7 +11,7 @@ use super::version::{Method, Version};
 /// What is wrong with such a call beside that it has no id, and the version to say it in; `None` where nothing is, or the body
 /// is another one.
 pub(crate) fn fault(body: &[u8]) -> Option<(Fault, Version)> {
-    let value = json::parse(body, Limits::BODY).ok()?;
+    let value = parse_foreign(body, Limits::MESSAGE).ok()?;
     let members = value.as_object()?;
     if members.contains_key("id") || members.get("jsonrpc")? != "2.0" {
         return None;

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use signet_handlers::json::{Limits, parse};
 use signet_handlers::{Done, Stopped, work_all};
+use signet_json::{Limits, parse_foreign};
 use signet_text::visible;
 
 use super::trial::try_once;
@@ -154,7 +154,7 @@ fn load(path: &Path) -> Result<Handlers, Failed> {
 /// Nothing that is longer than a message is read.
 fn body(given: &str) -> Result<Value, Failed> {
     let mut bytes = Vec::new();
-    let most = Limits::BODY.bytes as u64 + 1;
+    let most = Limits::MESSAGE.bytes as u64 + 1;
     let read = match (given, given.strip_prefix('@')) {
         ("-", _) => io::stdin().lock().take(most).read_to_end(&mut bytes),
         (_, Some(file)) => {
@@ -173,7 +173,7 @@ fn body(given: &str) -> Result<Value, Failed> {
         )
     };
     read.map_err(unread)?;
-    parse(&bytes, Limits::BODY).map_err(|_| {
+    parse_foreign(&bytes, Limits::MESSAGE).map_err(|_| {
         let what = "the body is not JSON of at most 240 KiB".to_owned();
         failed(USAGE, what, "give one JSON text, such as '{\"week\": 7}'")
     })

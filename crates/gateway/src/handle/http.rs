@@ -12,7 +12,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::handle::endpoint::Endpoint;
-use signet_handlers::json::Limits;
+use signet_handlers::answer::ANSWER;
 use signet_handlers::{Fault, Task};
 
 /// What is posted.
@@ -160,8 +160,8 @@ async fn read(response: Response<Incoming>, watch: Watch<'_>) -> Result<Reply, F
         let Ok(piece) = frame.into_data() else {
             continue;
         };
-        if body.len() + piece.len() > Limits::ANSWER.bytes {
-            return Err(Fault::Flood(Limits::ANSWER.bytes / 1024));
+        if body.len() + piece.len() > ANSWER.bytes {
+            return Err(Fault::Flood(ANSWER.bytes / 1024));
         }
         body.extend_from_slice(&piece);
         if watch(&head.headers, &piece)? {

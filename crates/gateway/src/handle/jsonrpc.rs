@@ -7,7 +7,7 @@ use signet_text::visible;
 use crate::handle::endpoint::Endpoint;
 use crate::handle::http::{self, JSON, Post, Reply};
 use crate::handle::trace::Trace;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
 /// Calls one method, with the body as its parameters.
@@ -80,8 +80,7 @@ impl std::fmt::Display for RpcError {
 /// Reads what came by HTTP: an error of JSON-RPC counts with any status, a result with a success alone.
 pub(crate) fn outcome(reply: &Reply, id: &Value) -> Result<Result<Value, RpcError>, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
-    let read =
-        || json::parse(reply.json_bytes()?, Limits::ANSWER).and_then(|value| answer(value, id));
+    let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {
         (Ok(Err(error)), _) => Ok(Err(error)),
         (_, Some(fault)) => Err(fault),

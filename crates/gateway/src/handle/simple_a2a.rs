@@ -7,7 +7,7 @@ use crate::handle::endpoint::Endpoint;
 use crate::handle::http::Reply;
 use crate::handle::jsonrpc::{exchange, tamed};
 use crate::handle::trace::Trace;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
 /// An agent that speaks the form before JSON-RPC.
@@ -30,8 +30,7 @@ impl Handler for SimpleA2a {
 /// An error counts with any status of HTTP, a success with a success alone.
 fn outcome(reply: &Reply, id: &str) -> Result<Done, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
-    let read =
-        || json::parse(reply.json_bytes()?, Limits::ANSWER).and_then(|value| answer(value, id));
+    let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {
         (Ok(Done::Declined(text)), _) => Ok(Done::Declined(text)),
         (_, Some(fault)) => Err(fault),

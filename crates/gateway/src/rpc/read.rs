@@ -3,14 +3,13 @@
 
 use signet_api::ApiError;
 use signet_api::rpc::{self, Incoming};
-use signet_proto::json::{self, Limits};
 
 /// Reads one body.
 ///
 /// # Errors
 /// What the whole of it is answered with, under the id `null`.
 pub(super) fn parse(body: &[u8]) -> Result<Incoming, ApiError> {
-    rpc::read(body, BATCH_MAX, |params| json::parse(params, Limits::LINE))
+    rpc::read(body, BATCH_MAX)
 }
 
 /// Each may take a while, and the listener has many clients.

@@ -1,9 +1,10 @@
 //! A person's control certificate: the keys with which they decide and read.
 
+use signet_json::{Map, Value};
+
 use super::CertificateError;
 use super::members::{Members, sign_statement};
 use crate::ids::{Digest, PrincipalId};
-use crate::json::{Map, Value};
 use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use signet_json::{Map, Value};
+
 use super::members::{Members, sign_statement};
 use super::{CertificateError, next_serial};
 use crate::ids::AgentId;
-use crate::json::{Map, Value};
 use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 

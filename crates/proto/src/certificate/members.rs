@@ -1,8 +1,9 @@
 //! The members of signed statements: read strictly, signed and verified in canonical form.
 
+use signet_json::{Map, Value, canonical};
+
 use super::{CertificateError, parse_versions};
 use crate::ids::{Version, decode_base64url, encode_base64url};
-use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
 
 /// The object of `members` with the signature of `key` over it.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rand_core::CryptoRngCore;
+use signet_json::{Map, Value};
 
 use super::{Draft, Identity, Stamp};
 use crate::envelope::{Message, assemble, attach};
 use crate::ids::Version;
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::seal::{self, Sealed};
 use crate::time::Timestamp;

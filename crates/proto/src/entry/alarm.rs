@@ -3,8 +3,8 @@
 use super::EntryError;
 use super::line::{Line, Members};
 use crate::ids::{AgentId, SessionId};
-use crate::json::Value;
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 /// What is wrong between us and a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,11 +1,12 @@
 //! The lines of what our own agent tried and its own side refused: nothing was signed, nothing left, nothing
 //! was decided.
 
+use signet_json::{Map, Value};
+
 use super::line::{Line, Members};
 use super::{EntryError, LineVersion};
 use crate::headers::{CapabilityName, ConversationId, MessageType};
 use crate::ids::AgentId;
-use crate::json::{Map, Value};
 
 /// One refused attempt, or many that were counted.
 ///

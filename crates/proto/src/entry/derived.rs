@@ -3,12 +3,13 @@
 //! Every member is derived here, from what the line itself holds, both when it is written and when
 //! somebody rebuilds it to compare: so none of them can say anything else than the message does.
 
+use signet_json::{Map, Value};
+
 use super::line::{Line, Members};
 use super::{Direction, DraftLine, Evidence, Verdict};
 use crate::envelope::{Class, Form, HIGHEST_CLEAR_TIER, Message, Method};
 use crate::headers::{ConversationId, MessageType};
 use crate::ids::{MessageId, PrincipalId};
-use crate::json::{Map, Value};
 
 /// Members that are absent where the message has nothing to say, or was not proved.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use super::line::{Line, Members};
 use super::{Direction, EntryError};
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
-use crate::json::{Map, Value};
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value};
 
 /// A task changed.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,11 @@
 //! The members of a line, written and read.
 
+use signet_json::{Map, Value, write_canonical, write_string};
+
 use super::{EntryError, LineVersion};
 use crate::certificate::Certificate;
 use crate::envelope::Sealed;
 use crate::ids::{Digest, MessageId};
-use crate::json::{Map, Value, write_canonical, write_string};
 
 /// Writes members one after another in the order a reader wants them.
 pub(super) struct Line<'a> {

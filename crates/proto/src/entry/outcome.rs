@@ -1,9 +1,10 @@
 //! The lines of what became of messages: taken, tried, ended.
 
+use signet_json::{Map, Value};
+
 use super::EntryError;
 use super::line::{Line, Members};
 use crate::ids::{AgentId, MessageId};
-use crate::json::{Map, Value};
 
 /// What became of something.
 #[derive(Clone, Debug, PartialEq)]

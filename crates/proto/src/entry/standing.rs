@@ -1,10 +1,11 @@
 //! The lines of people's decisions: who is trusted, what is revoked, what is approved, who pauses.
 
+use signet_json::{Map, Value};
+
 use super::line::{Line, Members};
 use super::{EntryError, TrustChange};
 use crate::certificate::ControlCertificate;
 use crate::ids::{AgentId, MessageId};
-use crate::json::{Map, Value};
 use crate::statement::{Approval, PauseStatement, Revocation};
 
 /// A person decided about a draft.

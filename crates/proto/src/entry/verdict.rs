@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use signet_json::{Map, Value};
+
 use super::derived::{Derived, tier_of};
 use super::line::{Line, Members};
 use super::{Direction, EntryError, Evidence, LineVersion, Ruling, Verdict};
 use crate::envelope::{Claimed, HIGHEST_CLEAR_TIER, Message};
 use crate::headers::MessageType;
 use crate::ids::{AgentId, PrincipalId};
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 
 impl Verdict {

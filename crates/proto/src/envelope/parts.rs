@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use signet_json::{Map, Value};
+
 use super::form::{Form, Method};
 use super::sealed::Sealed;
 use crate::headers::Headers;
 use crate::ids::{MessageId, decode_base64url, encode_base64url};
-use crate::json::{self, Map, Value};
 use crate::reject::Reason;
 
 /// The places of the envelope in the three forms.
@@ -135,7 +136,7 @@ pub(super) fn write_enveloped(value: &Value, path: &[&str]) -> (Vec<u8>, Range<u
 
 fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &mut Range<usize>) {
     let (Some(path), Some(object)) = (path, value.as_object()) else {
-        return json::write_canonical(value, out);
+        return signet_json::write_canonical(value, out);
     };
     let mut members: Vec<(&String, &Value)> = object.iter().collect();
     members.sort_unstable_by_key(|(name, _)| *name);
@@ -145,7 +146,7 @@ fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &m
         if index > 0 {
             out.push(b',');
         }
-        json::write_string(name, out);
+        signet_json::write_string(name, out);
         out.push(b':');
         let inner = path
             .split_first()

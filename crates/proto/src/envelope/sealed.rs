@@ -4,10 +4,10 @@ use std::fmt;
 
 use crypto_box::{PublicKey, SecretKey};
 use rand_core::CryptoRngCore;
+use signet_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use crate::ids::{decode_base64url, encode_base64url};
-use crate::json::{Map, Value};
 use crate::keys::{SealKey, SealSecret};
 use crate::reject::Reason;
 

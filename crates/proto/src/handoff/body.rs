@@ -1,9 +1,10 @@
 //! The bodies of a handoff, of its answer and of its reports, as one function of a JSON value each:
 //! they may come sealed, and are then known only at the end of check V12.
 
+use signet_json::{Map, Value};
+
 use super::{Chain, LONGEST_NOTE, TaskId, TaskState};
 use crate::envelope::Method;
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::schema;
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use signet_json::{Map, Value};
+
 use super::{Authority, LONGEST_CHAIN, Mandate, TaskId};
 use crate::certificate::Certificate;
 use crate::headers::Headers;
 use crate::ids::AgentId;
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::TrustView;

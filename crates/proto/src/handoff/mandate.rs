@@ -1,10 +1,11 @@
 //! Mandates: one agent's signed word that another may act for a task.
 
+use signet_json::{Map, Value, canonical};
+
 use super::{Authority, MOST_CAPABILITIES, TaskId};
 use crate::certificate::CertificateError;
 use crate::certificate::members::{Members, sign_statement};
 use crate::ids::{AgentId, Digest};
-use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 

@@ -1,13 +1,13 @@
 //! The bodies of the flights.
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use super::{Grant, Offer, names_twice};
 use crate::certificate::{Certificate, KeyStatement, parse_versions};
 use crate::envelope::Message;
 use crate::headers::Layers;
 use crate::ids::{Digest, SessionId, Version};
-use crate::json::Value;
 use crate::reject::Reason;
 
 /// The body of a flight that fits its schema.

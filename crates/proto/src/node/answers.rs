@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use signet_json::{Map, Value};
+
 use crate::draft::{Draft, FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, Kept, Message, Method};
-use crate::json::{Map, Value};
 use crate::receipt::{Exception, Receipt};
 use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value};
 
 use crate::certificate::{Certificate, ControlCertificate};
 use crate::draft::{Draft, LONGEST_LIFE, Stamp};
 use crate::entry::{Entry, Ruling};
 use crate::envelope::{Message, Method};
 use crate::ids::AgentId;
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;

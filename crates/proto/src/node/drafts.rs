@@ -1,9 +1,10 @@
 //! What waits to leave: for a session, for a stranger to be approved, for our person's decision.
 
+use signet_json::{Value, canonical};
+
 use crate::draft::Draft;
 use crate::entry::{ApprovalLine, Entry};
 use crate::ids::{AgentId, Digest, KeyId, MessageId};
-use crate::json::{Value, canonical};
 use crate::policy::PING;
 use crate::reject::{DROPPED, Reason};
 use crate::statement::{Approval, Decision};

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use signet_json::{Map, Value};
+
 use crate::draft::{Draft, FLIGHT_LIFE, Signed, Stamp};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Method};
 use crate::handshake::{Handshake, Role, best_common};
 use crate::ids::{AgentId, Version};
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::seal::Sealed;
 

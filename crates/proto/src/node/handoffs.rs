@@ -1,10 +1,11 @@
 //! What peers may say of tasks: the last step of check V12.
 
+use signet_json::Value;
+
 use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
 use crate::envelope::{Form, Message, Method};
 use crate::handoff::{LONGEST_NOTE, Offering, Report, TaskId, TaskState, is_acceptance};
 use crate::ids::{AgentId, MessageId};
-use crate::json::Value;
 use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
 use crate::reject::Reason;
 use crate::time::Timestamp;

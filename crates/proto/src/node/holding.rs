@@ -1,5 +1,7 @@
 //! What our own side may do with tasks: hand on, accept, decline, report, and keep within them.
 
+use signet_json::Value;
+
 use crate::draft::{Draft, LIFE};
 use crate::entry::{ClientKey, Direction, Offered, TaskChange};
 use crate::envelope::{Form, Method};
@@ -8,7 +10,6 @@ use crate::handoff::{
     TaskState, accepted_body,
 };
 use crate::ids::{AgentId, MessageId};
-use crate::json::Value;
 use crate::policy::TASK;
 use crate::time::Timestamp;
 

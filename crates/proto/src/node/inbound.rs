@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use signet_json::Value;
+
 use crate::carrier::CarrierId;
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Claimed, Kept, Message, Method, Unverified};
 use crate::handshake::Handshake;
 use crate::ids::{AgentId, KeyId};
-use crate::json::Value;
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::receipt::Receipt;
 use crate::reject::Reason;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use crate::entry::{Did, OutcomeLine};
 use crate::envelope::Message;
 use crate::ids::{AgentId, MessageId};
-use crate::json::Value;
 use crate::time::Timestamp;
 
 use super::quarantine::{Quarantine, Shelved, Tries};

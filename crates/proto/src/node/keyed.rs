@@ -10,10 +10,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value, canonical};
 
 use crate::entry::{ClientKey, Tried};
 use crate::ids::{AgentId, Digest, MessageId};
-use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 

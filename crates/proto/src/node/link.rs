@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use crate::carrier::CarrierId;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Handshake, Role};
 use crate::ids::{KeyId, MessageId, SessionId};
-use crate::json::Value;
 use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;

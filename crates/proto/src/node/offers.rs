@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::{Map, Value, canonical};
 
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::{Offer, names_twice};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, SessionId, Version};
-use crate::json::{Map, Value, canonical};
 use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES};
 use crate::reject::Reason;
 use crate::session::Session;

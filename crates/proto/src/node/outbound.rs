@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use signet_json::Value;
+
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId, SessionId};
-use crate::json::Value;
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;

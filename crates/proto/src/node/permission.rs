@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use signet_json::Value;
+
 use crate::draft::Draft;
 use crate::entry::Ruling;
 use crate::envelope::{Message, Method};
 use crate::handshake::Grant;
 use crate::headers::{CapabilityName, ConversationId, Layers};
 use crate::ids::{AgentId, Version};
-use crate::json::Value;
 use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, stricter};
 use crate::reject::Reason;
 use crate::session::Session;

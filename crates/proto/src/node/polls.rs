@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
+use signet_json::{Map, Value};
+
 use crate::draft::{Draft, Signed, Stamp};
 use crate::entry::Flood;
 use crate::envelope::{Message, Method};
 use crate::ids::{AgentId, Digest, MessageId};
-use crate::json::{Map, Value};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use crate::draft::Draft;
 use crate::entry::Tried;
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, Version};
-use crate::json::Value;
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::progress::{Progress, ProgressState};
 use crate::reject::Reason;

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use signet_json::Value;
+
 use crate::handoff::{Limits, Overstep, TaskId, TaskState};
 use crate::headers::{CapabilityName, ConversationId};
 use crate::ids::{AgentId, MessageId};
-use crate::json::Value;
 use crate::reject::{CAPABILITY_NEEDED, Reason};
 use crate::time::Timestamp;
 use crate::trust::BindError;

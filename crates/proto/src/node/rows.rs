@@ -16,12 +16,12 @@ use std::sync::Arc;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
+use signet_json::canonical;
 
 use crate::certificate::Certificate;
 use crate::envelope::Message;
 use crate::handshake::Handshake;
 use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
-use crate::json::canonical;
 use crate::reject::Reason;
 use crate::session::Session;
 use crate::stored::Stored;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use crate::certificate::Certificate;
 use crate::entry::{Entry, TrustChange};
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, KeyId};
-use crate::json::Value;
 use crate::keys::VerifyKey;
 use crate::reject::Reason;
 use crate::time::Timestamp;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signet_json::canonical;
 
 use crate::entry::{Direction, HandoffLine, Offered, TaskChange};
 use crate::envelope::Form;
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
-use crate::json::canonical;
 use crate::reject::Reason;
 use crate::time::Timestamp;
 

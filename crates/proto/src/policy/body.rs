@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
+use signet_json::{Limits, Value, canonical};
 
 use super::bounds::{self, SchemaError};
-use crate::json::{self, Limits, Value, canonical};
 
 /// The longest schema, in bytes of its text.
 pub const SCHEMA_BYTES: usize = 64 * 1024;
@@ -37,7 +37,7 @@ impl BodySchema {
     /// # Errors
     /// Says where it is at fault.
     pub fn compile(text: &[u8]) -> Result<Self, SchemaError> {
-        let source = json::parse(text, SCHEMA)?;
+        let source = signet_json::parse(text, SCHEMA)?;
         bounds::measure(&source)?;
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES)

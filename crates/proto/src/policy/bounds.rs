@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::json::{JsonError, Map, Value};
+use signet_json::{JsonError, Map, Value};
 
 /// The text is no schema that a body may be fitted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

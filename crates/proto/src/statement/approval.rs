@@ -1,9 +1,10 @@
 //! Approvals: a person decides whether a draft may leave.
 
+use signet_json::{Map, Value};
+
 use crate::certificate::members::{Members, sign_statement};
 use crate::certificate::{CertificateError, ControlCertificate};
 use crate::ids::{Digest, PrincipalId};
-use crate::json::{Map, Value};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use signet_json::{Map, Value, canonical};
+
 use crate::certificate::members::{Members, sign_statement};
 use crate::certificate::{CertificateError, ControlCertificate};
 use crate::ids::{AgentId, Digest, PrincipalId};
-use crate::json::{Map, Value, canonical};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 

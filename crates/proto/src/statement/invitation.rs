@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use signet_json::{Limits, Map, Value, canonical};
+
 use crate::certificate::members::{Members, sign_statement};
 use crate::certificate::{Certificate, CertificateError};
 use crate::ids::{decode_base64url, encode_base64url};
-use crate::json::{self, Limits, Map, Value, canonical};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 
@@ -98,7 +99,8 @@ impl Invitation {
             return Err(InvitationError::NoLine);
         }
         let bytes = decode_base64url(rest).map_err(|_| InvitationError::NoLine)?;
-        let value = json::parse(&bytes, Limits::MESSAGE).map_err(|_| InvitationError::NoLine)?;
+        let value =
+            signet_json::parse(&bytes, Limits::MESSAGE).map_err(|_| InvitationError::NoLine)?;
         Self::verify(&value, now)
     }
 

@@ -1,9 +1,10 @@
 //! Pause and resume: a person stops all their agents, and lets them go on.
 
+use signet_json::{Map, Value};
+
 use crate::certificate::members::{Members, sign_statement};
 use crate::certificate::{CertificateError, ControlCertificate};
 use crate::ids::PrincipalId;
-use crate::json::{Map, Value};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 

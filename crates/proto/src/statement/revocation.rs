@@ -1,9 +1,10 @@
 //! Revocations: a root key takes back the certificates of one agent.
 
+use signet_json::{Map, Value};
+
 use crate::certificate::CertificateError;
 use crate::certificate::members::{Members, sign_statement};
 use crate::ids::{AgentId, PrincipalId};
-use crate::json::{Map, Value};
 use crate::keys::{Purpose, SigningKey, VerifyKey};
 use crate::time::Timestamp;
 

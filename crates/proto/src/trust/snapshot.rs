@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use signet_json::Value;
 
 use super::{Peer, Principal, Refused, Revoked, TrustView};
 use crate::ids::{AgentId, KeyId, PrincipalId};
-use crate::json::Value;
 use crate::statement::Revocation;
 
 /// A value is no snapshot of a trust store.

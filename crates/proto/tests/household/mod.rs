@@ -255,7 +255,7 @@ pub fn reread(entry: &Entry) -> Entry {
     let mut line = b"{".to_vec();
     entry.write(&mut line);
     line.push(b'}');
-    let value = signet_proto::json::parse(&line, signet_proto::json::Limits::LINE).unwrap();
+    let value = signet_json::parse(&line, signet_json::Limits::LINE).unwrap();
     let serde_json::Value::Object(members) = value else {
         panic!("a line is an object")
     };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::{Limits, Report, TaskId, TaskState};
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
-use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::node::{Content, Handing, Node, Outcome, Sending};
 use signet_proto::policy::{Capability, Policy};

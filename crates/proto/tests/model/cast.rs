@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use signet_json::{Map, Value};
 use signet_proto::draft::{Draft, FLIGHT_LIFE, Identity, Stamp};
 use signet_proto::envelope::{Message, Method, Unverified};
 use signet_proto::handshake::Grant;
 use signet_proto::ids::{AgentId, Digest, MessageId, Version};
-use signet_proto::json::{Map, Value};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 use signet_proto::trust::{TrustStore, TrustView};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use signet_json::{Map, Value};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::handshake::{Established, HALF_OPEN, Handshake, Overdue, best_common};
 use signet_proto::ids::{Digest, MessageId, Version};
-use signet_proto::json::{Map, Value};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 use signet_proto::trust::TrustStore;

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
+use signet_json::Limits;
 use signet_proto::carrier::inbox_subject;
 use signet_proto::envelope::Method;
 use signet_proto::ids::AgentId;
-use signet_proto::json::Limits;
 use signet_proto::schema;
 
 #[test]

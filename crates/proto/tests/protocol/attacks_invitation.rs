@@ -59,7 +59,7 @@ fn line_of(members: &Value) -> String {
 fn signed(mut members: Value, key: &SigningKey) -> String {
     let object = members.as_object_mut().unwrap();
     object.remove("signature");
-    let text = signet_proto::json::canonical(&members);
+    let text = signet_json::canonical(&members);
     let signature = encode_base64url(&key.sign(Purpose::Invitation, &[&text]));
     members["signature"] = signature.into();
     line_of(&members)

@@ -182,7 +182,7 @@ fn a_grant_widened_in_flight_breaks_the_handshake() {
     };
     let mut forged: Value = serde_json::from_slice(&trust).unwrap();
     wider(&mut forged);
-    bob.hear(at, &signet_proto::json::canonical(&forged));
+    bob.hear(at, &signet_json::canonical(&forged));
     assert_eq!(bob.refusals(), ["signature-invalid"]);
     // Bob widens it himself: Alice's own flight is what she goes by.
     bob.hear(at, &trust);

@@ -176,10 +176,7 @@ fn sixty_four_huge_or_bottomless_schemas_do_not_fit_into_a_flight() {
     let many = json!({"enum": (0..1_000).collect::<Vec<_>>()});
     let bytes = |schema: &Value| {
         let body = json!({"capabilities": all(schema)});
-        signet_proto::json::parse(
-            &signet_proto::json::canonical(&body),
-            signet_proto::json::Limits::MESSAGE,
-        )
+        signet_json::parse(&signet_json::canonical(&body), signet_json::Limits::MESSAGE)
     };
     assert!(
         bytes(&many).is_err(),

@@ -173,9 +173,8 @@ fn key_substitution_on_announce() {
     }
     // And without Alice: the flight's own signature no longer holds.
     let text = String::from_utf8(one.to_vec()).unwrap();
-    let keys = |of: &Identity| {
-        String::from_utf8(signet_proto::json::canonical(of.keys.to_value())).unwrap()
-    };
+    let keys =
+        |of: &Identity| String::from_utf8(signet_json::canonical(of.keys.to_value())).unwrap();
     let newer = KeyStatement::sign(
         &alice.id(),
         secret.public(),
@@ -183,7 +182,7 @@ fn key_substitution_on_announce() {
         until,
         &alices_identity().signing,
     );
-    let newer = signet_proto::json::canonical(newer.unwrap().to_value());
+    let newer = signet_json::canonical(newer.unwrap().to_value());
     let mine = keys(&alices_identity());
     assert!(text.contains(&mine));
     let swapped = text.replace(&mine, std::str::from_utf8(&newer).unwrap());

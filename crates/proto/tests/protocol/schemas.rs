@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jsonschema::{Registry, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use signet_json::{Limits, canonical, parse};
 use signet_proto::entry::{
     Alarm, AlarmLine, AttemptLine, Did, Entry, Flood, HoleLine, LineVersion, OutcomeLine, Tried,
 };
@@ -12,7 +13,6 @@ use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::{Report, TaskState};
 use signet_proto::headers::{Headers, MessageType};
 use signet_proto::ids::{Digest, SessionId};
-use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::node::{Content, Sending};
 use signet_proto::policy::{BodySchema, Capability, Policy, is_report};
 use signet_proto::reject::Reason;

@@ -4,8 +4,8 @@
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use rand_core::{CryptoRng, RngCore};
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::headers::Headers;
-use signet_proto::json::canonical;
 use signet_proto::keys::{SealKey, SealSecret};
 use signet_proto::reject::Reason;
 use signet_proto::seal::{Opened, Sealed, plaintext};

@@ -1,11 +1,11 @@
 //! Nothing about a signed message can be changed on the way without being noticed.
 
 use serde_json::{Value, json};
+use signet_json::{Limits, canonical, parse};
 use signet_proto::certificate::{Certificate, KeyStatement};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::{Form, Method, Unverified};
 use signet_proto::ids::{Digest, SessionId, Version};
-use signet_proto::json::{Limits, canonical, parse};
 use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
 use signet_proto::trust::{TrustStore, TrustView};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use serde_json::Value;
-use signet_proto::json::{self, JsonError, Limits};
+use signet_json::{JsonError, Limits};
 
 use super::{Exit, Failure};
 
@@ -25,7 +25,8 @@ impl Input {
             (text, None) => (text.as_bytes().to_vec(), "the message".to_owned()),
         };
         let given = Limits::MESSAGE;
-        json::parse(&bytes, given).map_err(|error| not_json(&bytes, &origin, error, argument))
+        signet_json::parse(&bytes, given)
+            .map_err(|error| not_json(&bytes, &origin, error, argument))
     }
 
     /// Words for people: `-` is standard input, `@FILE` a file, `@@…` words that begin with `@`, and all

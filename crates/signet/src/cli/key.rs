@@ -10,7 +10,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use signet_proto::json::{self, Limits, Value};
+use signet_json::{Limits, Value};
 
 use super::{Exit, Failure, print};
 use crate::config::Config;
@@ -103,12 +103,15 @@ pub(super) fn read_json(file: &Path) -> Result<Value, Failure> {
         return Err(fault("not a plain file of JSON".to_owned()));
     }
     let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
-    json::parse(&bytes, Limits::MESSAGE).map_err(|error| fault(error.to_string()))
+    signet_json::parse(&bytes, Limits::MESSAGE).map_err(|error| fault(error.to_string()))
 }
 
 /// A statement as a file holds it.
 fn json_line(value: &Value) -> String {
-    format!("{}\n", String::from_utf8_lossy(&json::canonical(value)))
+    format!(
+        "{}\n",
+        String::from_utf8_lossy(&signet_json::canonical(value))
+    )
 }
 
 const LARGEST: u64 = 64 * 1024;

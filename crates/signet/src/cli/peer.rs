@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use signet_api::{AddPeer, ListPeers, ShowPeer};
+use signet_json::{Limits, canonical};
 use signet_proto::certificate::Certificate;
-use signet_proto::json::{self, Limits, canonical};
 
 use super::ask::{decide_in, decide_signed, or_dash, print_each, print_json};
 use super::person::ControlKey;
@@ -153,7 +153,7 @@ pub(super) fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
             "name the file that signet peer export made",
         )
     })?;
-    let value = json::parse(&bytes, Limits::MESSAGE);
+    let value = signet_json::parse(&bytes, Limits::MESSAGE);
     let value = value.map_err(|error| fault(Exit::Usage, error.to_string()))?;
     Certificate::parse(&value).map_err(|error| fault(Exit::Refused, error.to_string()))
 }

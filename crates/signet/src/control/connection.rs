@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use signet_api::rpc::{self, Asked, Id, Incoming, Item};
 use signet_api::{ApiError, Role};
-use signet_proto::json::Value;
+use signet_json::Value;
 use signet_proto::node::Program;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
@@ -21,7 +21,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::reach::Reach;
 
-use super::parse;
 use super::places::Place;
 use super::reply::Reply;
 
@@ -252,7 +251,7 @@ impl Connection<'_> {
 
     /// Hands the calls of one line over, in their order; the future gives the answer.
     async fn submit(&self, line: &[u8]) -> impl Future<Output = Option<String>> + use<> {
-        let (items, is_batch) = match parse::line(line) {
+        let (items, is_batch) = match rpc::read(line, BATCH_MAX) {
             Ok(Incoming::One(item)) => (vec![item], false),
             Ok(Incoming::Batch(items)) => (items, true),
             Err(error) => (vec![Item::Faulty(Id::null(), error)], false),
@@ -340,6 +339,9 @@ enum Pending {
     Known(ApiError),
     Called(oneshot::Receiver<Result<Value, ApiError>>),
 }
+
+/// Calls in one line, so that a line of a megabyte cannot ask for an answer of many.
+pub(super) const BATCH_MAX: usize = 1000;
 
 /// The lines of a stream. The future of [`Lines::next`] may be dropped without losing anything.
 struct Lines {

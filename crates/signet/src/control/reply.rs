@@ -1,7 +1,7 @@
 //! Where the answer to a call goes: exactly one, whatever becomes of the daemon meanwhile.
 
 use signet_api::ApiError;
-use signet_proto::json::Value;
+use signet_json::Value;
 use tokio::sync::oneshot;
 
 /// Takes the one answer to a call. A reply that is dropped without an answer says why there is none:

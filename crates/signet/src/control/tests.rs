@@ -10,7 +10,7 @@ use signet_api::Role;
 use signet_api::rpc::{self, Id, Incoming, Item};
 use tokio::sync::{mpsc, oneshot};
 
-use super::connection::Limits;
+use super::connection::{BATCH_MAX, Limits};
 use super::server::{CLIENTS, LIMITS};
 use super::*;
 use crate::config::Access;
@@ -177,7 +177,7 @@ fn answer_to(input: &[u8]) -> Option<String> {
             request.id.map(|id| id.answer(&result))
         }
     };
-    match parse::line(input) {
+    match rpc::read(input, BATCH_MAX) {
         Err(error) => Some(Id::null().answer(&Err(error))),
         Ok(Incoming::One(item)) => answer(item),
         Ok(Incoming::Batch(items)) => {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use signet_api::{ApiError, Call, Reason};
+use signet_json::canonical;
 use signet_proto::ids::Digest;
-use signet_proto::json::canonical;
 use signet_proto::node::{At, Node};
 use signet_proto::reject;
 use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};

@@ -4,9 +4,9 @@ use signet_api::{
     ApiError, DecideDraft, Decided, Decision, Draft, Drafts, DropDraft, Dropped, ListDrafts,
     Pausing, ShowPause, State, TellPause,
 };
+use signet_json::Value;
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::ids::MessageId;
-use signet_proto::json::Value;
 use signet_proto::node::{At, Node, Waiter, hash_of_draft};
 use signet_proto::reject::DROPPED;
 use signet_proto::statement::{self, Approval, PauseStatement};

@@ -1,8 +1,8 @@
 //! The agents that are known, and what may go to and come from them.
 
 use signet_api::{AddPeer, ApiError, Bound, CheckPolicy, ListPeers, ShowPeer, ShowPolicy};
+use signet_json::Value;
 use signet_proto::certificate::Certificate;
-use signet_proto::json::Value;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node};
 use signet_proto::time::Timestamp;

@@ -9,8 +9,8 @@ use std::path::Path;
 use pkcs8::der::pem::{self as pem_text, LineEnding};
 use pkcs8::pkcs5::pbes2;
 use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo, SecretDocument};
+use signet_json::{Limits, Value};
 use signet_proto::certificate::{Certificate, ControlCertificate};
-use signet_proto::json::{self, Limits, Value};
 use signet_proto::keys::{SealKey, SigningKey};
 use zeroize::Zeroizing;
 
@@ -232,7 +232,7 @@ fn decoded(
 }
 
 fn push_json(text: &mut String, label: &str, value: &Value) -> Result<(), KeystoreError> {
-    let bytes = json::canonical(value);
+    let bytes = signet_json::canonical(value);
     let block = pem_text::encode_string(label, LineEnding::LF, &bytes);
     text.push_str(&block.map_err(|_| KeystoreError::Bundle)?);
     Ok(())
@@ -240,7 +240,7 @@ fn push_json(text: &mut String, label: &str, value: &Value) -> Result<(), Keysto
 
 fn read_json(block: &str) -> Result<Value, KeystoreError> {
     let (_, bytes) = pem_text::decode_vec(block.as_bytes()).map_err(|_| KeystoreError::Bundle)?;
-    json::parse(&bytes, Limits::MESSAGE).map_err(|_| KeystoreError::Bundle)
+    signet_json::parse(&bytes, Limits::MESSAGE).map_err(|_| KeystoreError::Bundle)
 }
 
 /// The PEM blocks of a text, each from its first line to its last; what stands between is for people.

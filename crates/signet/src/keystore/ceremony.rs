@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use signet_json::{Map, Value};
 use signet_proto::certificate::{Certificate, ControlCertificate};
-use signet_proto::json::{Map, Value};
 use signet_proto::keys::{SealKey, SealSecret, SigningKey, VerifyKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;

@@ -3,12 +3,12 @@
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
+use signet_json::Value;
 use signet_proto::certificate::{
     Certificate, CertificateRequest, ControlCertificate, KEYS_LIFE, KeyStatement, next_serial,
 };
 use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, PrincipalId, Version};
-use signet_proto::json::Value;
 use signet_proto::keys::{SealKey, SigningKey};
 use signet_proto::time::Timestamp;
 

@@ -4,8 +4,8 @@ use std::io::ErrorKind::NotFound;
 use std::path::PathBuf;
 
 use signet_audit::word;
+use signet_json::JsonError;
 use signet_proto::certificate::CertificateError;
-use signet_proto::json::JsonError;
 use signet_proto::keys::KeyError;
 
 use super::HANDED_OVER;

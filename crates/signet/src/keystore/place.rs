@@ -4,8 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use signet_json::{Limits, Value};
 use signet_proto::certificate::{Certificate, ControlCertificate, KeyStatement};
-use signet_proto::json::{self, Limits, Value};
 use signet_proto::keys::{SealSecret, SigningKey};
 
 use super::pem::{self, Algorithm};
@@ -159,5 +159,5 @@ fn read_json(path: &Path) -> Result<Value, KeystoreError> {
         path: path.to_owned(),
         source,
     };
-    json::parse(text.as_bytes(), Limits::MESSAGE).map_err(malformed)
+    signet_json::parse(text.as_bytes(), Limits::MESSAGE).map_err(malformed)
 }

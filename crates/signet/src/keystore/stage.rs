@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use signet_proto::json::Value;
+use signet_json::Value;
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
 

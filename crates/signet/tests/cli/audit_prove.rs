@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet_audit::{CheckpointKeys, Log};
+use signet_json::canonical;
 use signet_proto::certificate::{Certificate, CertificateRequest};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
-use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;

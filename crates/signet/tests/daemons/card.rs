@@ -6,8 +6,8 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::{Value, json};
 use signet::control::{Client, ClientError};
 use signet_api::Reason;
+use signet_json::canonical;
 use signet_proto::ids::{decode_base64url, encode_base64url};
-use signet_proto::json::canonical;
 
 use crate::house::{Home, House, PATIENCE, eventually};
 

@@ -256,8 +256,8 @@ fn minus_zero_in_a_body_does_not_break_its_signature_in_another_language() {
     command.args(["-c", says]).arg(hand::example("")).arg(text);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let value = signet_proto::json::parse(text.as_bytes(), signet_proto::json::Limits::MESSAGE);
-    let ours = signet_proto::json::canonical(&value.unwrap());
+    let value = signet_json::parse(text.as_bytes(), signet_json::Limits::MESSAGE);
+    let ours = signet_json::canonical(&value.unwrap());
     assert_eq!(output.stdout, ours);
     assert!(ours.starts_with(b"[0,0,"));
 }

@@ -81,7 +81,7 @@ fn replayed_or_redirected_to_a_third_agent() {
     refused(
         &carol,
         &mut sender,
-        &signet_proto::json::canonical(&redirected),
+        &signet_json::canonical(&redirected),
         "signature-invalid",
     );
     // Even Alice's own hand does not move it from one session to another.

@@ -27,7 +27,7 @@ use crate::handle::events::Events;
 use crate::handle::http::{self, EVENTS, Post, content_type};
 use crate::handle::jsonrpc::{self, RpcError, exchange};
 use crate::handle::trace::Trace;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
 pub(crate) use context::Resting;
@@ -171,7 +171,7 @@ impl A2a {
         let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
             true => events.push(piece, |data| {
                 self.trace.heard(task, data);
-                match jsonrpc::answer(json::parse(data, Limits::ANSWER)?, &id)? {
+                match jsonrpc::answer(answer::read(data, ANSWER)?, &id)? {
                     Ok(result) => told.take(result, task),
                     Err(error) => {
                         refused = Some(error);

@@ -4,6 +4,7 @@
 //! texts pass through both sides as the same parts.
 
 use serde_json::{Map, Value, json};
+use signet_json::{Limits, parse_foreign};
 
 use std::borrow::Cow;
 
@@ -190,8 +191,7 @@ impl Version {
 /// A text that is a JSON object or array is that; every other one stays a text.
 pub(crate) fn read_text(text: &str) -> Value {
     let is_nested = text.trim_start().starts_with(['{', '[']);
-    let read =
-        || signet_handlers::json::parse(text.as_bytes(), signet_handlers::json::Limits::BODY).ok();
+    let read = || parse_foreign(text.as_bytes(), Limits::MESSAGE).ok();
     is_nested
         .then(read)
         .flatten()

@@ -18,9 +18,10 @@ use crate::handle::mcp::{Mcp, Server, Stdio, Streamable};
 use crate::handle::simple_a2a::SimpleA2a;
 use crate::handle::trace::Trace;
 use signet_handlers::Worker;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer;
 use signet_handlers::{Command, Environment};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_json::Limits;
 
 /// A handler as it may be run.
 #[derive(Debug)]
@@ -248,7 +249,7 @@ impl Handler for Within {
 
 /// What the daemon would refuse to send has failed here, by the same name with a daemon and without one.
 fn sendable(done: Done) -> Result<Done, Fault> {
-    let fits = |body: &Value| json::parse(body.to_string().as_bytes(), Limits::BODY).map(drop);
+    let fits = |body: &Value| answer::read(body.to_string().as_bytes(), Limits::MESSAGE).map(drop);
     Ok(match done {
         Done::Answer(body) => {
             fits(&body).map_err(Fault::of_answer)?;

@@ -11,7 +11,7 @@ use signet_api::OfferCapability;
 use super::section::{Kind, Speaking, Target};
 use crate::handle::a2a::{Form, Receiver, Version};
 use crate::handle::endpoint::{Endpoint, Token};
-use signet_handlers::json::{self, Limits};
+use signet_json::{Limits, parse_foreign};
 
 /// A section as it is written.
 #[derive(Deserialize)]
@@ -204,5 +204,5 @@ fn read_schema(schema: &str, beside: &Path) -> Result<Value, String> {
         true => schema.to_owned(),
         false => std::fs::read_to_string(beside.join(schema)).map_err(|_| fault())?,
     };
-    json::parse(text.as_bytes(), Limits::BODY).map_err(|_| fault())
+    parse_foreign(text.as_bytes(), Limits::MESSAGE).map_err(|_| fault())
 }

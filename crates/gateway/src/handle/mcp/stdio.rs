@@ -12,7 +12,7 @@ use super::{Called, greeted, greeting, pass_on};
 use crate::handle::jsonrpc;
 use crate::handle::trace::Trace;
 use crate::say::say;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Environment, ProcessGroup, look_up};
 use signet_handlers::{Fault, Task};
 
@@ -124,12 +124,12 @@ impl Session {
             "jsonrpc": "2.0", "id": self.last, "method": method, "params": params,
         });
         self.write(task, trace, &request).await?;
-        let mut room = Limits::ANSWER.bytes;
+        let mut room = ANSWER.bytes;
         for _ in 0..MOST_LINES {
             let line = self.line(room).await?;
             room = room.saturating_sub(line.len());
             trace.heard(task, &line);
-            let value = json::parse(&line, Limits::ANSWER)?;
+            let value = answer::read(&line, ANSWER)?;
             if let Some(method) = value.get("method") {
                 pass_on(task, &value);
                 self.refuse(task, trace, method, value.get("id")).await?;
@@ -146,7 +146,7 @@ impl Session {
                 }
             }
         }
-        Err(Fault::Flood(Limits::ANSWER.bytes / 1024))
+        Err(Fault::Flood(ANSWER.bytes / 1024))
     }
 
     /// What the server asks of us: nothing was offered to it but to hear that we live.
@@ -183,7 +183,7 @@ impl Session {
         read.map_err(|_| Fault::Pipes)?;
         match line.last() {
             Some(b'\n') => Ok(line),
-            _ if line.len() > room => Err(Fault::Flood(Limits::ANSWER.bytes / 1024)),
+            _ if line.len() > room => Err(Fault::Flood(ANSWER.bytes / 1024)),
             _ => Err(Fault::CutShort),
         }
     }

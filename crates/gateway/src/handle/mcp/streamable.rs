@@ -10,7 +10,7 @@ use crate::handle::events::Events;
 use crate::handle::http::{self, EVENTS, Post, Reply, content_type, who_asks};
 use crate::handle::jsonrpc;
 use crate::handle::trace::Trace;
-use signet_handlers::json::{self, Limits};
+use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Fault, Task};
 
 /// A server at an address.
@@ -148,7 +148,7 @@ fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, 
     if data.is_empty() {
         return Ok(None);
     }
-    let value = json::parse(data, Limits::ANSWER)?;
+    let value = answer::read(data, ANSWER)?;
     match (value.get("method"), value.get("id") == Some(id)) {
         (None, true) => Ok(Some(value)),
         (None, false) => Err(Fault::WrongId),

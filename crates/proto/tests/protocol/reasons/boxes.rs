@@ -2,9 +2,9 @@
 
 use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
 use serde_json::{Map, Value, json};
+use signet_json::canonical;
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::headers::Headers;
-use signet_proto::json::canonical;
 use signet_proto::keys::SealSecret;
 use signet_proto::reject::Reason;
 use signet_proto::seal::{Sealed, plaintext};

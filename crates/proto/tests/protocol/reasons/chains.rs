@@ -2,11 +2,11 @@
 //! beside the chains and words that are taken.
 
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::draft::Identity;
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::Limits;
 use signet_proto::ids::{Digest, SessionId};
-use signet_proto::json::canonical;
 use signet_proto::keys::Purpose;
 use signet_proto::node::{Handing, Sending};
 use signet_proto::reject::Reason;

@@ -1,9 +1,9 @@
 //! Faults in handoffs and in reports on them (V12).
 
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::envelope::Method;
 use signet_proto::ids::Digest;
-use signet_proto::json::canonical;
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::reject::Reason;
 

@@ -530,7 +530,7 @@ fn resigned(
     let mut value = value.clone();
     value.as_object_mut().unwrap().remove("signature");
     change(&mut value);
-    let signature = key.sign(purpose, &[&signet_proto::json::canonical(&value)]);
+    let signature = key.sign(purpose, &[&signet_json::canonical(&value)]);
     value["signature"] = encode_base64url(&signature).into();
     value
 }

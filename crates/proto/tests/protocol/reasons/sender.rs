@@ -74,7 +74,7 @@ impl Faults<'_> {
             "v07-summary-rewritten-on-the-way",
             Reason::SignatureInvalid,
             "private",
-            signet_proto::json::canonical(&input),
+            signet_json::canonical(&input),
             "the signature is over every member",
         );
         let eve = identity("agent-eve", "eve").signing;

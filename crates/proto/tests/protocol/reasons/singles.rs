@@ -1,10 +1,10 @@
 //! Faults of one rule each, found by removing the rules of another implementation one after another.
 
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::certificate::KeyStatement;
 use signet_proto::envelope::Method;
 use signet_proto::ids::encode_base64url;
-use signet_proto::json::canonical;
 use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
 

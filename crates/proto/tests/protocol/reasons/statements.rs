@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use signet_json::canonical;
 use signet_proto::carrier::Route;
 use signet_proto::certificate::{Certificate, ControlCertificate};
 use signet_proto::handoff::Chain;
 use signet_proto::ids::{Digest, encode_base64url};
-use signet_proto::json::canonical;
 use signet_proto::keys::Purpose;
 use signet_proto::statement::{Approval, Invitation, PauseStatement, Reached};
 

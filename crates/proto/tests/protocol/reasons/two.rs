@@ -41,7 +41,7 @@ impl Faults<'_> {
             set("message-id", reused)(value);
             set("audit-head", "ab".repeat(32))(value);
         });
-        let canonical = signet_proto::json::canonical;
+        let canonical = signet_json::canonical;
         for (name, also, reason, log, input) in [
             (
                 "v01-before-v02",

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use signet_json::{Limits, parse};
 use signet_proto::carrier::inbox_subject;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Form, Unverified};
 use signet_proto::ids::AgentId;
-use signet_proto::json::{Limits, parse};
 use signet_proto::node::{At, Effect, Judged, Notice};
 use signet_proto::reject::Reason;
 

@@ -7,9 +7,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use signet_audit::{Line, Sight, counted, describe, printable, visible};
+use signet_json::canonical;
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::json::canonical;
 use signet_proto::keys::SealSecret;
 use signet_proto::seal::Opened;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use signet_api::{Draft, Drafts, ListDrafts, WaitsFor};
+use signet_json::Limits;
 use signet_proto::draft;
-use signet_proto::json::{self, Limits};
 
 use super::next_for;
 use crate::cli::ask::decide;
@@ -72,7 +72,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
     let draft = |line| {
-        let value = json::parse(line, LISTED).map_err(|error| fault(error.to_string()))?;
+        let value = signet_json::parse(line, LISTED).map_err(|error| fault(error.to_string()))?;
         serde_json::from_value(value).map_err(|_| fault("a line of it is no draft".to_owned()))
     };
     lines.map(draft).collect()

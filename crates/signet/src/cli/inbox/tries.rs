@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use signet_api::{FailTry, KeepMessage, Message, Name, Reason, Reply, StartTry};
-use signet_proto::json::{self, Limits};
+use signet_json::Limits;
 
 use crate::cli::Failure;
 use crate::cli::ask::acknowledge;
@@ -107,7 +107,7 @@ impl Tries {
     }
 
     fn answer(&mut self, name: &Name, output: &[u8]) -> Result<Option<String>, Failure> {
-        let Ok(body) = json::parse(output, Limits::MESSAGE) else {
+        let Ok(body) = signet_json::parse(output, Limits::MESSAGE) else {
             return Ok(Some("its answer is not JSON".to_owned()));
         };
         let reply = Reply {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use signet_audit::visible;
-use signet_proto::json::Value;
+use signet_json::Value;
 
 use super::adopt::apply;
 use super::{Exit, Failure, json_line, open, print, read_json};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::TrustTaken;
+use signet_json::canonical;
 use signet_proto::ids::Digest;
-use signet_proto::json::canonical;
 use signet_proto::trust::TrustView;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};

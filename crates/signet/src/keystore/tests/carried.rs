@@ -7,8 +7,8 @@ fn later() -> Timestamp {
 }
 
 fn carried<T>(value: &Value, parse: impl Fn(&Value) -> Option<T>) -> T {
-    let text = json::canonical(value);
-    parse(&json::parse(&text, json::Limits::MESSAGE).unwrap()).unwrap()
+    let text = signet_json::canonical(value);
+    parse(&signet_json::parse(&text, signet_json::Limits::MESSAGE).unwrap()).unwrap()
 }
 
 #[test]

@@ -119,10 +119,7 @@ impl Wire<'_> {
         })
         .unwrap();
         tampered["params"]["body"]["n"] = "another".into();
-        self.expect(
-            Reason::SignatureInvalid,
-            &signet_proto::json::canonical(&tampered),
-        );
+        self.expect(Reason::SignatureInvalid, &signet_json::canonical(&tampered));
     }
 
     pub(super) fn time(&mut self) {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use super::canonical::canonical;
 use super::number::Literal;
 use super::scan::plain_len;
-use super::{JsonError, Limits};
+use super::{Decimals, JsonError, Limits};
 
 /// Parses `text` as one JSON text with nothing but white space around it.
-pub(super) fn document(text: &str, limits: Limits) -> Result<Value, JsonError> {
+pub(super) fn document(text: &str, limits: Limits, decimals: Decimals) -> Result<Value, JsonError> {
     let depth_left = limits.depth.min(STACK_DEPTH);
     let mut parser = Parser {
         text,
@@ -17,6 +17,7 @@ pub(super) fn document(text: &str, limits: Limits) -> Result<Value, JsonError> {
         depth_left,
         values_left: limits.values,
         may_grow: false,
+        decimals,
     };
     parser.skip_space();
     let value = parser.value()?;
@@ -40,6 +41,7 @@ struct Parser<'a> {
     /// Whether the canonical form may be longer than the text: `9e15` becomes sixteen digits, and no
     /// other literal and no string grows.
     may_grow: bool,
+    decimals: Decimals,
 }
 
 impl Parser<'_> {
@@ -141,7 +143,7 @@ impl Parser<'_> {
                 return Err(self.syntax("a digit is missing"));
             }
         };
-        let number = literal.to_number().ok_or(JsonError::Number)?;
+        let number = literal.to_number(self.decimals).ok_or(JsonError::Number)?;
         let (length, may_grow) = (literal.text.len(), literal.has_exponent());
         self.at += length;
         self.may_grow |= may_grow;

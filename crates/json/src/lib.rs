@@ -1,4 +1,4 @@
-//! Strict JSON (protocol.md section 2): one parser for everything that comes from outside, and the
+//! signet-json: strict JSON (protocol.md section 2), with one parser for everything that comes from outside, and the
 //! canonical form that is hashed and signed (RFC 8785).
 //!
 //! ```text
@@ -7,6 +7,10 @@
 //!
 //! The parser is the crate's own because it has to see the text of a number and every name of an
 //! object. It never repairs and does not normalise Unicode.
+//!
+//! The crate knows nothing of messages, keys and schemas: what a value means is decided by those who parse it.
+#![forbid(unsafe_code)]
+#![deny(clippy::indexing_slicing)]
 
 mod canonical;
 mod number;
@@ -46,7 +50,6 @@ impl Limits {
 
 /// Why bytes are not acceptable JSON. No text of it repeats the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum JsonError {
     /// More bytes than [`Limits::bytes`], in the text or in its canonical form.
     #[error("too many bytes: send a smaller document")]
@@ -112,6 +115,28 @@ impl JsonError {
 /// The first fault in reading order; size, encoding and byte order mark come before all others, and
 /// the size of the canonical form after them.
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, JsonError> {
+    document(bytes, limits, Decimals::Exact)
+}
+
+/// As [`parse`], but a decimal that no double holds exactly becomes the double nearest to it: programs that know
+/// nothing of our rules write seventeen digits where sixteen would do, and mean the double.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_foreign(bytes: &[u8], limits: Limits) -> Result<Value, JsonError> {
+    document(bytes, limits, Decimals::Nearest)
+}
+
+/// What becomes of a decimal with more digits than its double has.
+#[derive(Clone, Copy, PartialEq)]
+enum Decimals {
+    /// It is refused: another reader could take it for another number.
+    Exact,
+    /// It is rounded.
+    Nearest,
+}
+
+fn document(bytes: &[u8], limits: Limits, decimals: Decimals) -> Result<Value, JsonError> {
     if bytes.len() > limits.bytes {
         return Err(JsonError::TooLarge);
     }
@@ -119,5 +144,5 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, JsonError> {
     if text.starts_with('\u{feff}') {
         return Err(JsonError::ByteOrderMark);
     }
-    parse::document(text, limits)
+    parse::document(text, limits, decimals)
 }

@@ -1,14 +1,14 @@
 //! The strict parser and the canonical form, against samples and oracles.
 
 use proptest::prelude::*;
-use signet_proto::json::{
+use signet_json::{
     JsonError, Limits, Map, Value, canonical, format_number, parse, parse_number, write_string,
 };
 
 const NUMBERS: &str = include_str!("../vectors/rfc8785/es6numbers_10000.txt");
-const SIGNED: &str = include_str!("../vectors/pynacl/jcs_ed25519.json");
-const CASES: &str = include_str!("../vectors/jsonrpc/cases.json");
-const SUITE: &str = include_str!("../vectors/jsonrpc/jsonrpc20.json");
+const SIGNED: &str = include_str!("../../../proto/tests/vectors/pynacl/jcs_ed25519.json");
+const CASES: &str = include_str!("../../../proto/tests/vectors/jsonrpc/cases.json");
+const SUITE: &str = include_str!("../../../proto/tests/vectors/jsonrpc/jsonrpc20.json");
 
 fn message(text: &str) -> Result<Value, JsonError> {
     parse(text.as_bytes(), Limits::MESSAGE)

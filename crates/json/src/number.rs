@@ -3,6 +3,8 @@
 
 use serde_json::Number;
 
+use super::Decimals;
+
 /// The double that a JSON number literal denotes, rounded to nearest even; none for any other text
 /// and beyond the range of doubles.
 ///
@@ -69,8 +71,8 @@ impl<'a> Literal<'a> {
         self.text.contains(['e', 'E'])
     }
 
-    /// The number, if every reader of the literal and of its canonical form reads the same.
-    pub(super) fn to_number(&self) -> Option<Number> {
+    /// The number, if every reader of its canonical form reads the same; with [`Decimals::Exact`], and of the literal.
+    pub(super) fn to_number(&self, decimals: Decimals) -> Option<Number> {
         if self.is_integer {
             let integer: i64 = self.text.parse().ok()?;
             return (integer.unsigned_abs() <= MAX_SAFE_INTEGER).then(|| integer.into());
@@ -80,8 +82,10 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite())?;
-        let shortest = Decimal::of(ryu_js::Buffer::new().format_finite(double))?;
-        (Decimal::of(self.text)? == shortest).then_some(())?;
+        if decimals == Decimals::Exact {
+            let shortest = Decimal::of(ryu_js::Buffer::new().format_finite(double))?;
+            (Decimal::of(self.text)? == shortest).then_some(())?;
+        }
         number_of(double)
     }
 }

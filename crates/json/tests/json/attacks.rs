@@ -1,13 +1,17 @@
 //! Hostile documents, each test named after the attack; the parser repairs nothing.
 
-use signet_proto::json::{JsonError, Limits, Value, canonical, parse, parse_number};
+use signet_json::{JsonError, Limits, Value, canonical, parse, parse_foreign, parse_number};
 
 fn message(text: &str) -> Result<Value, JsonError> {
     parse(text.as_bytes(), Limits::MESSAGE)
 }
 
 fn canonical_text(text: &str) -> String {
-    String::from_utf8(canonical(&message(text).unwrap())).unwrap()
+    canonical_text_of(&message(text).unwrap())
+}
+
+fn canonical_text_of(value: &Value) -> String {
+    String::from_utf8(canonical(value)).unwrap()
 }
 
 /// The stable name of the refusal, or `accepted`.
@@ -434,5 +438,34 @@ fn a_document_cut_anywhere() {
     assert_eq!(verdict(text.as_bytes()), "accepted");
     for end in 0..text.len() {
         assert_ne!(verdict(&text.as_bytes()[..end]), "accepted", "cut at {end}");
+    }
+}
+
+#[test]
+fn what_foreigners_write_differs_in_long_decimals_alone() {
+    let foreign = |text: &str| parse_foreign(text.as_bytes(), Limits::MESSAGE);
+    for (text, double) in [
+        ("0.10000000000000001", 0.1),
+        ("-0.12345678901234567890", -0.123_456_789_012_345_68),
+        ("123456789.00000000000000001", 123_456_789.0),
+    ] {
+        assert_eq!(message(text), Err(JsonError::Number), "{text}");
+        let read = foreign(text).unwrap();
+        assert_eq!(read.as_f64(), Some(double), "{text}");
+        assert_eq!(message(&canonical_text_of(&read)), Ok(read), "{text}");
+    }
+    for text in [
+        "9007199254740992",
+        "-9007199254740992.0",
+        "9007199254740992.5",
+        "1e20",
+        "1e400",
+        "{\"a\":1,\"a\":2}",
+        "\"\\ud800\"",
+        "1 2",
+        "NaN",
+    ] {
+        assert_eq!(foreign(text), message(text), "{text}");
+        assert!(foreign(text).is_err(), "{text}");
     }
 }
