@@ -55,10 +55,13 @@ instructions: ## count what a message, a handshake, a call and a start take, and
 fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs the nightly toolchain, fetches cargo-fuzz; not part of ci)
 	@scripts/fuzz '$(or $(SECONDS),60)'
 
-older: ## let daemons of this release and of the one before talk (builds that one, once; not part of ci)
-	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server \
-		&& older=$$(scripts/older) && export SIGNET_OLDER=$$older \
-		&& cargo test --workspace --locked --test daemons -- --ignored older::
+older: ## let daemons of this release and of those before talk (builds those, once; not part of ci)
+	@server=$$(scripts/nats-server) && export NATS_SERVER=$$server && programs=$$(scripts/older) \
+		&& while read -r program; do \
+			printf 'older: %s\n' "$$program" \
+			&& SIGNET_OLDER=$$program cargo test --workspace --locked --test daemons -- --ignored older:: </dev/null \
+			|| exit 1; \
+		done <<<"$$programs"
 
 mutants: ## which changes of the protocol no test notices (hours; FILE=… for one file; not part of ci)
 	@scripts/mutants $(FILE)
