@@ -1,7 +1,7 @@
 //! What foreign agents and servers answer, by each kind of handler: what comes of it is a body or words that a peer can be sent.
 #![no_main]
 
-use signet_gateway::fuzzed::{self, Said};
+use signet_gateway::fuzzed::{self, ForeignAnswer};
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| {
     let read = [
@@ -13,8 +13,8 @@ libfuzzer_sys::fuzz_target!(|body: &[u8]| {
     ];
     for said in read.into_iter().flatten() {
         match said {
-            Said::Body(text) => signet_fuzz::admit_body(&text),
-            Said::Words(text) => signet_fuzz::admit_words(&text),
+            ForeignAnswer::Body(text) => signet_fuzz::admit_body(&text),
+            ForeignAnswer::Words(text) => signet_fuzz::admit_words(&text),
         }
     }
 });

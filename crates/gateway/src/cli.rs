@@ -8,10 +8,11 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
+use crate::doors::mcp::server;
 use crate::handle::Handlers;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{self, TokenCommand};
-use crate::{handle, pages, serve, server};
+use crate::{handle, pages, serve};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {

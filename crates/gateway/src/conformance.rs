@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::context::Context;
 use crate::daemon::Daemon;
+use crate::doors::mcp::http;
 use crate::listener::Listener;
-use crate::mcp_http;
 use crate::outgoing::Outgoing;
 use crate::serve::{door, say_where};
 
@@ -50,7 +50,7 @@ async fn run<S: ServerHandler>(
         tokens: door.tokens(),
         stop: stop.clone(),
     });
-    let room = mcp_http::serving(&context, server);
+    let room = http::serving(&context, server);
     listener
         .serve(&context.config, (Router::new(), room), door, stop)
         .await;

@@ -1,4 +1,4 @@
-//! What the rooms of the listener share.
+//! What the doors of the listener share.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::outgoing::Outgoing;
 use crate::scope::{Caller, Scope};
 use crate::tokens::{Holder, Tokens};
 
-/// What every room shares.
+/// What every door shares.
 pub(crate) struct Context {
-    /// The daemon, without any scope: a room asks it for a caller by [`Context::daemon_of`].
+    /// The daemon, without any scope: a door asks it for a caller by [`Context::daemon_of`].
     pub(crate) daemon: Arc<Daemon>,
     /// The one way out.
     #[allow(dead_code, reason = "for the rooms that call others")]

@@ -7,7 +7,7 @@ use signet_api::{ApiError, ClientError, Reason};
 
 /// Why a tool did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum DoorError {
     /// The daemon could not be asked, or refused.
     #[error(transparent)]
     Daemon(#[from] ClientError),
@@ -60,7 +60,7 @@ impl fmt::Display for Ceiling {
     }
 }
 
-impl Fault {
+impl DoorError {
     /// The name for programs.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -243,14 +243,14 @@ mod tests {
         let refusal = ApiError::refused(Reason::PeerResembles, "no agent bo is known")
             .with_next("write bob")
             .with(|refusal| refusal.did_you_mean = Some("bob".to_owned()));
-        let shown = Fault::from(ClientError::Refused(refusal)).shown(Some("k"));
+        let shown = DoorError::from(ClientError::Refused(refusal)).shown(Some("k"));
         assert_eq!(
             shown,
             json!({"error": {"name": "peer-resembles", "message": "no agent bo is known", "next": "write bob",
                 "did_you_mean": "bob"}})
         );
         let unfit = ClientError::Refused(ApiError::invalid_params("tier: 1 to 4"));
-        let shown = Fault::from(unfit).shown(None);
+        let shown = DoorError::from(unfit).shown(None);
         assert_eq!(shown["error"]["name"], "arguments-unfit");
         assert_eq!(shown["error"]["message"], "tier: 1 to 4");
     }
@@ -258,13 +258,13 @@ mod tests {
     #[test]
     fn a_program_without_tools_is_told_of_none() {
         for fault in [
-            Fault::from(ClientError::NotReachable {
+            DoorError::from(ClientError::NotReachable {
                 path: "agent.sock".into(),
                 source: std::io::ErrorKind::NotFound.into(),
             }),
-            Fault::from(ClientError::Closed),
-            Fault::from(ClientError::Malformed),
-            Fault::Own("x"),
+            DoorError::from(ClientError::Closed),
+            DoorError::from(ClientError::Malformed),
+            DoorError::Own("x"),
         ] {
             let error = fault.api_error();
             let next = error.refusal().and_then(|refusal| refusal.next.clone());
@@ -278,12 +278,12 @@ mod tests {
 
     #[test]
     fn only_what_may_be_done_names_the_key_to_repeat_it_with() {
-        let lost = Fault::from(ClientError::Closed);
+        let lost = DoorError::from(ClientError::Closed);
         assert_eq!(lost.shown(Some("k"))["error"]["key"], "k");
-        let stopped = Fault::from(ClientError::Stopped(ApiError::outcome_unknown(Some("id"))));
+        let stopped = DoorError::from(ClientError::Stopped(ApiError::outcome_unknown(Some("id"))));
         assert_eq!(stopped.shown(Some("k"))["error"]["key"], "k");
         assert_eq!(stopped.shown(Some("k"))["error"]["message_id"], "id");
-        let not_begun = Fault::from(ClientError::Stopped(ApiError::stopping()));
+        let not_begun = DoorError::from(ClientError::Stopped(ApiError::stopping()));
         assert!(not_begun.shown(Some("k"))["error"].get("key").is_none());
     }
 }

@@ -1,5 +1,5 @@
 //! For `cargo fuzz` (CONTRIBUTING.md): what is read of bytes that strangers, clients, peers and foreign agents may send, each
-//! by the very functions that the rooms read with. What a function here gives back is what a target holds to be true.
+//! by the very functions that the doors read with. What a function here gives back is what a target holds to be true.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,13 @@ use signet_handlers::Done;
 use signet_handlers::answer::{self, ANSWER};
 use signet_proto::trust::TrustView;
 
-use crate::carrying::verdict::{Judged, Verdict};
-use crate::carrying::{self, framing};
-use crate::handle::a2a::{Form, Progress, read_result};
+use crate::doors::inbox::framing;
+use crate::doors::inbox::verdict::{Judged, Verdict};
+use crate::doors::{a2a, discord, inbox, mcp, rpc};
+use crate::handle::a2a::{Form, TaskProgress, read_result};
 use crate::handle::events::Events;
-use crate::handle::{jsonrpc, mcp, simple_a2a};
-use crate::{a2a, config, discord, mcp_http, outgoing, rpc, tokens};
+use crate::handle::{jsonrpc, mcp as mcp_handler, simple_a2a};
+use crate::{config, outgoing, tokens};
 
 /// What `POST /rpc` answers to this body, where each call in it comes to nothing.
 pub fn rpc_body(body: &[u8]) -> Option<String> {
@@ -28,7 +29,7 @@ pub fn a2a_body(body: &[u8]) -> [String; 2] {
 
 /// Whether this is a message of MCP that calls a tool which takes its arguments.
 pub fn mcp_body(body: &[u8]) -> bool {
-    mcp_http::read_body(body)
+    mcp::http::read_body(body)
 }
 
 /// The envelopes of a body of the inbox, each with whether it was found to be a peer's.
@@ -41,7 +42,7 @@ pub fn inbox_body(body: &[u8], view: &TrustView) -> Option<Vec<(Bytes, bool)>> {
 
 /// What another gateway answers: how long it asks us to wait, in seconds, and what it keeps for us.
 pub fn peer_answer(retry_after: &[u8], body: &[u8]) -> (Option<u64>, Vec<Bytes>) {
-    carrying::read_answer(retry_after, body)
+    inbox::read_answer(retry_after, body)
 }
 
 /// The envelopes for `agent` in an answer of Discord's.
@@ -70,7 +71,7 @@ pub fn config_file(text: &str) -> bool {
 }
 
 /// What the peer that asked is sent.
-pub enum Said {
+pub enum ForeignAnswer {
     /// A body: one line of JSON.
     Body(String),
     /// Words of an error.
@@ -78,30 +79,30 @@ pub enum Said {
 }
 
 /// What an agent of the simple A2A answers to the task of this id.
-pub fn simple_a2a_answer(body: &[u8], id: &str) -> Option<Said> {
+pub fn simple_a2a_answer(body: &[u8], id: &str) -> Option<ForeignAnswer> {
     let value = answer::read(body, ANSWER).ok()?;
     said(simple_a2a::answer(value, id).ok()?)
 }
 
 /// What a server of JSON-RPC answers to the request of this id.
-pub fn jsonrpc_answer(body: &[u8], id: &str) -> Option<Said> {
+pub fn jsonrpc_answer(body: &[u8], id: &str) -> Option<ForeignAnswer> {
     match result(body, id)? {
-        Ok(result) => Some(Said::Body(result.to_string())),
-        Err(text) => Some(Said::Words(text)),
+        Ok(result) => Some(ForeignAnswer::Body(result.to_string())),
+        Err(text) => Some(ForeignAnswer::Words(text)),
     }
 }
 
 /// What an agent of A2A, of whichever version, answers to the request of this id, as parts or as text.
-pub fn a2a_answer(body: &[u8], id: &str, as_parts: bool) -> Option<Said> {
+pub fn a2a_answer(body: &[u8], id: &str, as_parts: bool) -> Option<ForeignAnswer> {
     let form = if as_parts { Form::Parts } else { Form::Text };
     match read_result(result(body, id)?.ok()?, form).ok()? {
-        Progress::Done(done) => said(done),
-        Progress::Working(task) => Some(Said::Body(task.to_string())),
+        TaskProgress::Done(done) => said(done),
+        TaskProgress::Working(task) => Some(ForeignAnswer::Body(task.to_string())),
     }
 }
 
 /// What a tool of an MCP server answers to the request of this id, by itself or as the events of a stream.
-pub fn mcp_answer(body: &[u8], id: &str) -> Option<Said> {
+pub fn mcp_answer(body: &[u8], id: &str) -> Option<ForeignAnswer> {
     let mut streamed = None;
     let mut events = Events::default();
     // In pieces of any size the events are the same.
@@ -115,8 +116,8 @@ pub fn mcp_answer(body: &[u8], id: &str) -> Option<Said> {
     streamed.or_else(|| tool_answer(body, id))
 }
 
-fn tool_answer(body: &[u8], id: &str) -> Option<Said> {
-    said(mcp::outcome(result(body, id)?.ok()?).ok()?)
+fn tool_answer(body: &[u8], id: &str) -> Option<ForeignAnswer> {
+    said(mcp_handler::outcome(result(body, id)?.ok()?).ok()?)
 }
 
 fn result(body: &[u8], id: &str) -> Option<Result<Value, String>> {
@@ -125,10 +126,10 @@ fn result(body: &[u8], id: &str) -> Option<Result<Value, String>> {
     Some(answer.map_err(|error| error.to_string()))
 }
 
-fn said(done: Done) -> Option<Said> {
+fn said(done: Done) -> Option<ForeignAnswer> {
     match done {
-        Done::Answer(body) => Some(Said::Body(body.to_string())),
-        Done::Declined(text) | Done::Unfinished { text, .. } => Some(Said::Words(text)),
+        Done::Answer(body) => Some(ForeignAnswer::Body(body.to_string())),
+        Done::Declined(text) | Done::Unfinished { text, .. } => Some(ForeignAnswer::Words(text)),
         Done::Nothing => None,
     }
 }

@@ -8,7 +8,7 @@ use std::env;
 use std::sync::OnceLock;
 
 /// How commands are typed where this process was started.
-struct Place {
+struct Invocation {
     /// What stands before the words of a command: the program, and the user where the home is somebody else's.
     before: String,
     /// What stands behind them: the home.
@@ -17,12 +17,12 @@ struct Place {
     start: String,
 }
 
-static PLACE: OnceLock<Option<Place>> = OnceLock::new();
+static PLACE: OnceLock<Option<Invocation>> = OnceLock::new();
 
 /// The text with each command of `signet` as it can be typed here.
 pub(crate) fn typed(text: &str) -> String {
     let place = PLACE.get_or_init(|| {
-        Some(Place {
+        Some(Invocation {
             before: env::var(BEFORE).ok()?,
             after: env::var(AFTER).ok()?,
             start: env::var(START).ok()?,
@@ -33,7 +33,7 @@ pub(crate) fn typed(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |place| place.typed(text))
 }
 
-impl Place {
+impl Invocation {
     fn typed(&self, text: &str) -> String {
         let (mut done, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, command)) = rest.split_once(NAME) {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_command_in_a_text_is_completed_as_signet_was_typed() {
-        let place = Place {
+        let place = Invocation {
             before: "./signet ".to_owned(),
             after: " --home 'my home'".to_owned(),
             start: "./signet up --background --home 'my home'".to_owned(),

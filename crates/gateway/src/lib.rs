@@ -1,12 +1,13 @@
 //! signet-gateway: what speaks foreign protocols for an agent. It holds no key.
 //!
 //! ```text
-//! a client of MCP ── stdio ──▶ stdio::Stdio ──▶ rmcp ──▶ server::Gateway ──▶ tools, resources ──▶ daemon::Daemon ──▶ agent.sock
+//! a client of MCP ── stdio ──▶ doors::mcp: stdio ──▶ rmcp ──▶ server ──▶ tools, resources ──▶ daemon::Daemon ──▶ agent.sock
 //!                 ◀── shown::Shown: structured content, and the same as one line of JSON ──
 //!
-//! callers ── HTTP ──▶ listener: connections, gate, tokens ──▶ rooms, a module each ──▶ daemon::Daemon, narrowed ──▶ agent.sock
+//! callers ── HTTP ──▶ listener: connections, gate, tokens ──▶ doors, a module each ──▶ daemon::Daemon, narrowed ──▶ agent.sock
 //!                                                                 └──▶ outgoing: guard, one request
-//! peers' gateways ── HTTP ──▶ carrying ──▶ carrier.sock          discord ──▶ carrier.sock
+//! peers' gateways ── HTTP ──▶ doors::inbox ──▶ carrier.sock      doors::discord ──▶ carrier.sock
+//! agent.sock ──▶ handle: handlers of a file ──▶ outgoing, processes
 //! ```
 //!
 //! A gateway is a process of its own: whoever takes it over can do what the agent's socket allows, and reads no
@@ -26,37 +27,25 @@
     )
 )]
 
-mod a2a;
-mod carriers;
-mod carrying;
 pub mod cli;
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
 mod daemon;
-mod discord;
+mod doors;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzed;
 pub mod handle;
 mod hint;
 mod listener;
-mod mcp_http;
-mod message;
 mod outgoing;
 mod pages;
 mod plain_file;
-mod progress;
-mod receipts;
-mod resources;
-mod rpc;
 mod say;
 mod scope;
 mod serve;
-mod server;
 pub mod shown;
 mod stamp;
-mod stdio;
 mod tokens;
-mod tools;

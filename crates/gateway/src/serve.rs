@@ -11,16 +11,17 @@ use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::a2a;
-use crate::carriers::Carriers;
 use crate::config::{Auth, Config};
 use crate::context::Context;
 use crate::daemon::Daemon;
+use crate::doors::a2a;
+use crate::doors::carriers::Carriers;
+use crate::doors::{mcp, rpc};
+use crate::hint;
 use crate::listener::{Door, Listener};
 use crate::outgoing::Outgoing;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{Anybody, Tokens};
-use crate::{hint, mcp_http, rpc};
 
 /// What `signet gateway` hands over.
 #[derive(Debug, Args)]
@@ -58,9 +59,9 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
 }
 
 /// What went wrong, what to do about it, and the exit code that says so.
-type Ended = (String, String, u8);
+type ExitReason = (String, String, u8);
 
-async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
+async fn run(args: &ServeArgs, config: Config) -> Result<(), ExitReason> {
     let outgoing = Outgoing::new(&config.outgoing, &config.beside);
     let outgoing = outgoing.map_err(|what| (what, CORRECT.to_owned(), USAGE))?;
     make_room(config.limits.connections);
@@ -97,25 +98,25 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     Ok(())
 }
 
-/// The rooms behind authentication.
-fn rooms(context: &Arc<Context>, a2a: Option<&Arc<a2a::Room>>) -> Router {
+/// The doors behind authentication.
+fn rooms(context: &Arc<Context>, a2a: Option<&Arc<a2a::A2aDoor>>) -> Router {
     Router::new()
         .merge(rpc::routes(context, a2a.cloned()))
-        .merge(mcp_http::routes(context))
+        .merge(mcp::http::routes(context))
         .merge(a2a.map(a2a::routes).unwrap_or_default())
 }
 
-/// The rooms for everybody.
-fn open_rooms(a2a: Option<&Arc<a2a::Room>>) -> Router {
+/// The doors for everybody.
+fn open_rooms(a2a: Option<&Arc<a2a::A2aDoor>>) -> Router {
     a2a.map(a2a::open_routes).unwrap_or_default()
 }
 
-/// The room of A2A has a file of its own, and goes on with what was under way.
-fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::Room>>, Ended> {
+/// The door of A2A has a file of its own, and goes on with what was under way.
+fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::A2aDoor>>, ExitReason> {
     if !context.config.a2a.enabled {
         return Ok(None);
     }
-    let room = a2a::Room::open(context);
+    let room = a2a::A2aDoor::open(context);
     room.map(Some)
         .map_err(|fault| (fault.to_string(), fault.next().to_owned(), REFUSED))
 }

@@ -11,8 +11,8 @@ use signet_proto::ids::AgentId;
 /// How A2A is spoken.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Section {
-    /// Whether the room is open.
+pub(crate) struct A2aSection {
+    /// Whether the door is open.
     pub(crate) enabled: bool,
     /// The agent behind `/` and `/a2a`.
     pub(crate) default: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) enum CardForm {
     V03,
 }
 
-impl Section {
+impl A2aSection {
     /// Where the tasks are: where the file says, else where a unit of systemd lets its process write, else beside the file.
     pub(crate) fn state(&self, beside: &Path) -> PathBuf {
         match &self.state {
@@ -120,7 +120,7 @@ impl Section {
 
 const UNNAMED: &str = "gateway-a2a.db";
 
-impl Default for Section {
+impl Default for A2aSection {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -149,10 +149,11 @@ mod tests {
 
     #[test]
     fn an_empty_section_keeps_nothing_sealed_and_shows_no_peer() {
-        let section: Section = toml::from_str("").unwrap();
+        let section: A2aSection = toml::from_str("").unwrap();
         assert!(!section.keeps("agent-bob") && !section.peer_cards);
         assert_eq!((section.card, section.unfit()), (CardForm::Hybrid, None));
-        let section: Section = toml::from_str("card = \"v0.3\"\nkeep = [\"agent-bob\"]").unwrap();
+        let section: A2aSection =
+            toml::from_str("card = \"v0.3\"\nkeep = [\"agent-bob\"]").unwrap();
         assert!(section.keeps("agent-bob") && section.card == CardForm::V03);
         for wrong in [
             "tasks = 0",
@@ -163,9 +164,9 @@ mod tests {
             "[capabilities]\n\"agent bob\" = \"a.b\"",
             "[capabilities]\nagent-bob = \"not a name!\"",
         ] {
-            let section: Section = toml::from_str(wrong).unwrap();
+            let section: A2aSection = toml::from_str(wrong).unwrap();
             assert!(section.unfit().is_some(), "{wrong}");
         }
-        assert!(toml::from_str::<Section>("defualt = \"x\"").is_err());
+        assert!(toml::from_str::<A2aSection>("defualt = \"x\"").is_err());
     }
 }

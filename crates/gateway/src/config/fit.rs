@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use super::{Auth, Config, Limits};
+use super::{Auth, CallerLimits, Config};
 
 impl Config {
     /// The first fault, and what to write.
@@ -37,7 +37,7 @@ impl Config {
     }
 }
 
-impl Limits {
+impl CallerLimits {
     fn unfit(&self) -> Option<&'static str> {
         let is_nothing = [self.connections, self.body_bytes, self.requests_at_once].contains(&0)
             || [self.header_seconds, self.body_seconds].contains(&0)

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::fault::Fault;
+use crate::fault::DoorError;
 
 /// For how long a call keeps the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +48,13 @@ struct Pool {
 struct PoolState {
     all: usize,
     by_share: [usize; 2],
-    by_caller: HashMap<Holder, usize>,
+    by_caller: HashMap<SlotHolder, usize>,
     line: VecDeque<InLine>,
 }
 
 /// Who has places, and which of the two that share them they are for.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Holder {
+struct SlotHolder {
     caller: Arc<str>,
     share: Share,
 }
@@ -66,13 +66,13 @@ enum Share {
 }
 
 struct InLine {
-    holder: Holder,
+    holder: SlotHolder,
     turn: oneshot::Sender<CallPlace>,
 }
 
 /// A place, free again when dropped.
 pub(crate) struct CallPlace {
-    holder: Holder,
+    holder: SlotHolder,
     kind: Arc<Pool>,
 }
 
@@ -94,14 +94,14 @@ impl CallPlaces {
         caller: &Arc<str>,
         lasting: Lasting,
         patience: Duration,
-    ) -> Result<CallPlace, Fault> {
+    ) -> Result<CallPlace, DoorError> {
         let turn = match self.of(lasting).ask(&holder(caller, lasting)) {
             Ok(place) => return Ok(place),
             Err(turn) => turn,
         };
         match timeout(patience, turn).await {
             Ok(Ok(place)) => Ok(place),
-            _ => Err(Fault::Busy),
+            _ => Err(DoorError::Busy),
         }
     }
 
@@ -132,8 +132,8 @@ impl CallPlaces {
     }
 }
 
-fn holder(caller: &Arc<str>, lasting: Lasting) -> Holder {
-    Holder {
+fn holder(caller: &Arc<str>, lasting: Lasting) -> SlotHolder {
+    SlotHolder {
         caller: Arc::clone(caller),
         share: share(lasting),
     }
@@ -156,7 +156,10 @@ impl Pool {
     }
 
     /// A place, or the turn at which there will be one.
-    fn ask(self: &Arc<Self>, holder: &Holder) -> Result<CallPlace, oneshot::Receiver<CallPlace>> {
+    fn ask(
+        self: &Arc<Self>,
+        holder: &SlotHolder,
+    ) -> Result<CallPlace, oneshot::Receiver<CallPlace>> {
         let mut taken = self.lock();
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
@@ -167,11 +170,11 @@ impl Pool {
         Err(comes)
     }
 
-    fn take_now(self: &Arc<Self>, holder: &Holder) -> Option<CallPlace> {
+    fn take_now(self: &Arc<Self>, holder: &SlotHolder) -> Option<CallPlace> {
         self.lock().admit(holder, self).then(|| self.place(holder))
     }
 
-    fn place(self: &Arc<Self>, holder: &Holder) -> CallPlace {
+    fn place(self: &Arc<Self>, holder: &SlotHolder) -> CallPlace {
         CallPlace {
             holder: holder.clone(),
             kind: Arc::clone(self),
@@ -184,12 +187,12 @@ impl Pool {
 }
 
 impl PoolState {
-    fn held(&self, holder: &Holder) -> usize {
+    fn held(&self, holder: &SlotHolder) -> usize {
         self.by_caller.get(holder).copied().unwrap_or_default()
     }
 
     /// Half of what is free is for one caller, and what is free is what both the kind and its share have left.
-    fn may_have(&self, holder: &Holder, pool: &Pool) -> bool {
+    fn may_have(&self, holder: &SlotHolder, pool: &Pool) -> bool {
         let free = self
             .left_of(holder.share, pool)
             .min(pool.most.saturating_sub(self.all));
@@ -213,7 +216,7 @@ impl PoolState {
         })
     }
 
-    fn admit(&mut self, holder: &Holder, pool: &Pool) -> bool {
+    fn admit(&mut self, holder: &SlotHolder, pool: &Pool) -> bool {
         let admitted = self.may_have(holder, pool);
         if admitted {
             self.all += 1;
@@ -244,7 +247,7 @@ impl PoolState {
     }
 
     /// Who has a place by that, first come first served, before anybody who asks later.
-    fn release(&mut self, holder: &Holder, pool: &Pool) -> Vec<InLine> {
+    fn release(&mut self, holder: &SlotHolder, pool: &Pool) -> Vec<InLine> {
         self.all = self.all.saturating_sub(1);
         let share = self.share(holder.share);
         *share = share.saturating_sub(1);

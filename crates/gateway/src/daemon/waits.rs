@@ -10,15 +10,15 @@ use signet_api::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{Daemon, LINE, Lasting, Link};
-use crate::fault::Fault;
+use super::{Daemon, DaemonConnection, LINE, Lasting};
+use crate::fault::DoorError;
 
 impl Daemon {
     /// Sends, and waits for as long as the call says for what becomes of it.
     ///
     /// # Errors
     /// The daemon's refusal, that there is no answer, or `busy`.
-    pub(crate) async fn send(&self, call: &Send) -> Result<Value, Fault> {
+    pub(crate) async fn send(&self, call: &Send) -> Result<Value, DoorError> {
         let wait = seconds(call.wait);
         if wait.is_zero() {
             return self.raw(Send::METHOD, call, wait).await;
@@ -71,7 +71,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The same.
-    pub(crate) async fn hand_off(&self, call: &SendHandoff) -> Result<Value, Fault> {
+    pub(crate) async fn hand_off(&self, call: &SendHandoff) -> Result<Value, DoorError> {
         let until = Instant::now() + seconds(call.wait);
         let place = self
             .shared
@@ -104,7 +104,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The same.
-    pub(crate) async fn as_it_is_now(&self, sent: Sent) -> Result<Sent, Fault> {
+    pub(crate) async fn as_it_is_now(&self, sent: Sent) -> Result<Sent, DoorError> {
         let asked = ShowMessage {
             message_id: sent.message_id.clone(),
         };
@@ -125,7 +125,10 @@ impl Daemon {
     ///
     /// # Errors
     /// The same.
-    pub(crate) async fn receive(&self, call: &Receive) -> Result<(Value, Option<Link>), Fault> {
+    pub(crate) async fn receive(
+        &self,
+        call: &Receive,
+    ) -> Result<(Value, Option<DaemonConnection>), DoorError> {
         let (places, caller) = (&self.shared.places, &self.whose.caller);
         let lasting = Lasting::Received;
         let until = Instant::now() + seconds(call.wait);
@@ -197,14 +200,14 @@ fn seconds(wait: f64) -> Duration {
 ///
 /// # Errors
 /// Where the system gives no randomness.
-pub(crate) fn fresh_key(of_what: &str) -> Result<String, Fault> {
+pub(crate) fn fresh_key(of_what: &str) -> Result<String, DoorError> {
     let mut bytes = [0; 16];
     match getrandom(&mut bytes, GetRandomFlags::empty()) {
         Ok(filled) if filled == bytes.len() => Ok(format!(
             "{of_what}-{}",
             data_encoding::HEXLOWER.encode(&bytes)
         )),
-        _ => Err(Fault::Own("the system gives no randomness")),
+        _ => Err(DoorError::Own("the system gives no randomness")),
     }
 }
 

@@ -4,9 +4,9 @@ use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 use signet_text::visible;
 
-use crate::handle::endpoint::Endpoint;
-use crate::handle::http::{self, JSON, Post, Reply};
+use crate::handle::http::{self, JSON, Post};
 use crate::handle::trace::Trace;
+use crate::outgoing::{Answer, Endpoint};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
@@ -43,7 +43,7 @@ pub(crate) async fn exchange(
     task: &Task<'_>,
     request: &Value,
     more: Vec<(&'static str, String)>,
-) -> Result<Reply, Fault> {
+) -> Result<Answer, Fault> {
     let body = request.to_string().into_bytes();
     trace.sent(task, &body);
     let mut headers = http::who_asks(task);
@@ -78,7 +78,7 @@ impl std::fmt::Display for RpcError {
 }
 
 /// Reads what came by HTTP: an error of JSON-RPC counts with any status, a result with a success alone.
-pub(crate) fn outcome(reply: &Reply, id: &Value) -> Result<Result<Value, RpcError>, Fault> {
+pub(crate) fn outcome(reply: &Answer, id: &Value) -> Result<Result<Value, RpcError>, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
     let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {

@@ -11,7 +11,6 @@
 pub(crate) mod a2a;
 mod command;
 mod config;
-mod endpoint;
 pub(crate) mod events;
 mod http;
 pub(crate) mod jsonrpc;
@@ -21,5 +20,5 @@ mod trace;
 mod trial;
 
 pub(crate) use command::{HandleArgs, HandlerCommand, handle, handler};
-pub use config::{ConfigFault, Handlers, Kind, Section};
+pub use config::{HandlerKind, HandlerSection, Handlers, HandlersFault};
 pub use trace::{Trace, TraceFault};

@@ -3,10 +3,9 @@
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::handle::endpoint::Endpoint;
-use crate::handle::http::Reply;
 use crate::handle::jsonrpc::{exchange, tamed};
 use crate::handle::trace::Trace;
+use crate::outgoing::{Answer, Endpoint};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
@@ -28,7 +27,7 @@ impl Handler for SimpleA2a {
 }
 
 /// An error counts with any status of HTTP, a success with a success alone.
-fn outcome(reply: &Reply, id: &str) -> Result<Done, Fault> {
+fn outcome(reply: &Answer, id: &str) -> Result<Done, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
     let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {

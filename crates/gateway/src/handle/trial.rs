@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use signet_api::Message;
 
-use crate::handle::config::Section;
+use crate::handle::config::HandlerSection;
 use crate::handle::trace::Trace;
 use signet_handlers::{Done, Fault, Task};
 
@@ -15,7 +15,7 @@ use signet_handlers::{Done, Fault, Task};
 ///
 /// # Errors
 /// When the system has no room; the inner error says how the try failed.
-pub(crate) fn try_once(section: &Section, body: Value) -> io::Result<Result<Done, Fault>> {
+pub(crate) fn try_once(section: &HandlerSection, body: Value) -> io::Result<Result<Done, Fault>> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build()?;
     let message = message(section.capability(), body);

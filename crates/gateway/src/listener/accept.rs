@@ -24,13 +24,13 @@ use tower::ServiceExt as _;
 
 use super::Remote;
 use super::io::Patient;
-use super::places::{Place, Places, Standing};
+use super::places::{ConnectionSlot, ConnectionSlots, Standing};
 use super::tls::Secured;
-use crate::config::Limits;
+use crate::config::CallerLimits;
 
 /// What accepts connections.
 pub(super) struct Accept {
-    pub(super) limits: Limits,
+    pub(super) limits: CallerLimits,
     pub(super) tls: Option<Secured>,
     pub(super) router: Served,
     pub(super) stop: CancellationToken,
@@ -40,7 +40,7 @@ impl Accept {
     /// Serves whoever connects until it is told to stop.
     pub(super) async fn run(self, socket: TcpListener) {
         let (limits, stop) = (self.limits, self.stop.clone());
-        let places = Arc::new(Places::new(limits.connections));
+        let places = Arc::new(ConnectionSlots::new(limits.connections));
         let shared = Arc::new(self);
         let mut connections = JoinSet::new();
         loop {
@@ -71,7 +71,7 @@ impl Accept {
         let _ = timeout(GRACE, ended).await;
     }
 
-    async fn connection(&self, stream: TcpStream, address: IpAddr, place: &Place) {
+    async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ConnectionSlot) {
         // Small answers are many.
         let _ = stream.set_nodelay(true);
         match &self.tls {
@@ -108,7 +108,7 @@ impl Accept {
         }
     }
 
-    async fn converse<S>(&self, stream: S, remote: Remote, place: &Place)
+    async fn converse<S>(&self, stream: S, remote: Remote, place: &ConnectionSlot)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -134,7 +134,7 @@ impl Accept {
     }
 }
 
-/// The rooms behind their gate.
+/// The doors behind their gate.
 #[derive(Clone)]
 pub(super) struct Served(Router);
 

@@ -10,7 +10,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 
 use super::Remote;
 use super::body::discard;
-use super::gate::Known;
+use super::gate::KnownCaller;
 use super::guarded::guarded;
 use super::places::Standing;
 use super::refusal::{later, refused};
@@ -42,7 +42,7 @@ pub(super) async fn authenticate(
                 response = next.run(request) => guarded(response, gone, held),
                 () = gone.cancelled() => return unknown(kind),
             };
-            response.extensions_mut().insert(Known);
+            response.extensions_mut().insert(KnownCaller);
             response
         }
         Err(refusal) => {
@@ -67,15 +67,15 @@ impl Door {
             Self::Open(anybody) => {
                 return anybody
                     .admit()
-                    .map_err(|refusal| response(refusal, Shown::Nothing));
+                    .map_err(|refusal| response(refusal, Credential::Nothing));
             }
             Self::Tokens(tokens) => tokens,
         };
         let shown = shown(request);
         let admitted = match shown {
-            Shown::Token(token) => tokens.admit(token),
-            Shown::Certificate(hash) => tokens.admit_certificate(&hash),
-            Shown::Nothing => Err(Refused::Unknown),
+            Credential::Token(token) => tokens.admit(token),
+            Credential::Certificate(hash) => tokens.admit_certificate(&hash),
+            Credential::Nothing => Err(Refused::Unknown),
         };
         admitted.map_err(|refusal| response(refusal, shown))
     }
@@ -83,32 +83,32 @@ impl Door {
 
 /// By what a caller says who it is.
 #[derive(Clone, Copy)]
-enum Shown<'a> {
+enum Credential<'a> {
     Nothing,
     Token(&'a str),
     /// Its SHA-256. The caller has its key, or there were no connection.
     Certificate([u8; 32]),
 }
 
-impl Shown<'_> {
+impl Credential<'_> {
     /// The same without the token itself.
-    const fn kind(self) -> Shown<'static> {
+    const fn kind(self) -> Credential<'static> {
         match self {
-            Self::Nothing => Shown::Nothing,
-            Self::Token(_) => Shown::Token(""),
-            Self::Certificate(hash) => Shown::Certificate(hash),
+            Self::Nothing => Credential::Nothing,
+            Self::Token(_) => Credential::Token(""),
+            Self::Certificate(hash) => Credential::Certificate(hash),
         }
     }
 }
 
 /// A token counts before a certificate.
-fn shown(request: &Request) -> Shown<'_> {
+fn shown(request: &Request) -> Credential<'_> {
     let remote = request.extensions().get::<Remote>();
     let certificate = remote.and_then(|remote| remote.certificate);
     match (bearer(request.headers()), certificate) {
-        (Some(token), _) => Shown::Token(token),
-        (None, Some(hash)) => Shown::Certificate(hash),
-        (None, None) => Shown::Nothing,
+        (Some(token), _) => Credential::Token(token),
+        (None, Some(hash)) => Credential::Certificate(hash),
+        (None, None) => Credential::Nothing,
     }
 }
 
@@ -122,7 +122,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn response(refusal: Refused, shown: Shown<'_>) -> Response {
+fn response(refusal: Refused, shown: Credential<'_>) -> Response {
     let (reason, seconds) = match refusal {
         Refused::Unknown => return unknown(shown),
         Refused::TooMany(seconds) => ("too-many-requests", seconds),
@@ -137,21 +137,21 @@ fn response(refusal: Refused, shown: Shown<'_>) -> Response {
     later(busy, seconds)
 }
 
-fn unknown(shown: Shown<'_>) -> Response {
+fn unknown(shown: Credential<'_>) -> Response {
     let send = "send Authorization: Bearer with a token of signet token make";
     let (challenge, message, next) = match shown {
-        Shown::Token(_) => (
+        Credential::Token(_) => (
             "Bearer realm=\"signet\", error=\"invalid_token\"",
             "nobody is known by that token, or it holds no more",
             send,
         ),
-        Shown::Certificate(_) => (
+        Credential::Certificate(_) => (
             CHALLENGE,
             "nobody is known by the certificate that was shown, or its token holds no more",
             "let the person make a token of the certificate: signet token make NAME --certificate FILE; or send \
              Authorization: Bearer with a token of signet token make",
         ),
-        Shown::Nothing => (CHALLENGE, "this address wants a token", send),
+        Credential::Nothing => (CHALLENGE, "this address wants a token", send),
     };
     let mut response = refused(StatusCode::UNAUTHORIZED, "token-unknown", message, next);
     let headers = response.headers_mut();

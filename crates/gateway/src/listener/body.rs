@@ -1,4 +1,4 @@
-//! The body of a request, read whole before its room sees it: so long, within so much time, and all bodies together
+//! The body of a request, read whole before its door sees it: so long, within so much time, and all bodies together
 //! within so much memory. Who has not been let in by then has no body read at all.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Bodies {
     room: Arc<Semaphore>,
 }
 
-/// Reads the body whole for its room, or says why not.
+/// Reads the body whole for its door, or says why not.
 pub(super) async fn whole(
     State(bodies): State<Arc<Bodies>>,
     request: Request,
@@ -77,31 +77,31 @@ impl Bodies {
     }
 
     /// The whole body, and the room that it takes.
-    async fn read(&self, body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+    async fn read(&self, body: Body) -> Result<(Bytes, Option<HeldBytes>), BodyFault> {
         // What is announced to be too long is not read to find that out.
         if body.size_hint().lower() > self.most as u64 {
             discard(body).await;
-            return Err(Fault::TooLarge);
+            return Err(BodyFault::TooLarge);
         }
         let reading = timeout(self.time, self.collect(body));
-        reading.await.unwrap_or(Err(Fault::Slow))
+        reading.await.unwrap_or(Err(BodyFault::Slow))
     }
 
-    async fn collect(&self, mut body: Body) -> Result<(Bytes, Option<Room>), Fault> {
+    async fn collect(&self, mut body: Body) -> Result<(Bytes, Option<HeldBytes>), BodyFault> {
         let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
         while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame.map_err(|_| Fault::Broken)?.into_data() else {
+            let Ok(piece) = frame.map_err(|_| BodyFault::Broken)?.into_data() else {
                 continue;
             };
             if all.len() + piece.len() > self.most {
-                return Err(Fault::TooLarge);
+                return Err(BodyFault::TooLarge);
             }
             let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
             if wanted > 0 {
-                let wanted = u32::try_from(wanted).map_err(|_| Fault::TooLarge)?;
+                let wanted = u32::try_from(wanted).map_err(|_| BodyFault::TooLarge)?;
                 let more = Arc::clone(&self.room).try_acquire_many_owned(wanted);
-                let more = more.map_err(|_| Fault::Full)?;
+                let more = more.map_err(|_| BodyFault::Full)?;
                 match &mut room {
                     Some(room) => room.merge(more),
                     None => room = Some(more),
@@ -109,23 +109,23 @@ impl Bodies {
             }
             all.extend_from_slice(&piece);
         }
-        Ok((all.freeze(), room.map(|room| Room(Arc::new(room)))))
+        Ok((all.freeze(), room.map(|room| HeldBytes(Arc::new(room)))))
     }
 }
 
 /// The room of a body: free again when the request is done with.
 #[derive(Clone)]
-struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+struct HeldBytes(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum BodyFault {
     TooLarge,
     Slow,
     Broken,
     Full,
 }
 
-impl Fault {
+impl BodyFault {
     fn response(self) -> Response {
         match self {
             Self::TooLarge => refused(
@@ -189,7 +189,7 @@ mod tests {
         let read = bodies(8).read(Body::from("12345678")).await;
         assert_eq!(read.map(|(bytes, _)| bytes.len()), Ok(8));
         for long in [Body::from("123456789"), pieces(&["12345678", "9"])] {
-            assert_eq!(bodies(8).read(long).await.err(), Some(Fault::TooLarge));
+            assert_eq!(bodies(8).read(long).await.err(), Some(BodyFault::TooLarge));
         }
     }
 

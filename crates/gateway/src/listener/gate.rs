@@ -1,4 +1,4 @@
-//! What every request has to be before a room sees it, open rooms included.
+//! What every request has to be before a door sees it, open doors included.
 //!
 //! Any program of this machine reaches a listener on loopback, and so does any page in a browser. A page can have its own
 //! name resolve to this machine, which `Host` shows; it cannot hide where it comes from, which `Origin` shows; and without
@@ -29,7 +29,7 @@ pub(super) struct Gate {
 
 /// An answer to somebody who is known, or whose pace is kept elsewhere: in its extensions.
 #[derive(Clone, Copy)]
-pub(crate) struct Known;
+pub(crate) struct KnownCaller;
 
 impl Gate {
     pub(super) fn new(config: &Config) -> Self {
@@ -58,7 +58,7 @@ impl Gate {
         }
     }
 
-    fn admit(&self, request: &Request) -> Result<(), Fault> {
+    fn admit(&self, request: &Request) -> Result<(), GateFault> {
         let (method, headers) = (request.method(), request.headers());
         let host = self.host(request.uri(), headers)?;
         self.admit_origin(&host, headers)?;
@@ -82,40 +82,43 @@ impl Gate {
     }
 
     /// The host that the request is for, where it is one of ours.
-    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, Fault> {
+    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
-            return Err(Fault::Host);
+            return Err(GateFault::Host);
         };
-        let host = host.to_str().map_err(|_| Fault::Host)?.to_ascii_lowercase();
+        let host = host
+            .to_str()
+            .map_err(|_| GateFault::Host)?
+            .to_ascii_lowercase();
         // The absolute form names it once more (RFC 9112, section 3.2.2).
         let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
         if !uri
             .authority()
             .is_none_or(|authority| is_same(authority.as_str()))
         {
-            return Err(Fault::Host);
+            return Err(GateFault::Host);
         }
-        let name = without_port(&host).ok_or(Fault::Host)?;
+        let name = without_port(&host).ok_or(GateFault::Host)?;
         match self.hosts.iter().any(|known| known == name) {
             true => Ok(host),
-            false => Err(Fault::Host),
+            false => Err(GateFault::Host),
         }
     }
 
     /// A page of a site that the configuration names, or of this listener itself.
-    fn admit_origin(&self, host: &str, headers: &HeaderMap) -> Result<(), Fault> {
+    fn admit_origin(&self, host: &str, headers: &HeaderMap) -> Result<(), GateFault> {
         let mut named = headers.get_all(header::ORIGIN).iter();
         let origin = match (named.next(), named.next()) {
             (None, _) => return Ok(()),
-            (Some(origin), None) => origin.to_str().map_err(|_| Fault::Origin)?,
-            _ => return Err(Fault::Origin),
+            (Some(origin), None) => origin.to_str().map_err(|_| GateFault::Origin)?,
+            _ => return Err(GateFault::Origin),
         };
         let origin = origin.to_ascii_lowercase();
         let own = [format!("http://{host}"), format!("https://{host}")];
         match self.origins.contains(&origin) || own.contains(&origin) {
             true => Ok(()),
-            false => Err(Fault::Origin),
+            false => Err(GateFault::Origin),
         }
     }
 }
@@ -129,13 +132,13 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             discard(request.into_body()).await;
             // The specification of A2A has an error of its own for a content type.
             let of_a2a = match fault {
-                Fault::ContentType => crate::a2a::wrong_content(&asked, &path),
+                GateFault::ContentType => crate::doors::a2a::wrong_content(&asked, &path),
                 _ => None,
             };
             of_a2a.unwrap_or_else(|| fault.response())
         }
     };
-    if response.extensions().get::<Known>().is_none() {
+    if response.extensions().get::<KnownCaller>().is_none() {
         gate.pace().await;
     }
     let headers = response.headers_mut();
@@ -148,12 +151,12 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
 }
 
 /// JSON, and said to be.
-fn admit_content(headers: &HeaderMap) -> Result<(), Fault> {
+fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
     let mut named = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(kind), None) = (named.next(), named.next()) else {
-        return Err(Fault::ContentType);
+        return Err(GateFault::ContentType);
     };
-    let kind = kind.to_str().map_err(|_| Fault::ContentType)?;
+    let kind = kind.to_str().map_err(|_| GateFault::ContentType)?;
     let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
     let kind = kind.trim().to_ascii_lowercase();
     let is_json =
@@ -166,7 +169,7 @@ fn admit_content(headers: &HeaderMap) -> Result<(), Fault> {
     });
     match is_json && is_utf8 && !headers.contains_key(header::CONTENT_ENCODING) {
         true => Ok(()),
-        false => Err(Fault::ContentType),
+        false => Err(GateFault::ContentType),
     }
 }
 
@@ -182,13 +185,13 @@ fn without_port(host: &str) -> Option<&str> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum GateFault {
     Host,
     Origin,
     ContentType,
 }
 
-impl Fault {
+impl GateFault {
     fn response(self) -> Response {
         let (status, reason, message, next) = match self {
             Self::Host => (
@@ -218,7 +221,7 @@ impl Fault {
 const STRANGERS: u32 = 12_000;
 /// How long the others wait for their answer.
 const HELD: Duration = Duration::from_millis(250);
-/// What an answer says to browsers and caches, where its room does not say otherwise.
+/// What an answer says to browsers and caches, where its door does not say otherwise.
 const KEPT_APART: [(HeaderName, &str); 2] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -272,16 +275,16 @@ mod tests {
             "[::2]",
             "::1",
         ] {
-            assert_eq!(at("/", &[("host", host)]), Err(Fault::Host), "{host}");
+            assert_eq!(at("/", &[("host", host)]), Err(GateFault::Host), "{host}");
         }
-        assert_eq!(at("/", &[]), Err(Fault::Host));
+        assert_eq!(at("/", &[]), Err(GateFault::Host));
         assert_eq!(
             at("/", &[("host", "localhost"), ("host", "evil.test")]),
-            Err(Fault::Host)
+            Err(GateFault::Host)
         );
         assert_eq!(
             at("http://evil.test/", &[("host", "localhost")]),
-            Err(Fault::Host)
+            Err(GateFault::Host)
         );
     }
 
@@ -305,7 +308,7 @@ mod tests {
             "http://localhost:8788",
             "http://localhost",
         ] {
-            assert_eq!(from(origin), Err(Fault::Origin), "{origin}");
+            assert_eq!(from(origin), Err(GateFault::Origin), "{origin}");
         }
         assert!(gate().admit_origin("localhost", &HeaderMap::new()).is_ok());
     }
@@ -331,14 +334,17 @@ mod tests {
             "text/json",
             "",
         ] {
-            assert_eq!(with(kind), Err(Fault::ContentType), "{kind}");
+            assert_eq!(with(kind), Err(GateFault::ContentType), "{kind}");
         }
-        assert_eq!(admit_content(&HeaderMap::new()), Err(Fault::ContentType));
+        assert_eq!(
+            admit_content(&HeaderMap::new()),
+            Err(GateFault::ContentType)
+        );
         let packed = headers(&[
             ("content-type", "application/json"),
             ("content-encoding", "gzip"),
         ]);
-        assert_eq!(admit_content(&packed), Err(Fault::ContentType));
+        assert_eq!(admit_content(&packed), Err(GateFault::ContentType));
     }
 
     #[tokio::test(start_paused = true)]

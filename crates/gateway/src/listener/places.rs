@@ -50,7 +50,7 @@ impl Drop for Busy {
 }
 
 /// So many places.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     most: usize,
     clock: Arc<AtomicU64>,
     taken: Arc<Mutex<Taken>>,
@@ -59,14 +59,14 @@ pub(super) struct Places {
 type Taken = BTreeMap<u64, (Arc<Activity>, CancellationToken)>;
 
 /// The place of one connection, free again when dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     number: u64,
     activity: Arc<Activity>,
     given_up: CancellationToken,
     taken: Arc<Mutex<Taken>>,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -77,7 +77,7 @@ impl Places {
 
     /// A place, for which another connection is given up where there is none. Where every connection is at work, the new
     /// one is given up itself.
-    pub(super) fn take(&self) -> Place {
+    pub(super) fn take(&self) -> ConnectionSlot {
         let number = self.clock.fetch_add(1, Ordering::Relaxed);
         let activity = Arc::new(Activity {
             is_known: AtomicBool::new(false),
@@ -95,7 +95,7 @@ impl Places {
         if is_full && !self.free_one(Some(number)) {
             self.free_one(None);
         }
-        Place {
+        ConnectionSlot {
             number,
             activity,
             given_up,
@@ -126,7 +126,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn standing(&self) -> Standing {
         Standing(Arc::clone(&self.activity))
     }
@@ -137,7 +137,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.remove(&self.number);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_connection_that_is_idle_for_longest_makes_room_and_one_at_work_never() {
-        let places = Places::new(3);
+        let places = ConnectionSlots::new(3);
         let (first, second, third) = (places.take(), places.take(), places.take());
         let under_way = first.standing().at_work();
         drop(second.standing().at_work());
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn ten_thousand_strangers_take_one_place_from_those_who_are_known() {
-        let places = Places::new(8);
-        let known: Vec<Place> = (0..8).map(|_| places.take()).collect();
+        let places = ConnectionSlots::new(8);
+        let known: Vec<ConnectionSlot> = (0..8).map(|_| places.take()).collect();
         known
             .iter()
             .for_each(|place| drop(place.standing().of_caller()));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn where_everybody_is_at_work_a_new_connection_is_given_up() {
-        let places = Places::new(2);
+        let places = ConnectionSlots::new(2);
         let (first, second) = (places.take(), places.take());
         let _work = (first.standing().at_work(), second.standing().of_caller());
         let third = places.take();

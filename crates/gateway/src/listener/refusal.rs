@@ -1,4 +1,4 @@
-//! What a request hears that no room gets to see: a status, a name for programs, a sentence, and what to do.
+//! What a request hears that no door gets to see: a status, a name for programs, a sentence, and what to do.
 
 use axum::response::{IntoResponse as _, Response};
 use hyper::header::{self, HeaderValue};
@@ -27,7 +27,7 @@ pub(crate) fn later(mut response: Response, seconds: u64) -> Response {
     response
 }
 
-/// No room has the address.
+/// No door has the address.
 pub(super) async fn nothing_here(uri: Uri) -> Response {
     refused(
         StatusCode::NOT_FOUND,
@@ -37,7 +37,7 @@ pub(super) async fn nothing_here(uri: Uri) -> Response {
     )
 }
 
-/// A room has the address, and is called by another method.
+/// A door has the address, and is called by another method.
 pub(super) async fn not_so(method: Method, uri: Uri) -> Response {
     let message = format!("{method} is not how this address is called");
     refused(
@@ -48,7 +48,7 @@ pub(super) async fn not_so(method: Method, uri: Uri) -> Response {
     )
 }
 
-/// Why an address of a room is not there, or which ones are.
+/// Why an address of a door is not there, or which ones are.
 fn absent(path: &str) -> &'static str {
     match path {
         "/rpc" => {

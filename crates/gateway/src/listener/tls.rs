@@ -23,7 +23,7 @@ pub(super) struct Secured {
 }
 
 struct Now {
-    shown: Shown,
+    shown: ServedCertificate,
     stamps: Vec<Option<Stamp>>,
     looked: Instant,
     /// When the dates of the certificate were looked at.
@@ -31,7 +31,7 @@ struct Now {
 }
 
 /// What callers are shown.
-struct Shown {
+struct ServedCertificate {
     acceptor: TlsAcceptor,
     leaf: Option<CertificateDer<'static>>,
 }
@@ -85,7 +85,7 @@ impl Secured {
     }
 }
 
-impl Shown {
+impl ServedCertificate {
     /// Tells the owner of a certificate that is near its end or past it.
     fn warn(&self) {
         let leaf = self.leaf.as_ref();
@@ -109,7 +109,7 @@ fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
 }
 
 /// What accepts connections over TLS, by the files as they are.
-fn shown(config: &Config, section: &Tls) -> Result<Shown, (String, &'static str)> {
+fn shown(config: &Config, section: &Tls) -> Result<ServedCertificate, (String, &'static str)> {
     let (certificate, key) = (config.path(&section.certificate), config.path(&section.key));
     let unfit = |fault: PemFault| (fault.to_string(), NAME_FILES);
     let chain = certificates(&certificate).map_err(unfit)?;
@@ -148,7 +148,7 @@ fn shown(config: &Config, section: &Tls) -> Result<Shown, (String, &'static str)
         server.send_tls13_tickets = 0;
     }
     let acceptor = TlsAcceptor::from(Arc::new(server));
-    Ok(Shown { acceptor, leaf })
+    Ok(ServedCertificate { acceptor, leaf })
 }
 
 /// How often the files are looked at.

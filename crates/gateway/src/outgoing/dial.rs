@@ -1,13 +1,15 @@
 //! A connection to the very address that was judged.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
-use super::guard::Place;
+use super::guard::AddressKind;
+use super::tls::Roots;
 use super::{How, Outgoing, OutgoingError};
 
 impl Outgoing {
@@ -20,12 +22,15 @@ impl Outgoing {
         let is_secure = parse(url)?;
         let mut failed = OutgoingError::Forbidden;
         for (address, place) in self.judged(url).await? {
-            if !is_secure && place == Place::Public {
+            if !is_secure && place == AddressKind::Public {
                 failed = OutgoingError::Cleartext;
                 continue;
             }
             match self.proxies.connect(url, address).await {
-                Ok(stream) => return self.secured(stream, url, is_secure, how).await,
+                Ok(stream) => {
+                    let roots = is_secure.then_some(&self.roots);
+                    return secured(stream, url, roots, how.pinned.clone()).await;
+                }
                 Err(error) => failed = error,
             }
         }
@@ -33,7 +38,7 @@ impl Outgoing {
     }
 
     /// The addresses that may be called, in the order of the resolver.
-    async fn judged(&self, url: &Url) -> Result<Vec<(SocketAddr, Place)>, OutgoingError> {
+    async fn judged(&self, url: &Url) -> Result<Vec<(SocketAddr, AddressKind)>, OutgoingError> {
         let port = url.port_or_known_default();
         let port = port.ok_or(OutgoingError::Malformed)?;
         let judged = |address: IpAddr| {
@@ -58,21 +63,21 @@ impl Outgoing {
             false => Ok(addresses.into_iter().filter_map(judged).collect()),
         }
     }
+}
 
-    async fn secured(
-        &self,
-        stream: TcpStream,
-        url: &Url,
-        is_secure: bool,
-        how: &How,
-    ) -> Result<TokioIo<Box<dyn Stream>>, OutgoingError> {
-        // Each request is written at once.
-        let _ = stream.set_nodelay(true);
-        Ok(TokioIo::new(match is_secure {
-            true => Box::new(self.roots.secure(stream, url, how.pinned.clone()).await?),
-            false => Box::new(stream),
-        }))
-    }
+/// The connection as requests are written to it: by TLS where there are roots.
+pub(super) async fn secured(
+    stream: TcpStream,
+    url: &Url,
+    roots: Option<&Roots>,
+    pinned: Option<Arc<[[u8; 32]]>>,
+) -> Result<TokioIo<Box<dyn Stream>>, OutgoingError> {
+    // Each request is written at once.
+    let _ = stream.set_nodelay(true);
+    Ok(TokioIo::new(match roots {
+        Some(roots) => Box::new(roots.secure(stream, url, pinned).await?),
+        None => Box::new(stream),
+    }))
 }
 
 /// Whether it is called by TLS; refuses what is no address of a server.

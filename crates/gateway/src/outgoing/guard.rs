@@ -15,7 +15,7 @@ pub(super) struct Guard {
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AddressKind {
     /// Anywhere: what goes there crosses networks of others.
     Public,
     /// This machine, or a network that the configuration names.
@@ -33,7 +33,7 @@ impl Guard {
     /// Where that address is; `None` for one that may not be called.
     ///
     /// An address of version 6 that carries one of version 4 is judged by both: whoever translates it calls the latter.
-    pub(super) fn judge(&self, address: IpAddr) -> Option<Place> {
+    pub(super) fn judge(&self, address: IpAddr) -> Option<AddressKind> {
         let carried = match address {
             IpAddr::V6(address) => carried(address),
             IpAddr::V4(_) => None,
@@ -44,16 +44,16 @@ impl Guard {
         }
     }
 
-    fn judge_one(&self, address: IpAddr) -> Option<Place> {
+    fn judge_one(&self, address: IpAddr) -> Option<AddressKind> {
         let is_named = self.networks.iter().any(|network| network.has(address));
         if is_named || (self.loopback && address.is_loopback()) {
-            return Some(Place::Own);
+            return Some(AddressKind::Own);
         }
         let is_public = match address {
             IpAddr::V4(address) => is_public_v4(address),
             IpAddr::V6(address) => is_public_v6(address),
         };
-        is_public.then_some(Place::Public)
+        is_public.then_some(AddressKind::Public)
     }
 }
 
@@ -175,7 +175,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(guard: &Guard, address: &str) -> Option<Place> {
+    fn judged(guard: &Guard, address: &str) -> Option<AddressKind> {
         guard.judge(address.parse().unwrap())
     }
 
@@ -240,7 +240,11 @@ mod tests {
             "64:ff9b::101:101",
             "2002:101:101::",
         ] {
-            assert_eq!(judged(&guard, address), Some(Place::Public), "{address}");
+            assert_eq!(
+                judged(&guard, address),
+                Some(AddressKind::Public),
+                "{address}"
+            );
         }
     }
 
@@ -258,13 +262,13 @@ mod tests {
             "192.168.1.77",
             "fd12::9",
         ] {
-            assert_eq!(judged(&guard, address), Some(Place::Own), "{address}");
+            assert_eq!(judged(&guard, address), Some(AddressKind::Own), "{address}");
         }
         for address in ["192.168.2.1", "10.0.0.1", "169.254.169.254", "fe80::1"] {
             assert_eq!(judged(&guard, address), None, "{address}");
         }
         let all = Guard::new(false, vec!["0.0.0.0/0".parse().unwrap()]);
-        assert_eq!(judged(&all, "10.0.0.1"), Some(Place::Own));
+        assert_eq!(judged(&all, "10.0.0.1"), Some(AddressKind::Own));
         assert_eq!(judged(&all, "fe80::1"), None);
     }
 

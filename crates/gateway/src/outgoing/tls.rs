@@ -25,25 +25,46 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Reads them.
+    /// Those of this machine, and those of the configuration.
     ///
     /// # Errors
     /// That the file of the configuration holds none.
     pub(super) fn load(ca: Option<&Path>) -> Result<Self, String> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let mut all = rustls_native_certs::load_native_certs().certs;
         if let Some(path) = ca {
             let named = certificates(path);
-            let named = named.map_err(|fault| format!("{fault}; correct `ca` under [outgoing]"))?;
-            store.add_parsable_certificates(named);
+            all.extend(named.map_err(|fault| format!("{fault}; correct `ca` under [outgoing]"))?);
         }
+        Self::of(all)
+    }
+
+    /// Those of a file alone.
+    ///
+    /// # Errors
+    /// That it holds none.
+    pub(super) fn only(ca: &Path) -> Result<Self, String> {
+        let roots = Self::of(certificates(ca).map_err(|fault| fault.to_string())?)?;
+        match roots.are_none() {
+            true => Err("it holds no certificate that can be trusted".to_owned()),
+            false => Ok(roots),
+        }
+    }
+
+    fn of(all: Vec<CertificateDer<'static>>) -> Result<Self, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(all);
         // A machine without roots still calls those whose certificate is pinned.
         let by_roots = match store.is_empty() {
             true => None,
             false => Some(Arc::new(by_roots(&provider, store)?)),
         };
         Ok(Self { provider, by_roots })
+    }
+
+    /// Whether nobody is believed but by a pin.
+    pub(super) const fn are_none(&self) -> bool {
+        self.by_roots.is_none()
     }
 
     /// Speaks TLS to the server of that address.
@@ -96,7 +117,8 @@ fn of_tls(error: &std::io::Error) -> OutgoingError {
     let inner = error.get_ref();
     match inner.and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::InvalidCertificate(_)) => OutgoingError::Certificate,
-        _ => OutgoingError::Unreachable,
+        Some(_) => OutgoingError::Tls,
+        None => OutgoingError::Unreachable,
     }
 }
 

@@ -19,7 +19,7 @@ mod certificates;
 mod client;
 mod daemon;
 mod discord;
-#[path = "../../src/carrying/framing.rs"]
+#[path = "../../src/doors/inbox/framing.rs"]
 mod framing;
 mod households;
 mod kept_back;

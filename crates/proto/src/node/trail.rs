@@ -207,7 +207,8 @@ impl<'a> Talk<'a> {
     /// its hops by it.
     fn goes_on(&self, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
         let lately = self.came.iter();
-        let lately = lately.filter(|(_, step)| self.node.clock.age(step.came, step.at, elapsed) < LOOP);
+        let lately =
+            lately.filter(|(_, step)| self.node.clock.age(step.came, step.at, elapsed) < LOOP);
         let beginner = self.beginner();
         let ours = self.went.iter().map(|(_, step)| step);
         let ours = ours.filter(|step| step.chain.is_none());

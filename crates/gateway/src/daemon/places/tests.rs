@@ -128,7 +128,7 @@ async fn nobody_waits_in_line_for_ever() {
     let began = tokio::time::Instant::now();
     let patience = Duration::from_secs(10);
     let late = places.take(&caller("one"), Lasting::AtOnce, patience).await;
-    assert!(matches!(late, Err(Fault::Busy)) && began.elapsed() == patience);
+    assert!(matches!(late, Err(DoorError::Busy)) && began.elapsed() == patience);
     let next = places.take(&caller("two"), Lasting::AtOnce, patience).await;
     assert!(next.is_ok(), "who gave up stands in nobody's way");
 }

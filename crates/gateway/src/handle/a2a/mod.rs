@@ -22,11 +22,15 @@ use futures_util::FutureExt as _;
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
-use crate::handle::endpoint::Endpoint;
+use crate::doors::a2a::words::body::put_beside;
+use crate::doors::a2a::words::method::{Method, Version};
+use crate::doors::a2a::words::model::{Message, Role};
+use crate::doors::a2a::words::v03;
 use crate::handle::events::Events;
 use crate::handle::http::{self, EVENTS, Post, content_type};
 use crate::handle::jsonrpc::{self, RpcError, exchange};
 use crate::handle::trace::Trace;
+use crate::outgoing::Endpoint;
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
@@ -34,8 +38,8 @@ pub(crate) use context::Resting;
 pub(crate) use parts::{Form, one_or_list, read_text};
 use push::Bell;
 pub(crate) use push::Receiver;
-pub(crate) use result::{Progress, read as read_result};
-use stream::Told;
+pub(crate) use result::{TaskProgress, read as read_result};
+use stream::StreamedTask;
 
 /// Sends each message to one agent, and waits until its task is done.
 pub(crate) struct A2a {
@@ -49,13 +53,6 @@ pub(crate) struct A2a {
     /// The tasks that wait for more: those of all workers of the handler.
     pub(crate) resting: Arc<Resting>,
     pub(crate) trace: Trace,
-}
-
-/// Which of the two forms the agent speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    V0_3,
-    V1_0,
 }
 
 /// What a call came to: its result, or the agent's refusal.
@@ -104,10 +101,10 @@ impl A2a {
     async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<Called, Fault> {
         let mut params = self.message(task);
         if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
-            let configuration = self.version.pushed_to(bell);
+            let configuration = self.pushed_to(bell);
             members.insert("configuration".to_owned(), configuration);
         }
-        self.call(task, self.version.send(), params).await
+        self.call(task, Method::Send, params).await
     }
 
     /// Asks for the task until it is over.
@@ -128,11 +125,11 @@ impl A2a {
             }
             let (word, rests) = (result::word(&result), result::resting(&result));
             let id = match result::read(result, self.form)? {
-                Progress::Done(done) => {
+                TaskProgress::Done(done) => {
                     self.resting.note(task, rests);
                     return Ok(done);
                 }
-                Progress::Working(id) => id,
+                TaskProgress::Working(id) => id,
             };
             task.tell(word);
             // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
@@ -142,13 +139,13 @@ impl A2a {
                 None => tokio::time::sleep(LOOK_AGAIN).await,
             }
             let params = json!({ "id": &id });
-            called = self.call(task, self.version.look(), params).await?;
+            called = self.call(task, Method::Get, params).await?;
             asked = Some(id);
         }
     }
 
-    async fn call(&self, task: &Task<'_>, method: &str, params: Value) -> Result<Called, Fault> {
-        let request = jsonrpc::call(task.key, method, params);
+    async fn call(&self, task: &Task<'_>, method: Method, params: Value) -> Result<Called, Fault> {
+        let request = jsonrpc::call(task.key, method.name(self.version), params);
         let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
         jsonrpc::outcome(&reply, &json!(task.key))
     }
@@ -156,7 +153,7 @@ impl A2a {
     /// The task as its stream has told it, when that ended.
     async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
         let params = self.message(task);
-        let request = jsonrpc::call(task.key, self.version.stream(), params);
+        let request = jsonrpc::call(task.key, Method::Stream.name(self.version), params);
         let body = request.to_string().into_bytes();
         self.trace.sent(task, &body);
         let mut headers = http::who_asks(task);
@@ -167,7 +164,8 @@ impl A2a {
             headers,
         };
         let id = json!(task.key);
-        let (mut events, mut told, mut refused) = (Events::default(), Told::default(), None);
+        let (mut events, mut told, mut refused) =
+            (Events::default(), StreamedTask::default(), None);
         let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
             true => events.push(piece, |data| {
                 self.trace.heard(task, data);
@@ -194,17 +192,32 @@ impl A2a {
 
     /// The message, in its context, and for the task there that waits for more.
     fn message(&self, task: &Task<'_>) -> Value {
-        let mut params = self.version.message(task, self.form);
-        if let Some(message) = params.get_mut("message").and_then(Value::as_object_mut) {
-            let named = [
-                ("contextId", context::of(task)),
-                ("taskId", self.resting.of(task)),
-            ];
-            for (name, value) in named {
-                message.extend(value.map(|value| (name.to_owned(), json!(value))));
+        let mut message = Message {
+            message_id: format!("msg-{}", task.key),
+            context_id: context::of(task),
+            task_id: self.resting.of(task),
+            role: Role::User,
+            parts: self.form.parts(task.body()),
+            metadata: None,
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        };
+        put_beside(&mut message);
+        let message = match self.version {
+            Version::V03 => v03::message(&message),
+            Version::V1 => json!(message),
+        };
+        json!({ "message": message, "metadata": { "signet": about(task) } })
+    }
+
+    /// That the agent answers at once, and says by push when its task has moved.
+    fn pushed_to(&self, bell: &Bell) -> Value {
+        match self.version {
+            Version::V03 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
+            Version::V1 => {
+                json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
             }
         }
-        params
     }
 
     fn says(&self) -> Vec<(&'static str, String)> {
@@ -214,73 +227,6 @@ impl A2a {
 
 fn is_stream(headers: &HeaderMap) -> bool {
     content_type(headers).as_deref() == Some(EVENTS)
-}
-
-impl Version {
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "0.3" => Some(Self::V0_3),
-            "1.0" => Some(Self::V1_0),
-            _ => None,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::V0_3 => "0.3",
-            Self::V1_0 => "1.0",
-        }
-    }
-
-    const fn send(self) -> &'static str {
-        match self {
-            Self::V0_3 => "message/send",
-            Self::V1_0 => "SendMessage",
-        }
-    }
-
-    const fn stream(self) -> &'static str {
-        match self {
-            Self::V0_3 => "message/stream",
-            Self::V1_0 => "SendStreamingMessage",
-        }
-    }
-
-    const fn look(self) -> &'static str {
-        match self {
-            Self::V0_3 => "tasks/get",
-            Self::V1_0 => "GetTask",
-        }
-    }
-
-    fn message(self, task: &Task<'_>, form: Form) -> Value {
-        let role = match self {
-            Self::V0_3 => "user",
-            Self::V1_0 => "ROLE_USER",
-        };
-        let (body, beside) = parts::beside(task.body());
-        let parts = form.parts(&body, self);
-        let mut message = json!({
-            "role": role, "messageId": format!("msg-{}", task.key), "parts": parts,
-        });
-        if let Some(members) = message.as_object_mut() {
-            members.extend(beside);
-            if self == Self::V0_3 {
-                members.insert("kind".to_owned(), json!("message"));
-            }
-        }
-        json!({ "message": message, "metadata": { "signet": about(task) } })
-    }
-
-    /// That the agent answers at once, and says by push when its task has moved.
-    fn pushed_to(self, bell: &Bell) -> Value {
-        match self {
-            Self::V0_3 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
-            Self::V1_0 => {
-                json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
-            }
-        }
-    }
 }
 
 /// What the daemon verified of the message: nothing here is free text but the conversation's name.

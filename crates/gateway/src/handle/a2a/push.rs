@@ -28,18 +28,18 @@ pub(crate) struct Receiver {
     /// Where the agent reaches it, when that is another address.
     url: Option<String>,
     bound: OnceCell<Option<String>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<Bells>,
 }
 
 /// Who waits, by the tokens that were given out.
-type Waiting = Mutex<HashMap<String, Arc<Notify>>>;
+type Bells = Mutex<HashMap<String, Arc<Notify>>>;
 
 /// One try that waits for its bell.
 pub(super) struct Bell {
     token: String,
     url: String,
     rung: Arc<Notify>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<Bells>,
 }
 
 impl Receiver {
@@ -105,7 +105,7 @@ impl Drop for Bell {
     }
 }
 
-async fn accept(listener: TcpListener, waiting: Arc<Waiting>) {
+async fn accept(listener: TcpListener, waiting: Arc<Bells>) {
     let places = Arc::new(Semaphore::new(PLACES));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -127,7 +127,7 @@ async fn accept(listener: TcpListener, waiting: Arc<Waiting>) {
 }
 
 /// One request, and the status that it gets.
-async fn answer(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, waiting: &Bells) -> std::io::Result<()> {
     let (mut got, mut piece) = (Vec::new(), [0; 4096]);
     let end = loop {
         let length = stream.read(&mut piece).await?;
@@ -138,7 +138,7 @@ async fn answer(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()>
             None => {}
         }
     };
-    let asked = Asked::read(&String::from_utf8_lossy(got.get(..end).unwrap_or_default()));
+    let asked = PushHead::read(&String::from_utf8_lossy(got.get(..end).unwrap_or_default()));
     let mut left = asked
         .length
         .saturating_sub(got.len().saturating_sub(end + 4));
@@ -157,13 +157,13 @@ async fn answer(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()>
 }
 
 /// The head of a request, as much of it as counts.
-struct Asked {
+struct PushHead {
     is_post: bool,
     token: Option<String>,
     length: usize,
 }
 
-impl Asked {
+impl PushHead {
     fn read(head: &str) -> Self {
         let mut lines = head.split("\r\n");
         let is_post = lines.next().is_some_and(|line| line.starts_with("POST "));
@@ -184,7 +184,7 @@ impl Asked {
     }
 
     /// Rings, where the token is one that was given out.
-    fn status(&self, waiting: &Waiting) -> &'static str {
+    fn status(&self, waiting: &Bells) -> &'static str {
         if !self.is_post {
             return "405 Method Not Allowed\r\nallow: POST";
         }
@@ -209,7 +209,7 @@ fn token() -> Option<String> {
     (filled == Ok(bytes.len())).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn locked(waiting: &Waiting) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+fn locked(waiting: &Bells) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Notify>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

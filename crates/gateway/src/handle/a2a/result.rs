@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{Form, TaskOutput, of_artifacts, pieces};
+use super::parts::{Form, artifact, parts_in};
+use crate::doors::a2a::words::model::{Content, TaskState};
 use crate::handle::jsonrpc::tamed;
 use signet_handlers::{Done, Fault};
 
 /// How far the agent is.
 #[derive(PartialEq)]
-pub(crate) enum Progress {
+pub(crate) enum TaskProgress {
     /// It said its last word.
     Done(Done),
     /// It works on the task of that id.
@@ -19,7 +20,7 @@ pub(crate) enum Progress {
 ///
 /// # Errors
 /// `Shape`, `UnknownState` and `NoOutput`.
-pub(crate) fn read(result: Value, form: Form) -> Result<Progress, Fault> {
+pub(crate) fn read(result: Value, form: Form) -> Result<TaskProgress, Fault> {
     let Value::Object(mut members) = result else {
         return Err(Fault::Shape("its result is neither a task nor a message"));
     };
@@ -56,59 +57,66 @@ pub(super) fn resting(result: &Value) -> Option<String> {
     let task = result.get("task").unwrap_or(result).as_object()?;
     let (_, state) = state_of(task).ok()?;
     let id = task.get("id")?.as_str()?;
-    let waits = matches!(state, State::Ended(word) if RESTS.contains(&word));
-    waits.then(|| id.to_owned())
+    state.is_interrupted().then(|| id.to_owned())
 }
 
 /// Whether the task is over, or waits for what it will not get.
 pub(super) fn is_over(task: &Map<String, Value>) -> Result<bool, Fault> {
     let (_, state) = state_of(task)?;
-    Ok(!matches!(state, State::Under))
+    Ok(!matches!(state, TaskState::Submitted | TaskState::Working))
 }
 
-fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, State), Fault> {
+fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, TaskState), Fault> {
     let status = task.get("status").and_then(Value::as_object);
     let status = status.ok_or(Fault::Shape("its task has no status"))?;
     let state = status
         .get("state")
         .ok_or(Fault::Shape("its task's status has no state"))?;
-    let state = State::of(state).ok_or(Fault::UnknownState)?;
+    let state = TaskState::read(state).ok_or(Fault::UnknownState)?;
     Ok((status, state))
 }
 
-fn read_task(task: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
+fn read_task(task: &Map<String, Value>, form: Form) -> Result<TaskProgress, Fault> {
     let (status, state) = state_of(task)?;
     match state {
-        State::Completed => {
-            output(task, status, form).map(|body| Progress::Done(Done::Answer(body)))
+        TaskState::Completed => {
+            output(task, status, form).map(|body| TaskProgress::Done(Done::Answer(body)))
         }
-        State::Under => match task.get("id") {
-            Some(id @ Value::String(_)) => Ok(Progress::Working(id.clone())),
+        TaskState::Submitted | TaskState::Working => match task.get("id") {
+            Some(id @ Value::String(_)) => Ok(TaskProgress::Working(id.clone())),
             _ => Err(Fault::Shape(
                 "its task goes on and has no id to ask for it by",
             )),
         },
-        State::Ended(word) => {
+        TaskState::Failed
+        | TaskState::Canceled
+        | TaskState::Rejected
+        | TaskState::InputRequired
+        | TaskState::AuthRequired => {
+            let word = state.v03();
             let said = status.get("message").and_then(Value::as_object);
-            let said = said.and_then(|message| pieces(message).ok());
-            let parts: Vec<Value> = said.into_iter().flatten().map(|piece| piece.part).collect();
-            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            let said = said.and_then(|message| parts_in(message).ok());
+            let parts = said.unwrap_or_default();
+            let texts = parts.iter().filter_map(|part| match &part.content {
+                Content::Text(text) => Some(text.as_str()),
+                Content::Raw(_) | Content::Url(_) | Content::Data(_) => None,
+            });
             let text = match tamed(&texts.collect::<Vec<_>>().join(" ")) {
                 text if text.is_empty() => word.to_owned(),
                 text => format!("{word}: {text}"),
             };
-            let mut body = json!({ "state": word });
-            if let (false, Some(members)) = (parts.is_empty(), body.as_object_mut()) {
-                members.insert("parts".to_owned(), Value::Array(parts));
-            }
-            Ok(Progress::Done(Done::Unfinished { text, body }))
+            let body = match parts.is_empty() {
+                true => json!({ "state": word }),
+                false => json!({ "state": word, "parts": parts }),
+            };
+            Ok(TaskProgress::Done(Done::Unfinished { text, body }))
         }
     }
 }
 
-fn said(message: &Map<String, Value>, form: Form) -> Result<Progress, Fault> {
-    let body = form.body(pieces(message)?).ok_or(Fault::NoOutput)?;
-    Ok(Progress::Done(Done::Answer(body)))
+fn said(message: &Map<String, Value>, form: Form) -> Result<TaskProgress, Fault> {
+    let body = form.body(parts_in(message)?).ok_or(Fault::NoOutput)?;
+    Ok(TaskProgress::Done(Done::Answer(body)))
 }
 
 /// What the agent says in the status of a task that it works on, in one line; empty where it says nothing.
@@ -122,43 +130,6 @@ pub(super) fn word(result: &Value) -> String {
     tamed(&texts.join(" "))
 }
 
-enum State {
-    Completed,
-    Under,
-    /// It ended otherwise, or waits for what it will not get: the word for it.
-    Ended(&'static str),
-}
-
-impl State {
-    /// Of a name as 0.3 or as 1.0 spells it, or its number in 1.0.
-    fn of(state: &Value) -> Option<Self> {
-        let number = state
-            .as_u64()
-            .and_then(|number| usize::try_from(number).ok());
-        let name = match number {
-            Some(number) => (*NUMBERED.get(number)?).to_owned(),
-            None => {
-                let name = state.as_str()?;
-                let bare = name.strip_prefix("TASK_STATE_");
-                bare.map_or_else(
-                    || name.to_owned(),
-                    |bare| bare.to_ascii_lowercase().replace('_', "-"),
-                )
-            }
-        };
-        match name.as_str() {
-            "completed" => Some(Self::Completed),
-            "submitted" | "working" => Some(Self::Under),
-            "failed" => Some(Self::Ended("failed")),
-            "canceled" | "cancelled" => Some(Self::Ended("canceled")),
-            "rejected" => Some(Self::Ended("rejected")),
-            "input-required" => Some(Self::Ended("input-required")),
-            "auth-required" => Some(Self::Ended("auth-required")),
-            _ => None,
-        }
-    }
-}
-
 /// What came of a task: its artifacts, else what the agent said last.
 fn output(
     task: &Map<String, Value>,
@@ -166,11 +137,11 @@ fn output(
     form: Form,
 ) -> Result<Value, Fault> {
     let mut found = Vec::new();
-    for artifact in list(task, "artifacts", "its artifacts are no list")? {
-        let artifact = artifact
+    for given in list(task, "artifacts", "its artifacts are no list")? {
+        let given = given
             .as_object()
             .ok_or(Fault::Shape("an artifact is no object"))?;
-        found.extend(TaskOutput::read(artifact)?);
+        found.extend(artifact(given)?);
     }
     // Read also where it is not needed: what does not fit is refused, not guessed at.
     let mut last = None;
@@ -180,18 +151,15 @@ fn output(
             .ok_or(Fault::Shape("an item of its history is no object"))?;
         let role = item.get("role").and_then(Value::as_str);
         let role = role.ok_or(Fault::Shape("an item of its history has no role"))?;
-        let parts = pieces(item)?;
+        let parts = parts_in(item)?;
         if matches!(role, "agent" | "ROLE_AGENT") {
             last = form.body(parts);
         }
     }
     let now = status.get("message").and_then(Value::as_object);
-    let now = now.map(pieces).transpose()?;
+    let now = now.map(parts_in).transpose()?;
     let now = now.and_then(|parts| form.body(parts));
-    of_artifacts(found, form)
-        .or(now)
-        .or(last)
-        .ok_or(Fault::NoOutput)
+    form.of_all(found).or(now).or(last).ok_or(Fault::NoOutput)
 }
 
 fn list<'a>(
@@ -206,21 +174,6 @@ fn list<'a>(
     }
 }
 
-/// The states of a task that goes on when it is told more.
-const RESTS: [&str; 2] = ["input-required", "auth-required"];
-/// The states of 1.0, by their number there.
-const NUMBERED: [&str; 9] = [
-    "unspecified",
-    "submitted",
-    "working",
-    "completed",
-    "failed",
-    "canceled",
-    "input-required",
-    "rejected",
-    "auth-required",
-];
-
 #[cfg(test)]
 mod tests {
     use signet_api::A2A_EXTENSION;
@@ -229,7 +182,7 @@ mod tests {
 
     fn answer(result: Value) -> Value {
         match read(result, Form::Text) {
-            Ok(Progress::Done(Done::Answer(body))) => body,
+            Ok(TaskProgress::Done(Done::Answer(body))) => body,
             Ok(_) => panic!("no answer"),
             Err(fault) => json!(fault.to_string()),
         }
@@ -237,7 +190,7 @@ mod tests {
 
     fn declined(result: Value) -> String {
         match read(result, Form::Text) {
-            Ok(Progress::Done(Done::Unfinished { text, body })) => {
+            Ok(TaskProgress::Done(Done::Unfinished { text, body })) => {
                 assert!(text.starts_with(body["state"].as_str().unwrap()));
                 text
             }
@@ -323,7 +276,7 @@ mod tests {
     fn the_words_of_a_task_that_rests_stay_whole_for_programs() {
         let parts = json!([{"text": "which week? ".repeat(40)}, {"data": {"weeks": [7, 8]}}]);
         let task = json!({"id": "t", "status": {"state": 6, "message": {"parts": parts}}});
-        let Ok(Progress::Done(Done::Unfinished { body, .. })) = read(task.clone(), Form::Text)
+        let Ok(TaskProgress::Done(Done::Unfinished { body, .. })) = read(task.clone(), Form::Text)
         else {
             panic!("not unfinished");
         };
@@ -355,7 +308,7 @@ mod tests {
     fn a_task_that_goes_on_is_asked_for_by_its_id() {
         let working = json!({"id": "t-1", "kind": "task", "status": {"state": "working"}});
         let under = read(working, Form::Text);
-        assert!(matches!(under, Ok(Progress::Working(id)) if id == "t-1"));
+        assert!(matches!(under, Ok(TaskProgress::Working(id)) if id == "t-1"));
         let lost = read(json!({"status": {"state": "submitted"}}), Form::Text);
         assert!(matches!(lost, Err(Fault::Shape(_))));
     }

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{LONGEST_NAME, pieces};
+use super::parts::{LONGEST_NAME, parts_in};
 use super::result;
 use signet_handlers::{Fault, Task};
 
 /// The task as its events have told it so far.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct StreamedTask {
     task: Map<String, Value>,
     /// A message, which is the whole answer.
     said: Option<Value>,
 }
 
-impl Told {
+impl StreamedTask {
     /// Takes the result of one event; true at the last.
     ///
     /// # Errors
@@ -22,17 +22,17 @@ impl Told {
     pub(super) fn take(&mut self, result: Value, task: &Task<'_>) -> Result<bool, Fault> {
         let (kind, members) = event(result)?;
         match kind {
-            Kind::Message => {
+            EventKind::Message => {
                 self.prove(members.get("taskId"))?;
                 self.said = Some(Value::Object(members));
                 return Ok(true);
             }
-            Kind::Task => {
+            EventKind::Task => {
                 self.prove(members.get("id"))?;
                 self.task = members;
             }
-            Kind::Status => self.status(members)?,
-            Kind::Artifact => self.artifact(members, task)?,
+            EventKind::Status => self.status(members)?,
+            EventKind::Artifact => self.artifact(members, task)?,
         }
         let told = Value::Object(self.task.clone());
         task.tell(result::word(&told));
@@ -63,10 +63,10 @@ impl Told {
         let Some(Value::Object(artifact)) = update.remove("artifact") else {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
-        let shown = pieces(&artifact)?;
+        let shown = parts_in(&artifact)?;
         let name = self.name_of(&artifact);
-        for piece in shown {
-            task.show(piece.part, name.clone());
+        for part in shown {
+            task.show(json!(part), name.clone());
         }
         let all = self.task.entry("artifacts").or_insert_with(|| json!([]));
         let all = all
@@ -116,7 +116,7 @@ impl Told {
     }
 }
 
-enum Kind {
+enum EventKind {
     Task,
     Message,
     Status,
@@ -124,26 +124,26 @@ enum Kind {
 }
 
 /// 1.0 names an event by the member around it, 0.3 by a member in it.
-fn event(result: Value) -> Result<(Kind, Map<String, Value>), Fault> {
+fn event(result: Value) -> Result<(EventKind, Map<String, Value>), Fault> {
     const NONE: Fault = Fault::Shape("an event of its stream is none of A2A");
     let Value::Object(mut members) = result else {
         return Err(NONE);
     };
     for (name, kind) in [
-        ("task", Kind::Task),
-        ("message", Kind::Message),
-        ("statusUpdate", Kind::Status),
-        ("artifactUpdate", Kind::Artifact),
+        ("task", EventKind::Task),
+        ("message", EventKind::Message),
+        ("statusUpdate", EventKind::Status),
+        ("artifactUpdate", EventKind::Artifact),
     ] {
         if let Some(Value::Object(inner)) = members.get_mut(name) {
             return Ok((kind, std::mem::take(inner)));
         }
     }
     let kind = match members.get("kind").and_then(Value::as_str) {
-        Some("task") => Kind::Task,
-        Some("message") => Kind::Message,
-        Some("status-update") => Kind::Status,
-        Some("artifact-update") => Kind::Artifact,
+        Some("task") => EventKind::Task,
+        Some("message") => EventKind::Message,
+        Some("status-update") => EventKind::Status,
+        Some("artifact-update") => EventKind::Artifact,
         _ => return Err(NONE),
     };
     Ok((kind, members))

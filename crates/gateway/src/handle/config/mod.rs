@@ -1,6 +1,7 @@
 //! `handlers.toml`: which capability is handled by what.
 
 mod section;
+mod target;
 mod written;
 
 use std::io;
@@ -13,19 +14,20 @@ use toml::Spanned;
 use crate::handle::trace::Trace;
 use signet_handlers::Worker;
 
-pub use section::{Kind, Section};
-use written::Written;
+pub use section::HandlerSection;
+pub use target::HandlerKind;
+use written::WrittenSection;
 
 /// Every handler of one agent.
 #[derive(Debug)]
 pub struct Handlers {
-    sections: Vec<Section>,
+    sections: Vec<HandlerSection>,
 }
 
 /// Why the file cannot be used. No text repeats an address or a token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigFault {
+pub enum HandlersFault {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
@@ -49,7 +51,7 @@ pub enum ConfigFault {
     },
 }
 
-impl ConfigFault {
+impl HandlersFault {
     /// What to do about it.
     #[must_use]
     pub fn next(&self) -> String {
@@ -72,8 +74,8 @@ impl Handlers {
     ///
     /// # Errors
     /// `Unreadable`, `Open`, and `Wrong` for the first fault in it.
-    pub fn load(path: &Path) -> Result<Self, ConfigFault> {
-        let unreadable = |source| ConfigFault::Unreadable {
+    pub fn load(path: &Path) -> Result<Self, HandlersFault> {
+        let unreadable = |source| HandlersFault::Unreadable {
             path: path.to_owned(),
             source,
         };
@@ -83,11 +85,11 @@ impl Handlers {
             return Err(unreadable(io::Error::other("it is no plain file")));
         }
         if metadata.mode() & 0o002 != 0 {
-            return Err(ConfigFault::Open(path.to_owned()));
+            return Err(HandlersFault::Open(path.to_owned()));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let beside = path.parent().unwrap_or(Path::new("."));
-        Self::parse(&text, beside).map_err(|(at, what)| ConfigFault::Wrong {
+        Self::parse(&text, beside).map_err(|(at, what)| HandlersFault::Wrong {
             path: path.to_owned(),
             line: line(&text, at),
             what,
@@ -95,13 +97,13 @@ impl Handlers {
     }
 
     /// The handler of a capability.
-    pub fn get(&self, capability: &str) -> Option<&Section> {
+    pub fn get(&self, capability: &str) -> Option<&HandlerSection> {
         let mut sections = self.sections.iter();
         sections.find(|section| section.capability() == capability)
     }
 
     /// The handlers, in the order of the file.
-    pub fn sections(&self) -> &[Section] {
+    pub fn sections(&self) -> &[HandlerSection] {
         &self.sections
     }
 
@@ -114,18 +116,18 @@ impl Handlers {
     }
 
     fn parse(text: &str, beside: &Path) -> Result<Self, (usize, String)> {
-        let file: File = toml::from_str(text).map_err(|error| {
+        let file: HandlersFile = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let twice = Some("duplicate key").filter(|told| error.message().contains(told));
             let twice = twice.and_then(|_| twice_in(text, at));
             let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
             (at, what)
         })?;
-        let mut sections: Vec<Section> = Vec::new();
+        let mut sections: Vec<HandlerSection> = Vec::new();
         for written in file.handler {
             let at = written.span().start;
             let fault = |what: String| (at, what);
-            let section = Section::read(written.into_inner(), beside).map_err(fault)?;
+            let section = HandlerSection::read(written.into_inner(), beside).map_err(fault)?;
             let capability = section.capability();
             if sections
                 .iter()
@@ -160,9 +162,9 @@ impl Handlers {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct HandlersFile {
     #[serde(default)]
-    handler: Vec<Spanned<Written>>,
+    handler: Vec<Spanned<WrittenSection>>,
 }
 
 fn line(text: &str, at: usize) -> usize {
@@ -333,6 +335,6 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Handlers::load(&path).is_ok());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o646)).unwrap();
-        assert!(matches!(Handlers::load(&path), Err(ConfigFault::Open(_))));
+        assert!(matches!(Handlers::load(&path), Err(HandlersFault::Open(_))));
     }
 }

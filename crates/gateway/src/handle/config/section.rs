@@ -1,33 +1,24 @@
 //! One `[[handler]]` of the file.
 
-use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use serde::Deserialize;
 use serde_json::Value;
 use signet_api::OfferCapability;
-
-use super::written::Written;
-use crate::handle::a2a::{A2a, Form, Receiver, Resting, Version};
-use crate::handle::endpoint::Endpoint;
-use crate::handle::jsonrpc::JsonRpc;
-use crate::handle::mcp::{Mcp, Server, Stdio, Streamable};
-use crate::handle::simple_a2a::SimpleA2a;
-use crate::handle::trace::Trace;
-use signet_handlers::Worker;
 use signet_handlers::answer;
-use signet_handlers::{Command, Environment};
-use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_handlers::{Done, Fault, Handler, Task, Trying, Worker};
 use signet_json::Limits;
+
+use super::target::{HandlerKind, Target};
+use super::written::WrittenSection;
+use crate::handle::trace::Trace;
 
 /// A handler as it may be run.
 #[derive(Debug)]
-pub struct Section {
+pub struct HandlerSection {
     capability: String,
-    kind: Kind,
+    kind: HandlerKind,
     target: Target,
     timeout: Duration,
     /// 0 until it is known what the others leave, where the file does not say it.
@@ -39,51 +30,14 @@ pub struct Section {
     offer: Option<OfferCapability>,
 }
 
-/// What a handler is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A command for each message.
-    Exec,
-    /// An agent that speaks A2A over JSON-RPC.
-    A2a,
-    /// An agent that takes `{task_id, input}`.
-    SimpleA2a,
-    /// A method of a JSON-RPC server.
-    Http,
-    /// A tool of an MCP server.
-    Mcp,
-}
-
-/// Where a message goes.
-#[derive(Debug)]
-pub(super) enum Target {
-    Exec(Vec<String>),
-    A2a(Endpoint, Speaking),
-    SimpleA2a(Endpoint),
-    Http(Endpoint, String),
-    McpCommand(Vec<String>, String),
-    McpUrl(Endpoint, String),
-}
-
-/// How an agent of A2A is spoken to.
-#[derive(Clone, Debug)]
-pub(super) struct Speaking {
-    pub(super) version: Version,
-    pub(super) form: Form,
-    pub(super) streams: bool,
-    pub(super) receiver: Option<Arc<Receiver>>,
-    pub(super) resting: Arc<Resting>,
-}
-
-impl Section {
+impl HandlerSection {
     /// The capability that it handles.
     pub fn capability(&self) -> &str {
         &self.capability
     }
 
     /// What it is.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> HandlerKind {
         self.kind
     }
 
@@ -124,53 +78,14 @@ impl Section {
 
     /// What tries its messages.
     pub fn handler(&self, trace: &Trace) -> Box<dyn Handler> {
-        let trace = trace.clone();
-        let inner: Box<dyn Handler> = match &self.target {
-            Target::Exec(command) => Box::new(Command {
-                command: command.iter().map(OsString::from).collect(),
-                home: None,
-                timeout: self.timeout,
-                environment: Environment::Only(self.env.clone()),
-            }),
-            Target::A2a(endpoint, speaking) => Box::new(A2a {
-                endpoint: endpoint.clone(),
-                version: speaking.version,
-                form: speaking.form,
-                streams: speaking.streams,
-                receiver: speaking.receiver.clone(),
-                resting: Arc::clone(&speaking.resting),
-                trace,
-            }),
-            Target::SimpleA2a(endpoint) => Box::new(SimpleA2a {
-                endpoint: endpoint.clone(),
-                trace,
-            }),
-            Target::Http(endpoint, method) => Box::new(JsonRpc {
-                endpoint: endpoint.clone(),
-                method: method.clone(),
-                trace,
-            }),
-            Target::McpCommand(command, tool) => Box::new(Mcp {
-                server: Server::Stdio(Stdio::new(
-                    command.clone(),
-                    Environment::Only(self.env.clone()),
-                )),
-                tool: tool.clone(),
-                trace,
-            }),
-            Target::McpUrl(endpoint, tool) => Box::new(Mcp {
-                server: Server::Streamable(Streamable::new(endpoint.clone())),
-                tool: tool.clone(),
-                trace,
-            }),
-        };
+        let inner = self.target.handler(self.timeout, &self.env, trace);
         Box::new(Within {
             tier: self.tier,
             inner,
         })
     }
 
-    pub(super) fn read(written: Written, beside: &Path) -> Result<Self, String> {
+    pub(super) fn read(written: WrittenSection, beside: &Path) -> Result<Self, String> {
         if written.capability.is_empty() {
             return Err("`capability` is empty; name what is handled".to_owned());
         }
@@ -201,22 +116,6 @@ impl Section {
             tier,
             offer,
         })
-    }
-}
-
-impl Target {
-    /// What leaves this machine is not sealed any more at its other end: nothing sensitive, unless a person says so.
-    fn usual_tier(&self) -> u8 {
-        match self {
-            Self::Exec(_) | Self::McpCommand(..) => 4,
-            Self::A2a(endpoint, _)
-            | Self::SimpleA2a(endpoint)
-            | Self::Http(endpoint, _)
-            | Self::McpUrl(endpoint, _) => match endpoint.is_loopback() {
-                true => 4,
-                false => 2,
-            },
-        }
     }
 }
 

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use signet_api::OfferCapability;
-
-use super::section::{Kind, Speaking, Target};
-use crate::handle::a2a::{Form, Receiver, Version};
-use crate::handle::endpoint::{Endpoint, Token};
 use signet_json::{Limits, parse_foreign};
+
+use super::target::{HandlerKind, Speaking, Target};
+use crate::doors::a2a::words::method::Version;
+use crate::handle::a2a::{Form, Receiver};
+use crate::outgoing::{Endpoint, Token};
 
 /// A section as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Written {
+pub(super) struct WrittenSection {
     pub(super) capability: String,
-    pub(super) kind: Kind,
+    pub(super) kind: HandlerKind,
     pub(super) timeout: Option<f64>,
     pub(super) parallel: Option<u8>,
     pub(super) tier: Option<u8>,
@@ -44,15 +45,15 @@ pub(super) struct Written {
     allow_cleartext: bool,
 }
 
-impl Written {
+impl WrittenSection {
     pub(super) fn target(&self, beside: &Path) -> Result<Target, String> {
         let allowed: &[&str] = match (self.kind, &self.command) {
-            (Kind::Exec, _) => &["command", "env"],
-            (Kind::A2a, _) => &["url", "version", "parts", "stream", "push", "push-url"],
-            (Kind::SimpleA2a, _) => &["url"],
-            (Kind::Http, _) => &["url", "method"],
-            (Kind::Mcp, Some(_)) => &["command", "env", "tool"],
-            (Kind::Mcp, None) => &["url", "tool"],
+            (HandlerKind::Exec, _) => &["command", "env"],
+            (HandlerKind::A2a, _) => &["url", "version", "parts", "stream", "push", "push-url"],
+            (HandlerKind::SimpleA2a, _) => &["url"],
+            (HandlerKind::Http, _) => &["url", "method"],
+            (HandlerKind::Mcp, Some(_)) => &["command", "env", "tool"],
+            (HandlerKind::Mcp, None) => &["url", "tool"],
         };
         self.has_only(allowed)?;
         let tool = || {
@@ -61,10 +62,10 @@ impl Written {
                 .ok_or("kind mcp needs a `tool`; name one of the server's")
         };
         match (self.kind, &self.command) {
-            (Kind::Exec, _) => Ok(Target::Exec(self.program()?)),
-            (Kind::Mcp, Some(_)) => Ok(Target::McpCommand(self.program()?, tool()?)),
-            (Kind::Mcp, None) => Ok(Target::McpUrl(self.endpoint(beside)?, tool()?)),
-            (Kind::A2a, _) => {
+            (HandlerKind::Exec, _) => Ok(Target::Exec(self.program()?)),
+            (HandlerKind::Mcp, Some(_)) => Ok(Target::McpCommand(self.program()?, tool()?)),
+            (HandlerKind::Mcp, None) => Ok(Target::McpUrl(self.endpoint(beside)?, tool()?)),
+            (HandlerKind::A2a, _) => {
                 let name = self.version.as_deref().unwrap_or("0.3");
                 let version = Version::named(name);
                 let version =
@@ -82,8 +83,8 @@ impl Written {
                 };
                 Ok(Target::A2a(self.endpoint(beside)?, speaking))
             }
-            (Kind::SimpleA2a, _) => Ok(Target::SimpleA2a(self.endpoint(beside)?)),
-            (Kind::Http, _) => {
+            (HandlerKind::SimpleA2a, _) => Ok(Target::SimpleA2a(self.endpoint(beside)?)),
+            (HandlerKind::Http, _) => {
                 let method = self.method.as_ref().unwrap_or(&self.capability).clone();
                 Ok(Target::Http(self.endpoint(beside)?, method))
             }

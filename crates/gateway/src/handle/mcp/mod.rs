@@ -19,13 +19,13 @@ pub(crate) use streamable::Streamable;
 
 /// Calls one tool. The server is started, or greeted, before the first message and kept for the next ones.
 pub(crate) struct Mcp {
-    pub(crate) server: Server,
+    pub(crate) server: McpServer,
     pub(crate) tool: String,
     pub(crate) trace: Trace,
 }
 
 /// How the server is reached.
-pub(crate) enum Server {
+pub(crate) enum McpServer {
     Stdio(Stdio),
     Streamable(Streamable),
 }
@@ -43,8 +43,8 @@ impl Handler for Mcp {
                 "_meta": { "signet": about(task), "progressToken": task.key },
             });
             let called = match &mut self.server {
-                Server::Stdio(stdio) => stdio.call(task, &self.trace, params).await?,
-                Server::Streamable(http) => http.call(task, &self.trace, params).await?,
+                McpServer::Stdio(stdio) => stdio.call(task, &self.trace, params).await?,
+                McpServer::Streamable(http) => http.call(task, &self.trace, params).await?,
             };
             match called {
                 Ok(result) => outcome(result),
@@ -56,8 +56,8 @@ impl Handler for Mcp {
 
     fn look(&self) -> Result<(), Fault> {
         match &self.server {
-            Server::Stdio(stdio) => stdio.look(),
-            Server::Streamable(_) => Ok(()),
+            McpServer::Stdio(stdio) => stdio.look(),
+            McpServer::Streamable(_) => Ok(()),
         }
     }
 }

@@ -20,11 +20,11 @@ use signet_handlers::{Fault, Task};
 pub(crate) struct Stdio {
     command: Vec<String>,
     environment: Environment,
-    session: Option<Session>,
+    session: Option<PipedSession>,
 }
 
 /// A process that was greeted. It ends, with all that it started, when this is dropped.
-struct Session {
+struct PipedSession {
     group: ProcessGroup,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -58,12 +58,12 @@ impl Stdio {
         trace: &Trace,
         params: Value,
     ) -> Result<Called, Fault> {
-        let kept = self.session.take().and_then(Session::if_alive);
+        let kept = self.session.take().and_then(PipedSession::if_alive);
         let mut session = match kept {
             Some(session) => session,
             None => {
                 let how = (&self.command[..], &self.environment);
-                Session::start(how, task, trace).await?
+                PipedSession::start(how, task, trace).await?
             }
         };
         let called = session.ask(task, trace, "tools/call", params).await?;
@@ -72,7 +72,7 @@ impl Stdio {
     }
 }
 
-impl Session {
+impl PipedSession {
     async fn start(
         (command, environment): (&[String], &Environment),
         task: &Task<'_>,

@@ -5,23 +5,23 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{Called, greeted, greeting, pass_on};
-use crate::handle::endpoint::Endpoint;
 use crate::handle::events::Events;
-use crate::handle::http::{self, EVENTS, Post, Reply, content_type, who_asks};
+use crate::handle::http::{self, EVENTS, Post, content_type, who_asks};
 use crate::handle::jsonrpc;
 use crate::handle::trace::Trace;
+use crate::outgoing::{Answer, Endpoint};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Fault, Task};
 
 /// A server at an address.
 pub(crate) struct Streamable {
     endpoint: Endpoint,
-    session: Option<Session>,
+    session: Option<HttpSession>,
     last: u64,
 }
 
 /// What the server said when it was greeted.
-struct Session {
+struct HttpSession {
     /// Its name for the session, where it keeps one.
     id: Option<String>,
     version: &'static str,
@@ -67,11 +67,11 @@ impl Streamable {
         Ok(called)
     }
 
-    async fn greet(&mut self, task: &Task<'_>, trace: &Trace) -> Result<Session, Fault> {
+    async fn greet(&mut self, task: &Task<'_>, trace: &Trace) -> Result<HttpSession, Fault> {
         let (answer, reply) = self
             .ask(task, trace, None, "initialize", greeting())
             .await?;
-        let session = Session {
+        let session = HttpSession {
             id: reply.header(SESSION).map(str::to_owned),
             version: greeted(answer)?,
         };
@@ -88,10 +88,10 @@ impl Streamable {
         &mut self,
         task: &Task<'_>,
         trace: &Trace,
-        session: Option<&Session>,
+        session: Option<&HttpSession>,
         method: &str,
         params: Value,
-    ) -> Result<(Called, Reply), Fault> {
+    ) -> Result<(Called, Answer), Fault> {
         self.last += 1;
         let id = json!(self.last);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -121,7 +121,7 @@ impl Streamable {
         &self,
         task: &Task<'_>,
         trace: &Trace,
-        session: Option<&Session>,
+        session: Option<&HttpSession>,
         request: &Value,
     ) -> Post {
         let body = request.to_string().into_bytes();

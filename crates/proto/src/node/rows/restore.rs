@@ -139,7 +139,9 @@ impl Node {
         let links = self.links.values();
         let steps = links.filter_map(|link| link.trail.newest());
         let newest = steps.max();
-        newest.into_iter().for_each(|step| self.clock.put_back_step(step));
+        newest
+            .into_iter()
+            .for_each(|step| self.clock.put_back_step(step));
         for (key, value) in tables.take::<Value>(PASSING)? {
             self.take_passing(tables, &key, value)?;
         }

@@ -1,0 +1,335 @@
+//! `gateway.toml`: where the listener is, who may speak to it, and which of the doors behind it are open.
+//!
+//! A file below has the sections of its doors. What a section does not name has the default that docs/gateway.md says.
+
+pub(crate) mod a2a;
+pub(crate) mod carriers;
+mod fit;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use signet_text::{twice as twice_in, word};
+
+use crate::outgoing;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Config {
+    pub(crate) listen: Listen,
+    pub(crate) limits: CallerLimits,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) outgoing: outgoing::OutgoingSection,
+    /// HTTP as a carrier; off when absent.
+    pub(crate) inbox: Option<carriers::InboxSection>,
+    /// A channel of Discord's; off when absent.
+    pub(crate) discord: Option<carriers::DiscordSection>,
+    pub(crate) rpc: RpcSection,
+    pub(crate) mcp: McpSection,
+    pub(crate) a2a: a2a::A2aSection,
+    /// The directory of the file, beside which what it names by a relative path lies.
+    #[serde(skip)]
+    pub(crate) beside: PathBuf,
+}
+
+/// Where the listener is, and whom it believes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Listen {
+    #[serde(deserialize_with = "address")]
+    pub(crate) address: SocketAddr,
+    /// By which names others call it, besides those of this machine itself.
+    pub(crate) hosts: Vec<String>,
+    /// The web pages whose scripts may call it.
+    pub(crate) origins: Vec<String>,
+    pub(crate) auth: Auth,
+    /// The file of the tokens.
+    pub(crate) tokens: PathBuf,
+}
+
+/// How callers prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Auth {
+    /// By a token, or by a certificate that the file of the tokens names.
+    Token,
+    /// Not at all: on loopback alone.
+    None,
+}
+
+/// How much callers may cost.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct CallerLimits {
+    /// Connections at once. One more takes the place of the one that has been idle for the longest time.
+    pub(crate) connections: usize,
+    /// Seconds for the head of a request, and between two requests.
+    pub(crate) header_seconds: u64,
+    /// Seconds for its body.
+    pub(crate) body_seconds: u64,
+    /// Bytes of its body.
+    pub(crate) body_bytes: usize,
+    /// Requests of one token in a minute.
+    pub(crate) requests_per_minute: u32,
+    /// Requests of one token under way, streams among them.
+    pub(crate) requests_at_once: usize,
+}
+
+/// The listener's own certificate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Tls {
+    /// The certificate and those between it and its root, in PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its key, in PEM.
+    pub(crate) key: PathBuf,
+    /// Whose certificates callers may show in the place of a token, in PEM.
+    pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// `[rpc]` of gateway.toml.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct RpcSection {
+    pub(crate) enabled: bool,
+}
+
+/// `[mcp]` of gateway.toml.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct McpSection {
+    pub(crate) enabled: bool,
+    /// The highest data tier that is sent and shown, whatever a token allows: what a client reads, its model's provider
+    /// may read.
+    pub(crate) tier: u8,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigFault {
+    #[error("{}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("there is no {}: the gateway is off", .0.display())]
+    Absent(PathBuf),
+    #[error("{}: everybody may write it, and it says who is let in", .0.display())]
+    Open(PathBuf),
+    #[error("{}, line {line}: {what}", path.display())]
+    Wrong {
+        path: PathBuf,
+        line: usize,
+        what: String,
+    },
+    #[error("{}: {what}", path.display())]
+    Unfit { path: PathBuf, what: String },
+}
+
+impl ConfigFault {
+    /// What to do about it.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Unreadable { path, .. } => format!(
+                "ls -ld {}  # see to its rights, or name another with --config",
+                word(path)
+            ),
+            Self::Absent(path) => format!(
+                "echo '[listen]' > {}  # switches it on, at 127.0.0.1:8787 (docs/gateway.md has every key); then a \
+                 token for each program: signet token make NAME",
+                word(path)
+            ),
+            Self::Open(path) => format!("chmod o-w {}", word(path)),
+            Self::Wrong { path, line, .. } => format!(
+                "sed -n {line}p {}  # correct this line; docs/gateway.md has every key",
+                word(path)
+            ),
+            Self::Unfit { .. } => "correct the file; docs/gateway.md has every key".to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The first fault in it.
+    pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
+        let unreadable = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => ConfigFault::Absent(path.to_owned()),
+            _ => ConfigFault::Unreadable {
+                path: path.to_owned(),
+                source,
+            },
+        };
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        // A pipe in its place would be waited at.
+        if !metadata.is_file() {
+            return Err(unreadable(io::Error::other("it is no plain file")));
+        }
+        if metadata.mode() & 0o002 != 0 {
+            return Err(ConfigFault::Open(path.to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let mut config = Self::parse(&text).map_err(|(line, what)| ConfigFault::Wrong {
+            path: path.to_owned(),
+            line,
+            what,
+        })?;
+        path.parent()
+            .unwrap_or(Path::new("."))
+            .clone_into(&mut config.beside);
+        match config.unfit() {
+            None => Ok(config),
+            Some(what) => Err(ConfigFault::Unfit {
+                path: path.to_owned(),
+                what,
+            }),
+        }
+    }
+
+    /// Where a path of the file is.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        self.beside.join(path)
+    }
+
+    /// Whether a listener may have this text as its configuration: for the fuzzer.
+    pub(crate) fn is_fit(text: &str) -> bool {
+        Self::parse(text).is_ok_and(|config| config.unfit().is_none())
+    }
+
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+            let twice = Some("duplicate key").filter(|told| error.message().contains(told));
+            let twice = twice.and_then(|_| twice_in(text, at));
+            let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
+            (line, what)
+        })
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        D::Error::custom(format!(
+            "`address` is an IP address and a port, such as \"127.0.0.1:8787\", and {text:?} is none"
+        ))
+    })
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            auth: Auth::Token,
+            tokens: PathBuf::from("gateway-tokens.toml"),
+        }
+    }
+}
+
+impl Default for CallerLimits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            header_seconds: 15,
+            body_seconds: 30,
+            body_bytes: 1 << 20,
+            requests_per_minute: 600,
+            requests_at_once: 256,
+        }
+    }
+}
+
+impl Default for RpcSection {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+impl Default for McpSection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            tier: 2,
+        }
+    }
+}
+
+impl CallerLimits {
+    pub(crate) const fn header_time(&self) -> Duration {
+        Duration::from_secs(self.header_seconds)
+    }
+
+    pub(crate) const fn body_time(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_a_listener_on_loopback_that_wants_tokens() {
+        let config = Config::parse("").unwrap();
+        assert!(config.listen.address.ip().is_loopback());
+        assert_eq!((config.listen.auth, config.unfit()), (Auth::Token, None));
+        assert!(config.rpc.enabled && config.mcp.enabled);
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused_with_its_line() {
+        let (line, what) = Config::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
+        assert_eq!(line, 2);
+        assert!(what.contains("adress"), "{what}");
+        assert!(Config::parse("[limits]\nconnections = -1\n").is_err());
+    }
+
+    #[test]
+    fn what_stands_twice_is_refused_with_where_the_first_stands() {
+        for (text, told) in [
+            (
+                "[listen]\n[limits]\n[listen]\n",
+                "[listen] stands twice, and first in line 1",
+            ),
+            (
+                "[rpc]\nenabled = true\nenabled = false\n",
+                "`enabled` in [rpc] stands twice, and first in line 2",
+            ),
+        ] {
+            assert_eq!(Config::parse(text).unwrap_err(), (3, told.to_owned()));
+        }
+    }
+
+    #[test]
+    fn an_address_by_name_or_without_a_port_is_refused_with_one_to_write() {
+        for odd in ["localhost:8801", "127.0.0.1", "8787", ""] {
+            let text = format!("[listen]\naddress = \"{odd}\"\n");
+            let (line, what) = Config::parse(&text).unwrap_err();
+            assert!(
+                line == 2 && what.contains("127.0.0.1:8787"),
+                "{odd}: {what}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_file_it_says_what_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway.toml");
+        let fault = Config::load(&path).unwrap_err();
+        assert!(matches!(fault, ConfigFault::Absent(_)));
+        assert!(fault.next().contains("[listen]"));
+        std::fs::write(&path, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(&path, mode).unwrap();
+        assert!(matches!(Config::load(&path), Err(ConfigFault::Open(_))));
+    }
+}

@@ -1,0 +1,410 @@
+//! What becomes of the messages of all tasks, heard on one connection to the daemon.
+//!
+//! The connection can break at any time, and a daemon cuts off who does not keep up. So a new one asks anew after
+//! everything that is open; what was told twice changes nothing, and only the newest progress can be missed.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use signet_api::{
+    Acknowledge, ClientError, ListHistory, Message, Moved, Name, Notification, Outgoing, Reason,
+    ShowMessage, State, Subscribe,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::door::{A2aDoor, Followed, find_in_inbox};
+use super::task::{Change, ProgressBody, told_why};
+use crate::daemon::DaemonConnection;
+use crate::fault::DoorError;
+
+/// Follows what is named to it, until nobody can name more.
+pub(crate) async fn follow(room: Arc<A2aDoor>, mut more: mpsc::UnboundedReceiver<Followed>) {
+    let mut following = Following {
+        room: &room,
+        open: HashMap::new(),
+        answered: VecDeque::new(),
+        later: BTreeSet::new(),
+        asked: 0,
+    };
+    let mut pause = PAUSES.0;
+    loop {
+        // Without anything to hear of, a place of the daemon's is not taken.
+        if following.open.is_empty() {
+            match more.recv().await {
+                Some(next) => drop(following.open.insert(next.message.clone(), next)),
+                None => return,
+            }
+        }
+        match following.listen(&mut more).await {
+            Ok(()) => pause = PAUSES.0,
+            Err(_) => {
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSES.1);
+            }
+        }
+    }
+}
+
+struct Following<'a> {
+    room: &'a Arc<A2aDoor>,
+    /// By the names of the messages.
+    open: HashMap<String, Followed>,
+    /// What is answered, and whose answer was not told yet: when to look for it.
+    answered: VecDeque<(Instant, String)>,
+    /// What the other side has: when to look at it again, because nothing has taken it or its life ends.
+    later: BTreeSet<(Instant, String)>,
+    /// How many messages this connection was asked about.
+    asked: usize,
+}
+
+impl Following<'_> {
+    /// One connection, until it breaks, or nothing is open, or it is time for another.
+    async fn listen(
+        &mut self,
+        more: &mut mpsc::UnboundedReceiver<Followed>,
+    ) -> Result<(), DoorError> {
+        let mut link = self.room.context.daemon.own_link().await?;
+        self.asked = 0;
+        self.answered.clear();
+        self.later.clear();
+        let all: Vec<String> = self.open.keys().cloned().collect();
+        for message in all {
+            self.ask(&mut link, &message).await?;
+        }
+        let renewed = Instant::now() + RENEW;
+        let mut idle = None;
+        while self.asked < self.open.len() + ASKED_MAX {
+            // For a while the connection is kept for the next message: most come in a row.
+            idle = match self.open.is_empty() {
+                true => idle.or_else(|| Some(Instant::now() + KEPT)),
+                false => None,
+            };
+            let look = self.answered.front().map(|(when, _)| *when);
+            let look = look.or(idle).unwrap_or(renewed);
+            let later = self.later.first().map_or(renewed, |(when, _)| *when);
+            tokio::select! {
+                told = link.told() => {
+                    let told = told?;
+                    self.hear(&mut link, told).await?;
+                }
+                next = more.recv() => match next {
+                    Some(next) => {
+                        let message = next.message.clone();
+                        self.open.insert(message.clone(), next);
+                        self.ask(&mut link, &message).await?;
+                    }
+                    None => return Ok(()),
+                },
+                () = sleep_until(later), if later < renewed => {
+                    if let Some((_, message)) = self.later.pop_first()
+                        && self.open.contains_key(&message)
+                    {
+                        self.look_again(&mut link, &message).await?;
+                    }
+                }
+                () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
+                    Some((_, message)) => self.fetch(&mut link, &message).await?,
+                    // Nothing came for a while; or another program may have filled the daemon's list of those who listen.
+                    None => return Ok(()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Wants to hear of the message, and says where it is already.
+    async fn ask(&mut self, link: &mut DaemonConnection, message: &str) -> Result<(), DoorError> {
+        self.asked += 1;
+        let subscribe = Subscribe {
+            message: Some(message.to_owned()),
+            conversation: None,
+        };
+        let subscribed = link.call(&subscribe, PROMPT).await?;
+        if subscribed.state == Some(State::Received) {
+            self.received(message);
+        }
+        match subscribed.state {
+            Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
+            _ => self.look(link, message).await,
+        }
+    }
+
+    /// The other side has it: most of what is taken at all is taken soon.
+    fn received(&mut self, message: &str) {
+        let when = Instant::now() + UNTAKEN;
+        self.later.insert((when, message.to_owned()));
+    }
+
+    /// Asks where the message is.
+    async fn look(&mut self, link: &mut DaemonConnection, message: &str) -> Result<(), DoorError> {
+        match self.shown(link, message).await? {
+            Some(out) => self.is_at(link, message, out).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The other side has had it for a while. Where nothing takes it, its task says why that may be; where its life has
+    /// ended, no answer comes any more.
+    async fn look_again(
+        &mut self,
+        link: &mut DaemonConnection,
+        message: &str,
+    ) -> Result<(), DoorError> {
+        let out = match self.shown(link, message).await? {
+            Some(out) if out.state == State::Received => out,
+            Some(out) => return self.is_at(link, message, out).await,
+            None => return Ok(()),
+        };
+        match out.expires.as_deref().and_then(left_until) {
+            None => return self.end(message, Change::Unanswered).await,
+            Some(left) => {
+                let when = Instant::now() + left + OVERTIME;
+                self.later.insert((when, message.to_owned()));
+            }
+        }
+        match out.taken {
+            Some(true) => Ok(()),
+            _ => self.change(message, Change::Untaken).await,
+        }
+    }
+
+    /// What the daemon says of the message. One that it does not know has ended.
+    async fn shown(
+        &mut self,
+        link: &mut DaemonConnection,
+        message: &str,
+    ) -> Result<Option<Outgoing>, DoorError> {
+        let show = ShowMessage {
+            message_id: message.to_owned(),
+        };
+        match link.call(&show, PROMPT).await {
+            Ok(out) => Ok(Some(out)),
+            Err(DoorError::Daemon(ClientError::Refused(error)))
+                if error.is(&Reason::MessageUnknown) =>
+            {
+                self.end(message, lost()).await?;
+                Ok(None)
+            }
+            Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// What that is for its task.
+    async fn is_at(
+        &mut self,
+        link: &mut DaemonConnection,
+        message: &str,
+        out: Outgoing,
+    ) -> Result<(), DoorError> {
+        if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
+            let body = serde_json::json!({ "state": told.state, "note": told.note });
+            self.progress(message, body, 1).await?;
+        }
+        match out.state {
+            State::Answered => self.fetch(link, message).await,
+            state => {
+                let change = Change::Moved {
+                    state,
+                    reason: told_why(out.reason, out.offers.as_deref()),
+                    by: out.by,
+                    waits_for: out.waits_for,
+                };
+                match state {
+                    State::Refused | State::Expired | State::Unknown => {
+                        self.end(message, change).await
+                    }
+                    _ => self.change(message, change).await,
+                }
+            }
+        }
+    }
+
+    async fn hear(
+        &mut self,
+        link: &mut DaemonConnection,
+        told: Notification,
+    ) -> Result<(), DoorError> {
+        match told.method.as_str() {
+            "message.moved" => {
+                let Ok(moved) = serde_json::from_value::<Moved>(told.params) else {
+                    return Ok(());
+                };
+                let message = moved.message_id;
+                match moved.state {
+                    _ if !self.open.contains_key(&message) => Ok(()),
+                    // The answer itself comes at once, unless this socket may not see it.
+                    State::Answered => {
+                        self.answered.push_back((Instant::now() + GRACE, message));
+                        Ok(())
+                    }
+                    State::Received => {
+                        self.received(&message);
+                        let change = Change::Moved {
+                            state: State::Received,
+                            reason: None,
+                            by: None,
+                            waits_for: None,
+                        };
+                        self.change(&message, change).await
+                    }
+                    _ => self.look(link, &message).await,
+                }
+            }
+            "message.progress" => {
+                let Ok(came) = serde_json::from_value::<Message>(told.params) else {
+                    return Ok(());
+                };
+                match (came.in_reply_to, came.body) {
+                    (Some(message), Some(body)) => {
+                        self.progress(&message, body, came.data_tier).await
+                    }
+                    _ => Ok(()),
+                }
+            }
+            "conversation.message" => match serde_json::from_value::<Message>(told.params) {
+                Ok(came) => self.answer(link, came).await,
+                Err(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    async fn progress(&mut self, message: &str, body: Value, tier: u8) -> Result<(), DoorError> {
+        match serde_json::from_value::<ProgressBody>(body) {
+            Ok(progress) => self.change(message, Change::Progress(progress, tier)).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The answer to a message that is open ends it. It leaves the inbox once it is written here, and the message stays
+    /// open until then: what is cut off in between is done again.
+    async fn answer(
+        &mut self,
+        link: &mut DaemonConnection,
+        came: Message,
+    ) -> Result<(), DoorError> {
+        let message = came.in_reply_to.clone().unwrap_or_default();
+        let Some(open) = self.open.get(&message).cloned() else {
+            return Ok(());
+        };
+        self.answered.retain(|(_, waiting)| *waiting != message);
+        let name = came.name();
+        if let Some(failure) = &came.error
+            && self.room.again(&open, &failure.reason).await
+        {
+            self.acknowledge(link, name).await?;
+            self.open.remove(&message);
+            return Ok(());
+        }
+        let change = match (came.error, came.body) {
+            (Some(failure), more) => Change::Refused(failure, more, came.data_tier),
+            (None, Some(body)) => Change::Answer {
+                body,
+                tier: came.data_tier,
+                name: came.message_id,
+            },
+            (None, None) => Change::Withheld,
+        };
+        self.room.changed(open.task.clone(), change).await?;
+        if open.peer == name.from && self.room.may_leave_inbox(&open.task).await {
+            self.acknowledge(link, name).await?;
+        }
+        self.settle(open).await
+    }
+
+    async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
+        let acknowledge = Acknowledge {
+            messages: vec![name],
+        };
+        match link.call(&acknowledge, PROMPT).await {
+            // Somebody else has taken it before.
+            Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Looks for the answer in the inbox and in what was said before.
+    async fn fetch(&mut self, link: &mut DaemonConnection, message: &str) -> Result<(), DoorError> {
+        match find(link, message).await? {
+            Some(came) => self.answer(link, came).await,
+            None => self.end(message, Change::Withheld).await,
+        }
+    }
+
+    async fn change(&self, message: &str, change: Change) -> Result<(), DoorError> {
+        let Some(open) = self.open.get(message) else {
+            return Ok(());
+        };
+        let task = open.task.clone();
+        self.room.changed(task, change).await
+    }
+
+    async fn end(&mut self, message: &str, change: Change) -> Result<(), DoorError> {
+        let Some(open) = self.open.get(message).cloned() else {
+            return Ok(());
+        };
+        self.room.changed(open.task.clone(), change).await?;
+        self.settle(open).await
+    }
+
+    /// Nothing more is asked about the message, after a new start neither.
+    async fn settle(&mut self, open: Followed) -> Result<(), DoorError> {
+        self.room.settled(open.key).await?;
+        self.open.remove(&open.message);
+        Ok(())
+    }
+}
+
+/// The answer to the message, from the inbox or, where it has left that, from the log.
+pub(crate) async fn find(
+    link: &mut DaemonConnection,
+    message: &str,
+) -> Result<Option<Message>, DoorError> {
+    let is_answer = |came: &Message| came.in_reply_to.as_deref() == Some(message);
+    if let Some(came) = find_in_inbox(link, is_answer).await? {
+        return Ok(Some(came));
+    }
+    let history = ListHistory {
+        limit: Some(1_000),
+        ..ListHistory::default()
+    };
+    let said = link.call(&history, PROMPT).await?;
+    let mut messages = said.messages.into_iter().map(|said| said.message);
+    Ok(messages.find(is_answer))
+}
+
+/// How long it is until that time of RFC 3339; `None` where it is past.
+fn left_until(time: &str) -> Option<Duration> {
+    let until = chrono::DateTime::parse_from_rfc3339(time).ok()?;
+    let left = until.signed_duration_since(chrono::Utc::now());
+    left.to_std().ok().filter(|left| !left.is_zero())
+}
+
+fn lost() -> Change {
+    Change::Moved {
+        state: State::Unknown,
+        reason: None,
+        by: None,
+        waits_for: None,
+    }
+}
+
+const PROMPT: Duration = Duration::from_secs(30);
+/// How long a daemon that is not there is left alone, the first time and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// How long an answer may take that the daemon has, before it is looked for.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long programs may take to take a message.
+const UNTAKEN: Duration = Duration::from_secs(10);
+/// How long after the end of a life an answer may still be on its way through the daemon.
+const OVERTIME: Duration = Duration::from_secs(2);
+/// How long a connection is kept on which nothing is open.
+const KEPT: Duration = Duration::from_secs(5);
+/// How long one connection is used.
+const RENEW: Duration = Duration::from_secs(600);
+/// Messages that one connection is asked about beside those that are open: the daemon remembers 4,096 of all programs.
+const ASKED_MAX: usize = 1_000;

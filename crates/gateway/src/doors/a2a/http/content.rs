@@ -1,0 +1,30 @@
+//! Bodies of JSON, and what one hears that is not declared as such.
+
+use axum::response::{IntoResponse as _, Response};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use signet_api::rpc::Id;
+
+use crate::doors::a2a::fault::{A2aError, Kind};
+use crate::doors::a2a::version::asked;
+use crate::doors::a2a::words::method::Version;
+
+/// What a body hears at an address of A2A that is not declared as JSON.
+pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
+    let is_ours = matches!(path, "/" | "/a2a") || path.starts_with("/a2a/");
+    let version = headers.get(VERSION).and_then(|text| text.to_str().ok());
+    let version = asked(version).unwrap_or(Version::V1);
+    let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
+    let error = A2aError::new(Kind::ContentType, text).write(version);
+    is_ours.then(|| {
+        let body = json_response(Id::null().error(&error));
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, body).into_response()
+    })
+}
+
+pub(super) fn json_response(text: String) -> Response {
+    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    ([kind], text).into_response()
+}
+
+pub(super) const VERSION: HeaderName = HeaderName::from_static("a2a-version");

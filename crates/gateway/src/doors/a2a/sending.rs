@@ -1,0 +1,285 @@
+//! The one way of a message from its task to the daemon: tried until the daemon has it, once more where the program is away
+//! for which it is, and looked for after the gateway was killed in between.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use signet_api::{ApiError, ClientError, FindMessage, FoundMessage, Reason, Send, State as Sent};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, sleep};
+
+use super::door::{A2aDoor, Followed};
+use super::store::{Call, daemon_key};
+use super::task::{Change, told_why};
+use crate::fault::DoorError;
+use crate::shown::visible;
+use crate::tokens::Holder;
+
+impl A2aDoor {
+    pub(super) fn send_in_background(self: &Arc<Self>, call: Call) {
+        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
+        tokio::spawn(async move { stop.run_until_cancelled(room.send(call)).await });
+    }
+
+    /// Hands the message to the daemon, as often as it takes: its key makes all tries one message.
+    async fn send(self: Arc<Self>, call: Call) {
+        let Some(request) = call.request.clone() else {
+            return self.find(call).await;
+        };
+        let mut pause = PAUSES.0;
+        let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
+        // Held from when the peer's budget is used up until the message has left: one of those that wait tries at a time.
+        let mut turn = None;
+        loop {
+            // Only for as long as its token holds, and as far as that reaches now.
+            let daemon = match self.context.holder(&call.caller) {
+                Holder::Held(caller) => self.context.daemon_of(&caller),
+                Holder::Ended => return self.end_with_token(call.task).await,
+                Holder::Unsaid => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                    match self.is_given_up(&call).await {
+                        true => return,
+                        false => continue,
+                    }
+                }
+            };
+            match daemon.call(&request, Duration::ZERO).await {
+                Ok(sent) => {
+                    let followed = Followed {
+                        message: sent.message_id.clone(),
+                        key: call.key.clone(),
+                        task: call.task.clone(),
+                        peer: request.peer.clone(),
+                    };
+                    // Before it is written: the answer may be on its way.
+                    let _ = self.follow.send(followed);
+                    let _ = self.store.sent(call.key, sent.message_id).await;
+                    if sent.waits_for.is_some() || sent.state == Sent::Refused {
+                        let change = Change::Moved {
+                            state: sent.state,
+                            reason: told_why(sent.reason, sent.offers.as_deref()),
+                            by: sent.by,
+                            waits_for: sent.waits_for,
+                        };
+                        let _ = self.changed(call.task, change).await;
+                    }
+                    return;
+                }
+                Err(fault) if Instant::now() < given_up && is_over_budget(&fault) => {
+                    let _ = self.changed(call.task.clone(), Change::OverBudget).await;
+                    if turn.is_none() {
+                        turn = Some(self.in_line(&request.peer).await);
+                    }
+                    pause = PAUSE_BUDGET;
+                }
+                Err(fault) => match refusal(&fault) {
+                    Some(_)
+                        if Instant::now() < given_up && self.is_away(&request, &fault).await =>
+                    {
+                        let _ = self.changed(call.task.clone(), Change::Away).await;
+                    }
+                    Some(why) => return self.not_sent(call, why).await,
+                    None => {}
+                },
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+            if self.is_given_up(&call).await {
+                return;
+            }
+        }
+    }
+
+    /// A place at the head of the line of those messages to a peer that wait for its budget.
+    async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
+        let line = {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
+            Arc::clone(lines.entry(peer.to_owned()).or_default())
+        };
+        line.lock_owned().await
+    }
+
+    /// Whether its client gave the task up while the message was here: then nothing is sent.
+    async fn is_given_up(&self, call: &Call) -> bool {
+        let record = self.store.record(call.task.clone()).await;
+        let is_over = record.is_ok_and(|record| record.is_none_or(|record| record.is_over()));
+        if is_over {
+            let _ = self.store.settled(call.key.clone()).await;
+        }
+        is_over
+    }
+
+    /// Sends once more what the other side refused because the program was away for which it is (its daemon was sooner back
+    /// than the program), or because this minute's messages were used up. False where it was refused for good.
+    pub(crate) async fn again(self: &Arc<Self>, refused: &Followed, reason: &str) -> bool {
+        if ![NOT_GRANTED, OVER_BUDGET].contains(&reason) {
+            return false;
+        }
+        let tries = refused.key.bytes().rev().take_while(|byte| *byte == b'_');
+        let tries = u32::try_from(tries.count()).unwrap_or(TRIES);
+        if tries >= TRIES {
+            return false;
+        }
+        let Ok(Some(call)) = self.store.again(refused.key.clone()).await else {
+            return false;
+        };
+        let request = call.request.as_ref();
+        let capability = request.and_then(|request| request.capability.clone());
+        let why = match capability {
+            _ if reason == OVER_BUDGET => Some(Change::OverBudget),
+            Some(capability) if self.has_offered(&refused.peer, &capability).await => {
+                Some(Change::Away)
+            }
+            _ => None,
+        };
+        let Some(why) = why else {
+            let _ = self.store.settled(call.key).await;
+            return false;
+        };
+        let _ = self.changed(call.task.clone(), why).await;
+        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
+        let sending = async move {
+            sleep(PAUSE_AGAIN * 2_u32.saturating_pow(tries)).await;
+            if !room.is_given_up(&call).await {
+                room.send(call).await;
+            }
+        };
+        tokio::spawn(async move { stop.run_until_cancelled(sending).await });
+        true
+    }
+
+    /// Whether the daemon refused it because the program is away for which it is.
+    async fn is_away(&self, request: &Send, fault: &DoorError) -> bool {
+        let DoorError::Daemon(ClientError::Refused(error)) = fault else {
+            return false;
+        };
+        match &request.capability {
+            Some(capability) if is_not_granted(error) => {
+                self.has_offered(&request.peer, capability).await
+            }
+            _ => false,
+        }
+    }
+
+    /// What is above tier 2 is not kept: whether the daemon had it when the gateway was killed, it tells by the key.
+    async fn find(self: Arc<Self>, call: Call) {
+        let record = self.store.record(call.task.clone()).await;
+        let Ok(Some(record)) = record else {
+            return;
+        };
+        let asked = FindMessage {
+            key: daemon_key(&call.key),
+        };
+        let mut pause = PAUSES.0;
+        loop {
+            // What was written to the daemon before is read first.
+            sleep(pause).await;
+            let daemon = match self.context.holder(&call.caller) {
+                Holder::Held(caller) => self.context.daemon_of(&caller),
+                Holder::Ended => return self.end_with_token(call.task).await,
+                Holder::Unsaid => {
+                    pause = (pause * 2).min(PAUSES.1);
+                    continue;
+                }
+            };
+            match daemon.call(&asked, Duration::ZERO).await {
+                Ok(FoundMessage {
+                    message_id: Some(message),
+                }) => {
+                    let followed = Followed {
+                        message: message.clone(),
+                        key: call.key.clone(),
+                        task: call.task,
+                        peer: record.peer,
+                    };
+                    let _ = self.follow.send(followed);
+                    let _ = self.store.sent(call.key, message).await;
+                    return;
+                }
+                Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => {
+                    return self.not_sent(call, INTERRUPTED.to_owned()).await;
+                }
+                Err(_) => pause = (pause * 2).min(PAUSES.1),
+            }
+        }
+    }
+
+    async fn not_sent(&self, call: Call, why: String) {
+        let _ = self.changed(call.task, Change::NotTaken(why)).await;
+        let _ = self.store.settled(call.key).await;
+    }
+}
+
+/// What was under way when the process ended: what the daemon has is followed, and the rest is sent.
+pub(super) async fn resume(room: Arc<A2aDoor>) {
+    for call in room.store.open_calls().await.unwrap_or_default() {
+        let record = room.store.record(call.task.clone()).await;
+        let Ok(Some(record)) = record else {
+            continue;
+        };
+        match call.message {
+            Some(message) => {
+                let followed = Followed {
+                    message,
+                    key: call.key,
+                    task: call.task,
+                    peer: record.peer,
+                };
+                let _ = room.follow.send(followed);
+            }
+            None => room.send_in_background(call),
+        }
+    }
+    for task in room.store.tasks_due().await.unwrap_or_default() {
+        room.push(&task);
+    }
+}
+
+/// Whether the peer takes no more messages this minute.
+fn is_over_budget(fault: &DoorError) -> bool {
+    matches!(fault, DoorError::Daemon(ClientError::Refused(error))
+        if error.reason().is_some_and(|reason| reason.as_str() == OVER_BUDGET))
+}
+
+fn is_not_granted(error: &ApiError) -> bool {
+    let reason = error.reason();
+    reason.is_some_and(|reason| reason.as_str() == NOT_GRANTED)
+}
+
+/// Why the daemon will never take it; `None` where another try may do.
+fn refusal(fault: &DoorError) -> Option<String> {
+    let DoorError::Daemon(ClientError::Refused(error)) = fault else {
+        return matches!(fault, DoorError::PersonsSocket).then(|| fault.to_string());
+    };
+    let passes = matches!(
+        error.reason(),
+        Some(
+            Reason::OutboxFull
+                | Reason::TooManyRequests
+                | Reason::DiskFull
+                | Reason::PlaceNeeded
+                | Reason::Paused
+                | Reason::WrongClock
+        )
+    );
+    let text = error.fault().unwrap_or(&error.message);
+    let reason = error.reason().map_or("invalid", Reason::as_str);
+    (!passes).then(|| format!("not sent: {} ({reason})", visible(text)))
+}
+
+const INTERRUPTED: &str = "\
+    not sent: the gateway was stopped before the daemon had it, and what is above tier 2 is not kept; say it again";
+/// Nobody there offers the capability (check V12).
+pub(crate) const NOT_GRANTED: &str = "capability-not-granted";
+/// So many messages a minute, and they are used up (check V12).
+pub(crate) const OVER_BUDGET: &str = "budget-exceeded";
+/// How long after that the next try is: what the minute allows comes back bit by bit.
+const PAUSE_BUDGET: Duration = Duration::from_secs(1);
+/// How often a message is sent once more, the first time after so long.
+const TRIES: u32 = 8;
+const PAUSE_AGAIN: Duration = Duration::from_secs(1);
+/// Seconds: of a message that says nothing of its life.
+const LIFE: u64 = 72 * 3600;
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));

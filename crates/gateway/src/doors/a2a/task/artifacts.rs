@@ -1,0 +1,141 @@
+//! The artifacts of a task: what comes in parts and out of order is shown in order, within bounds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::words::body;
+use super::super::words::model::{Artifact, ArtifactUpdate, Event, Part};
+use super::{ANSWER, Record};
+
+/// A part of what the answer will be.
+#[derive(Clone, PartialEq, Deserialize)]
+pub(crate) struct ProgressPart {
+    index: u32,
+    #[serde(default)]
+    last: bool,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    body: Option<Value>,
+}
+
+/// The parts of one artifact, which come in any order.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Early {
+    next: u32,
+    pub(super) waiting: BTreeMap<u32, (Vec<Part>, bool)>,
+}
+
+impl Record {
+    /// A part goes into its artifact when all that go before it have.
+    pub(super) fn part(&mut self, part: ProgressPart) -> Vec<Event> {
+        let name = part.name.unwrap_or_else(|| ANSWER.to_owned());
+        let is_new = !self.early.contains_key(&name);
+        if is_new && self.early.len() >= ARTIFACTS_MAX {
+            return Vec::new();
+        }
+        let early = self.early.entry(name.clone()).or_default();
+        let is_late = part.index < early.next;
+        if is_late || early.waiting.len() >= EARLY_MAX {
+            return Vec::new();
+        }
+        let parts = part.body.map(body::parts_of).unwrap_or_default();
+        early.waiting.insert(part.index, (parts, part.last));
+        let mut ready = Vec::new();
+        while let Some(found) = early.waiting.remove(&early.next) {
+            ready.push((early.next > 0, found));
+            early.next += 1;
+        }
+        let ready = ready.into_iter();
+        let events =
+            ready.filter_map(|(append, (parts, last))| self.put_parts(&name, parts, append, last));
+        events.collect()
+    }
+
+    /// The answer is the whole result: it takes the place of the parts that came before. Parts that name no artifact, and the
+    /// first artifact where pieces without a name came before, are the artifact `answer`.
+    pub(super) fn put_artifacts(&mut self, answer: Value) -> Vec<Event> {
+        let groups = body::artifacts_of(answer);
+        let was_begun = self
+            .task
+            .artifacts
+            .iter()
+            .any(|it| it.artifact_id == ANSWER);
+        let mut events = Vec::new();
+        let mut put = Vec::new();
+        for (number, group) in groups.into_iter().take(ARTIFACTS_MAX).enumerate() {
+            let is_begun = number == 0 && was_begun;
+            let id = group.id.filter(|_| !is_begun);
+            let id = id.unwrap_or_else(|| ANSWER.to_owned());
+            events.extend(self.put_parts(&id, group.parts, false, true));
+            let artifact = self
+                .task
+                .artifacts
+                .iter_mut()
+                .find(|it| it.artifact_id == id);
+            if let Some(artifact) = artifact {
+                artifact.name.clone_from(&group.name);
+                artifact.description.clone_from(&group.description);
+            }
+            if let Some(Event::ArtifactUpdate(update)) = events.last_mut() {
+                (update.artifact.name, update.artifact.description) =
+                    (group.name, group.description);
+            }
+            put.push(id);
+        }
+        if !put.is_empty() {
+            self.task
+                .artifacts
+                .retain(|it| put.contains(&it.artifact_id));
+        }
+        events
+    }
+
+    pub(super) fn put_parts(
+        &mut self,
+        name: &str,
+        parts: Vec<Part>,
+        append: bool,
+        last_chunk: bool,
+    ) -> Option<Event> {
+        let artifacts = &mut self.task.artifacts;
+        let found = artifacts.iter_mut().find(|it| it.artifact_id == name);
+        match found {
+            _ if parts.is_empty() => return None,
+            Some(artifact) if append => {
+                if artifact.parts.len() + parts.len() > PARTS_MAX {
+                    return None;
+                }
+                artifact.parts.extend(parts.clone());
+            }
+            Some(artifact) => artifact.parts.clone_from(&parts),
+            None => artifacts.push(Artifact {
+                artifact_id: name.to_owned(),
+                name: None,
+                description: None,
+                parts: parts.clone(),
+                extensions: self.extensions.clone(),
+            }),
+        }
+        Some(Event::ArtifactUpdate(ArtifactUpdate {
+            task_id: self.task.id.clone(),
+            context_id: self.task.context_id.clone(),
+            artifact: Artifact {
+                artifact_id: name.to_owned(),
+                name: None,
+                description: None,
+                parts,
+                extensions: self.extensions.clone(),
+            },
+            append,
+            last_chunk,
+        }))
+    }
+}
+
+pub(super) const ARTIFACTS_MAX: usize = 32;
+/// Parts that wait for others, of one artifact.
+pub(super) const EARLY_MAX: usize = 64;
+const PARTS_MAX: usize = 1_000;

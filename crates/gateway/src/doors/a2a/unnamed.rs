@@ -1,0 +1,91 @@
+//! Calls without an id. JSON-RPC answers none, and some clients of 0.3 wait all the same, with their fault in it: they hear that.
+
+use serde_json::{Map, Value};
+use signet_json::{Limits, parse_foreign};
+
+use super::clock::Now;
+use super::fault::{A2aError, Kind};
+use super::words::method::{Method, Version};
+use super::words::read::{self, Fields};
+
+/// What is wrong with such a call beside that it has no id, and the version to say it in; `None` where nothing is, or the body
+/// is another one.
+pub(crate) fn fault(body: &[u8]) -> Option<(A2aError, Version)> {
+    let value = parse_foreign(body, Limits::MESSAGE).ok()?;
+    let members = value.as_object()?;
+    if members.contains_key("id") || members.get("jsonrpc")? != "2.0" {
+        return None;
+    }
+    let Some((method, version)) = Method::named(members.get("method")?.as_str()?) else {
+        return Some((
+            A2aError::new(Kind::Method, "Method not found"),
+            Version::V03,
+        ));
+    };
+    let none = Map::new();
+    let params = match members.get("params") {
+        None | Some(Value::Null) => &none,
+        Some(Value::Object(params)) => params,
+        Some(_) => return Some((A2aError::params("params", "are not an object"), version)),
+    };
+    let fault = named(method, version, &Fields::root(params)).err()?;
+    Some((fault, version))
+}
+
+/// That the parameters name what the method is about.
+fn named(method: Method, version: Version, fields: &Fields<'_>) -> Result<(), A2aError> {
+    let about = match (method, version) {
+        (Method::Send | Method::Stream, _) => {
+            let message = fields.object("message")?;
+            let message = message.ok_or_else(|| fields.fault("message", "is missing"))?;
+            read::message(&message, || Now::read().id())?;
+            return Ok(());
+        }
+        (Method::List | Method::ExtendedCard, _) => return Ok(()),
+        (Method::SetPush, _) => "taskId",
+        (Method::GetPush | Method::ListPush | Method::DeletePush, Version::V1) => "taskId",
+        _ => "id",
+    };
+    fields.needed(about)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_an_id_hears_what_is_wrong_with_it() {
+        let kind = |body: Value| fault(body.to_string().as_bytes()).map(|(fault, _)| fault.kind());
+        let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+        for (body, found) in [
+            (call("message/ssend", json!({})), Some(Kind::Method)),
+            (call("message/send", json!({"": "x"})), Some(Kind::Params)),
+            (
+                call("message/send", json!({"message": {}})),
+                Some(Kind::Params),
+            ),
+            (call("message/send", json!([1])), Some(Kind::Params)),
+            (call("tasks/get", json!({})), Some(Kind::Params)),
+            (
+                call("GetTaskPushNotificationConfig", json!({"id": "x"})),
+                Some(Kind::Params),
+            ),
+            // Nothing else is wrong: that it has no id is.
+            (call("tasks/get", json!({"id": "x"})), None),
+            (call("ListTasks", json!({})), None),
+            (json!({"jsonrpc": "1.0", "method": "message/ssend"}), None),
+            (json!({"jsonrpc": "2.0", "method": 7}), None),
+            (
+                json!({"jsonrpc": "2.0", "id": null, "method": "message/ssend"}),
+                None,
+            ),
+            (json!([]), None),
+        ] {
+            assert_eq!(kind(body.clone()), found, "{body}");
+        }
+        assert!(fault(b"{").is_none());
+    }
+}

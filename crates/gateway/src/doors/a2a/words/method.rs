@@ -1,0 +1,172 @@
+//! The versions of A2A, and how each calls what can be asked.
+
+/// A version of A2A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// 0.3: names with a stroke.
+    V03,
+    /// 1.0: names as of gRPC.
+    V1,
+}
+
+/// What a method does, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Send,
+    Stream,
+    Get,
+    List,
+    Cancel,
+    Subscribe,
+    SetPush,
+    GetPush,
+    ListPush,
+    DeletePush,
+    ExtendedCard,
+}
+
+impl Method {
+    /// Whether it is about a task that is there, of which the gateway knows without the daemon.
+    pub(crate) const fn is_of_tasks(self) -> bool {
+        !matches!(self, Self::Send | Self::Stream | Self::ExtendedCard)
+    }
+}
+
+impl Version {
+    /// The version that the text of a header names, without its patch number.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        let mut numbers = text.trim().split('.');
+        let known = match (numbers.next(), numbers.next()) {
+            (Some("0"), Some("3")) => Self::V03,
+            (Some("1"), Some("0")) => Self::V1,
+            _ => return None,
+        };
+        let patch = numbers.next().unwrap_or("0");
+        let is_number = !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && numbers.next().is_none()).then_some(known)
+    }
+
+    /// The number that names it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::V03 => "0.3",
+            Self::V1 => "1.0",
+        }
+    }
+}
+
+impl Method {
+    /// The method of that name, with the version whose name it is.
+    pub(crate) fn named(name: &str) -> Option<(Self, Version)> {
+        let found = NAMES.iter().find(|(known, ..)| *known == name);
+        found.map(|(_, method, version)| (*method, *version))
+    }
+
+    /// Its first name in that version; empty where the version has no such method.
+    pub(crate) fn name(self, version: Version) -> &'static str {
+        let found = NAMES
+            .iter()
+            .find(|(_, method, of)| *method == self && *of == version);
+        found.map_or("", |(name, ..)| name)
+    }
+}
+
+/// Every name of every method. The list of push configurations has two names in the specification of 1.0.
+const NAMES: [(&str, Method, Version); 23] = [
+    ("SendMessage", Method::Send, Version::V1),
+    ("SendStreamingMessage", Method::Stream, Version::V1),
+    ("GetTask", Method::Get, Version::V1),
+    ("ListTasks", Method::List, Version::V1),
+    ("CancelTask", Method::Cancel, Version::V1),
+    ("SubscribeToTask", Method::Subscribe, Version::V1),
+    (
+        "CreateTaskPushNotificationConfig",
+        Method::SetPush,
+        Version::V1,
+    ),
+    (
+        "GetTaskPushNotificationConfig",
+        Method::GetPush,
+        Version::V1,
+    ),
+    (
+        "ListTaskPushNotificationConfigs",
+        Method::ListPush,
+        Version::V1,
+    ),
+    (
+        "ListTaskPushNotificationConfig",
+        Method::ListPush,
+        Version::V1,
+    ),
+    (
+        "DeleteTaskPushNotificationConfig",
+        Method::DeletePush,
+        Version::V1,
+    ),
+    ("GetExtendedAgentCard", Method::ExtendedCard, Version::V1),
+    ("message/send", Method::Send, Version::V03),
+    ("message/stream", Method::Stream, Version::V03),
+    ("tasks/get", Method::Get, Version::V03),
+    ("tasks/cancel", Method::Cancel, Version::V03),
+    ("tasks/resubscribe", Method::Subscribe, Version::V03),
+    ("task/subscribe", Method::Subscribe, Version::V03),
+    (
+        "tasks/pushNotificationConfig/set",
+        Method::SetPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/get",
+        Method::GetPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/list",
+        Method::ListPush,
+        Version::V03,
+    ),
+    (
+        "tasks/pushNotificationConfig/delete",
+        Method::DeletePush,
+        Version::V03,
+    ),
+    (
+        "agent/getAuthenticatedExtendedCard",
+        Method::ExtendedCard,
+        Version::V03,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_number_is_ignored_and_what_is_no_version_is_refused() {
+        for (text, version) in [
+            ("1.0", Some(Version::V1)),
+            ("1.0.7", Some(Version::V1)),
+            (" 0.3 ", Some(Version::V03)),
+            ("0.3.0", Some(Version::V03)),
+            ("1", None),
+            ("1.1", None),
+            ("2.0", None),
+            ("1.0.x", None),
+            ("1.0.0.0", None),
+            ("1.0.", None),
+        ] {
+            assert_eq!(Version::named(text), version, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), NAMES.len());
+        assert_eq!(Method::named("tasks/list"), None);
+        assert_eq!(Method::named("sendMessage"), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the parts of the HTTP carrier share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use data_encoding::BASE64URL_NOPAD;
+use signet_proto::trust::TrustView;
+use tokio::sync::Semaphore;
+
+use super::counts::Counts;
+use super::desk::Desk;
+use super::lanes::Lanes;
+use super::pace::Pace;
+use super::poll_places::PollPlaces;
+use super::queue::Queue;
+use crate::config::carriers::InboxSection;
+use crate::context::Context;
+
+/// The HTTP carrier of one agent.
+pub(crate) struct InboxDoor {
+    pub(crate) context: Arc<Context>,
+    pub(crate) section: InboxSection,
+    /// `carrier.sock`.
+    pub(crate) socket: PathBuf,
+    pub(crate) queue: Queue,
+    pub(crate) pace: Mutex<Pace>,
+    /// Where bodies are read.
+    pub(crate) desk: Desk,
+    pub(crate) counts: Counts,
+    pub(crate) lanes: Lanes,
+    /// Threads that verify at once.
+    pub(crate) judges: Semaphore,
+    /// Polls that wait.
+    pub(crate) poll_places: PollPlaces,
+    view: RwLock<Option<Arc<TrustView>>>,
+    is_up: AtomicBool,
+}
+
+impl InboxDoor {
+    pub(crate) fn of(context: &Arc<Context>, section: &InboxSection, socket: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            context: Arc::clone(context),
+            queue: Queue::of(section.queue_bytes),
+            pace: Mutex::new(Pace::per_minute(section.envelopes_per_minute)),
+            desk: Desk::of(DESK),
+            counts: Counts::default(),
+            lanes: Lanes::default(),
+            judges: Semaphore::new(JUDGES),
+            poll_places: PollPlaces::at(&socket, context.config.limits.connections),
+            view: RwLock::default(),
+            is_up: AtomicBool::new(false),
+            section: section.clone(),
+            socket,
+        })
+    }
+
+    /// The newest snapshot of the trust store, while the daemon takes what comes.
+    pub(crate) fn view(&self) -> Option<Arc<TrustView>> {
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        view.clone().filter(|_| self.is_up.load(Ordering::Acquire))
+    }
+
+    /// Verifies by this snapshot from now on.
+    pub(crate) fn see(&self, view: TrustView) {
+        let mut known = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(Arc::new(view));
+        self.is_up.store(true, Ordering::Release);
+    }
+
+    /// The daemon is away: nothing is taken until it is back.
+    pub(crate) fn lose(&self) {
+        self.is_up.store(false, Ordering::Release);
+        self.queue.give_up();
+    }
+}
+
+/// Bytes as the daemon's socket has them.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    BASE64URL_NOPAD.encode(bytes)
+}
+
+/// The bytes of what the daemon says.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    BASE64URL_NOPAD.decode(text.as_bytes()).ok()
+}
+
+/// How long the daemon may take to rule: a slow disk is slow.
+pub(crate) const PROMPT: Duration = Duration::from_secs(30);
+const JUDGES: usize = 4;
+/// Bytes of bodies that are being read at once.
+const DESK: usize = 32 << 20;

@@ -1,0 +1,341 @@
+//! `POST /agent/<id>/inbox`: where others' gateways hand in what is for this agent. Nobody proves anything here but by what
+//! is in the envelopes, and nothing in an answer says what they were found to be.
+
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use signet_api::{ClientError, DeliverMessages};
+use signet_proto::trust::TrustView;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::counts::Event;
+use super::desk::Unread;
+use super::door::{InboxDoor, PROMPT, decode, encode};
+use super::framing::envelopes;
+use super::poll_places::{NotWaiting, PollPlace};
+use super::queue::{EnvelopeResult, NoPlace, QueuedEnvelope};
+use super::verdict::{Judged, Verdict};
+use crate::listener::{KnownCaller, Remote, Standing, refused};
+
+/// The one route that is open to everybody.
+pub(crate) fn open_routes(room: &Arc<InboxDoor>) -> Router {
+    Router::new()
+        .route("/agent/{id}/inbox", post(take))
+        .with_state(Arc::clone(room))
+}
+
+async fn take(
+    State(room): State<Arc<InboxDoor>>,
+    Path(id): Path<String>,
+    Extension(remote): Extension<Remote>,
+    Extension(standing): Extension<Standing>,
+    request: Request,
+) -> Response {
+    let taken = taken(&room, &id, (remote.address, &standing), request).await;
+    taken.unwrap_or_else(|refusal| {
+        room.counts.note(Event::Refused);
+        refusal.into_response()
+    })
+}
+
+async fn taken(
+    room: &InboxDoor,
+    id: &str,
+    (from, standing): (IpAddr, &Standing),
+    request: Request,
+) -> Result<Response, Refusal> {
+    let view = room.view().ok_or(Refusal::Away)?;
+    if id != view.me().as_str() {
+        return Err(Refusal::Nobody);
+    }
+    admit_type(request.headers())?;
+    pass(room, from, 1)?;
+    let time = room.context.config.limits.body_time();
+    let body = room.desk.read(from, request.into_body(), time).await?;
+    // From here on it is ours to answer, so the connection stays.
+    let _work = standing.at_work();
+    let began = Instant::now();
+    let pieces = envelopes(&body).map_err(|_| Refusal::Size)?;
+    if pieces.len() > 1 {
+        pass(room, from, pieces.len() - 1)?;
+    }
+    let place = room.queue.reserve(from, body.len().max(1));
+    let mut place = place.map_err(|no_place| match no_place {
+        NoPlace::Full => Refusal::Full,
+        NoPlace::Share => Refusal::Rate(SOON),
+    })?;
+    let judged = judge(room, pieces, view).await?;
+    if let [
+        Judged {
+            verdict: Verdict::Verified,
+            poll: Some(poller),
+            bytes,
+        },
+    ] = &judged[..]
+    {
+        match room.poll_places.admit(poller.clone()) {
+            Ok(waits) => {
+                drop(place);
+                return poll(room, &waits, bytes).await;
+            }
+            Err(NotWaiting::Full) => return Err(Refusal::Full),
+            // Its daemon counts it, as it does every copy.
+            Err(NotWaiting::Older) => {}
+        }
+    }
+    let mut fates = Vec::new();
+    for Judged { bytes, verdict, .. } in judged {
+        let (done, fate) = oneshot::channel();
+        place.put(QueuedEnvelope {
+            bytes,
+            from,
+            verdict,
+            done,
+        });
+        fates.push(fate);
+    }
+    drop(place);
+    let ruled = ruled(room, fates).await;
+    sleep(until_tick(began.elapsed())).await;
+    ruled?;
+    let mut response = StatusCode::ACCEPTED.into_response();
+    // The inbox has a pace of its own.
+    response.extensions_mut().insert(KnownCaller);
+    Ok(response)
+}
+
+/// Waits until the daemon has ruled on all of them.
+async fn ruled(
+    room: &InboxDoor,
+    fates: Vec<oneshot::Receiver<EnvelopeResult>>,
+) -> Result<(), Refusal> {
+    for fate in fates {
+        match timeout(RULED, fate).await {
+            Ok(Ok(EnvelopeResult::Ruled)) => {}
+            Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Event::Shed),
+            Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
+        }
+    }
+    Ok(())
+}
+
+/// How long an answer still waits. What is verified is written to a disk, what names a peer is checked against its key,
+/// and what is junk is neither: answers at ticks alone do not tell these apart, as long as a tick is enough for each.
+fn until_tick(elapsed: Duration) -> Duration {
+    let ticks = elapsed.as_nanos() / TICK.as_nanos() + 1;
+    let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
+    TICK.saturating_mul(ticks).saturating_sub(elapsed)
+}
+
+/// JSON, and as it is: a body that has to be unpacked could be a thousand times as large.
+fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (types.next(), types.next()) else {
+        return Err(Refusal::Type);
+    };
+    let kind = kind.to_str().map_err(|_| Refusal::Type)?;
+    let media = kind.split(';').next().unwrap_or_default().trim();
+    let is_json = media.eq_ignore_ascii_case("application/json");
+    match is_json && !headers.contains_key(header::CONTENT_ENCODING) {
+        true => Ok(()),
+        false => Err(Refusal::Type),
+    }
+}
+
+fn pass(room: &InboxDoor, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
+    let mut pace = room.pace.lock().unwrap_or_else(PoisonError::into_inner);
+    pace.take(from, envelopes, Instant::now())
+        .map_err(Refusal::Rate)
+}
+
+/// The verdicts, on a thread that may compute: a signature takes as long as a thousand small requests' routing.
+async fn judge(
+    room: &InboxDoor,
+    pieces: Vec<Bytes>,
+    view: Arc<TrustView>,
+) -> Result<Vec<Judged>, Refusal> {
+    // Nobody closes it.
+    let _turn = room.judges.acquire().await.map_err(|_| Refusal::Away)?;
+    let judged = tokio::task::spawn_blocking(move || {
+        let judged = pieces.into_iter().map(|bytes| Judged::of(bytes, &view));
+        judged.collect::<Vec<_>>()
+    });
+    let judged = judged.await.map_err(|_| Refusal::Away)?;
+    for one in &judged {
+        room.counts.judged(one.verdict);
+    }
+    Ok(judged)
+}
+
+/// What the daemon keeps for whoever has proved by this poll to be the peer, as soon as there is something.
+async fn poll(room: &InboxDoor, waits: &PollPlace, bytes: &Bytes) -> Result<Response, Refusal> {
+    let of_daemon = |_: ClientError| Refusal::Away;
+    let request = DeliverMessages {
+        carrier: room.section.carrier.clone(),
+        to: None,
+        messages: vec![encode(bytes)],
+        wait: LONG_POLL.as_secs_f64(),
+    };
+    let asked = room.poll_places.ask(waits, request, PROMPT + LONG_POLL);
+    let delivered = asked.await.map_err(of_daemon)?;
+    room.counts.note(Event::Poll);
+    let kept = delivered.and_then(|delivered| delivered.kept);
+    let kept = kept.unwrap_or_default();
+    let kept: Vec<Vec<u8>> = kept.iter().filter_map(|text| decode(text)).collect();
+    match kept.is_empty() {
+        true => Ok(StatusCode::ACCEPTED.into_response()),
+        false => Ok(array(&kept)),
+    }
+}
+
+/// An array of envelopes, each as it is.
+fn array(envelopes: &[Vec<u8>]) -> Response {
+    let mut body = vec![b'['];
+    for (at, envelope) in envelopes.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(envelope);
+    }
+    body.push(b']');
+    let kind = HeaderValue::from_static("application/json");
+    (StatusCode::OK, [(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// Why a request is not taken. It says nothing of what was in it.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    /// No agent of that name is here.
+    Nobody,
+    /// It is no JSON, or is packed.
+    Type,
+    /// It is too large, or too many.
+    Size,
+    /// It comes too slowly.
+    Slow,
+    /// Too much of it in a time.
+    Rate(Duration),
+    /// There is no room for anybody.
+    Full,
+    /// The daemon does not answer.
+    Away,
+}
+
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::TooLong => Self::Size,
+            Unread::Slow => Self::Slow,
+            Unread::Share => Self::Rate(SOON),
+            Unread::Full => Self::Full,
+        }
+    }
+}
+
+impl Refusal {
+    fn into_response(self) -> Response {
+        let after = match self {
+            Self::Rate(wait) => Some(wait),
+            Self::Full => Some(SOON),
+            Self::Away => Some(LATER),
+            Self::Nobody | Self::Type | Self::Size | Self::Slow => None,
+        };
+        let (status, reason, message, next) = self.words();
+        let mut response = refused(status, reason, message, next);
+        if let Some(wait) = after {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        response
+    }
+}
+
+impl Refusal {
+    const fn words(self) -> (StatusCode, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Nobody => (
+                StatusCode::NOT_FOUND,
+                "nothing-here",
+                "no agent of that name is here",
+                "ask whose agent it is for its address",
+            ),
+            Self::Type => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "content-type",
+                "the body is not declared as JSON, or is packed",
+                "send Content-Type: application/json, without a content encoding",
+            ),
+            Self::Size => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "an envelope has at most 256 KiB, an array at most 128 of them",
+                "send fewer at once",
+            ),
+            Self::Slow => (
+                StatusCode::REQUEST_TIMEOUT,
+                "too-slow",
+                "the body did not come in time",
+                "send the request again, in one piece",
+            ),
+            Self::Rate(_) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-requests",
+                "too much comes from this address",
+                "send again after the seconds of Retry-After",
+            ),
+            Self::Full => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "there is no room for more",
+                "send again after the seconds of Retry-After",
+            ),
+            Self::Away => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "daemon-away",
+                "the daemon of this agent does not answer",
+                "send again after the seconds of Retry-After",
+            ),
+        }
+    }
+}
+
+/// Answers are given at multiples of this after their request was read.
+const TICK: Duration = Duration::from_millis(25);
+/// How long an envelope may wait for its turn and for the daemon.
+const RULED: Duration = Duration::from_secs(40);
+/// How long a poll waits for something to give.
+const LONG_POLL: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(1);
+const LATER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_at_ticks_whatever_the_work_took() {
+        let millis = Duration::from_millis;
+        for (took, waits) in [
+            (0, 25),
+            (1, 24),
+            (24, 1),
+            (25, 25),
+            (26, 24),
+            (99, 1),
+            (40_000, 25),
+        ] {
+            assert_eq!(until_tick(millis(took)), millis(waits), "{took}");
+        }
+        assert!(until_tick(Duration::MAX) <= TICK);
+    }
+}

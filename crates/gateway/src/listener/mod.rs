@@ -1,0 +1,118 @@
+//! The listener: connections within bounds (`accept`, `places`, `io`, `tls`), what every request has to be before a door
+//! sees it (`gate`), who sends it (`authenticate`), and what it brings (`body`).
+//!
+//! ```text
+//! accept ── TLS ── hyper ── gate: Host, Origin, content type ──┬── open doors
+//!                                                              └── authenticate: token or certificate, rate ── body ── doors
+//! ```
+//!
+//! What costs little is refused first: a body is read for those who were let in by their head.
+
+mod accept;
+mod authenticate;
+mod body;
+mod dates;
+mod gate;
+mod guarded;
+mod io;
+mod places;
+mod refusal;
+mod tls;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use authenticate::Door;
+pub(crate) use body::discard_up_to;
+pub(crate) use gate::KnownCaller;
+pub(crate) use places::Standing;
+pub(crate) use refusal::{later, refused};
+
+use crate::config::Config;
+use accept::{Accept, Served};
+use body::Bodies;
+use gate::Gate;
+use tls::Secured;
+
+/// Who is at the other end of a connection: in the extensions of every request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remote {
+    /// Its address.
+    #[allow(dead_code, reason = "for the rooms that are open to everybody")]
+    pub(crate) address: IpAddr,
+    /// The SHA-256 of the certificate whose key it has proved to have.
+    pub(crate) certificate: Option<[u8; 32]>,
+}
+
+/// A listener that is bound, and serves nobody yet.
+pub(crate) struct Listener {
+    socket: TcpListener,
+    tls: Option<Secured>,
+}
+
+impl Listener {
+    /// Listens where the configuration says.
+    ///
+    /// # Errors
+    /// What is wrong with the address or the certificate, and what to do.
+    pub(crate) async fn bind(config: &Config) -> Result<Self, (String, &'static str)> {
+        let tls = config
+            .tls
+            .as_ref()
+            .map(|section| Secured::of(config, section));
+        let tls = tls.transpose()?;
+        let address = config.listen.address;
+        let socket = TcpListener::bind(address).await.map_err(|error| {
+            let next =
+                "stop what listens there, or set another `address` under [listen] of gateway.toml";
+            (format!("{address}: {error}"), next)
+        })?;
+        Ok(Self { socket, tls })
+    }
+
+    /// Where it listens: with the port that the system chose, where the configuration names none.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
+
+    /// Whether callers speak TLS.
+    pub(crate) const fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Serves the doors until it is told to stop; what is under way then has a moment to end.
+    pub(crate) async fn serve(
+        self,
+        config: &Config,
+        (open, closed): (Router, Router),
+        door: Door,
+        stop: CancellationToken,
+    ) {
+        let router = router(config, open, closed, door);
+        let accept = Accept {
+            limits: config.limits,
+            tls: self.tls,
+            router: Served::new(router),
+            stop,
+        };
+        accept.run(self.socket).await;
+    }
+}
+
+/// Every door behind what it relies on.
+fn router(config: &Config, open: Router, closed: Router, door: Door) -> Router {
+    let gate = Arc::new(Gate::new(config));
+    let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
+    // Only what a door serves asks for a token: that there is nothing at an address is no secret.
+    let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
+    let closed = closed.route_layer(bodies).route_layer(authenticate);
+    open.merge(closed)
+        .fallback(refusal::nothing_here)
+        .method_not_allowed_fallback(refusal::not_so)
+        .layer(from_fn_with_state(gate, gate::pass))
+}

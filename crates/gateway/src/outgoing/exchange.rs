@@ -1,0 +1,104 @@
+//! One request and its answer on a connection of their own.
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::HeaderMap;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+
+use super::dial::Stream;
+use super::{Answer, OutgoingError};
+
+/// What looks at each piece of an answer as it comes; true ends the reading.
+pub(crate) trait Watch<E>: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> {}
+
+impl<E, F: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> + ?Sized> Watch<E> for F {}
+
+/// Sends a request and reads its answer, of at most `longest` bytes, to its end or until `watch` has seen enough. Says besides
+/// whether more came behind the answer than belongs to it.
+///
+/// # Errors
+/// A fault of the connection, of HTTP or of the answer's size, and `Redirected`; every other status is an answer.
+pub(super) async fn exchange<E: From<OutgoingError>>(
+    stream: TokioIo<Box<dyn Stream>>,
+    request: Request<Full<Bytes>>,
+    longest: usize,
+    watch: &mut (impl Watch<E> + ?Sized),
+) -> Result<(Answer, bool), E> {
+    let (mut sender, connection) = http1::Builder::new()
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(LONGEST_HEAD)
+        .handshake(stream)
+        .await
+        .map_err(|error| of_http(&error))?;
+    let answer = async {
+        let response = sender.send_request(request).await;
+        read(response.map_err(|error| of_http(&error))?, longest, watch).await
+    };
+    let (mut connection, mut answer) = (Box::pin(connection), Box::pin(answer));
+    // The connection has to be driven while the answer is read, and may end before all of it is.
+    let mut ended = None;
+    let answer = loop {
+        tokio::select! {
+            answer = &mut answer => break answer?,
+            end = &mut connection, if ended.is_none() => ended = Some(end),
+        }
+    };
+    let ended = ended.or_else(|| connection.now_or_never());
+    let is_followed = matches!(ended, Some(Err(error)) if is_of_more(&error));
+    Ok((answer, is_followed))
+}
+
+/// Whether bytes came behind the answer: a second one, which nobody asked for. Hyper has no name for that fault, but it is
+/// the one without a cause.
+fn is_of_more(error: &hyper::Error) -> bool {
+    let is_other = error.is_closed() || error.is_canceled() || error.is_incomplete_message();
+    !is_other && std::error::Error::source(error).is_none()
+}
+
+async fn read<E: From<OutgoingError>>(
+    response: Response<Incoming>,
+    longest: usize,
+    watch: &mut (impl Watch<E> + ?Sized),
+) -> Result<Answer, E> {
+    let (head, mut incoming) = response.into_parts();
+    if head.status.is_redirection() {
+        return Err(OutgoingError::Redirected.into());
+    }
+    let mut body = Vec::new();
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame.map_err(|error| of_http(&error))?;
+        // Trailers are not read.
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        if body.len() + piece.len() > longest {
+            return Err(OutgoingError::TooLong.into());
+        }
+        body.extend_from_slice(&piece);
+        if watch(&head.headers, &piece)? {
+            break;
+        }
+    }
+    Ok(Answer {
+        status: head.status,
+        headers: head.headers,
+        body: body.into(),
+    })
+}
+
+fn of_http(error: &hyper::Error) -> OutgoingError {
+    match error {
+        _ if error.is_parse() => OutgoingError::NotHttp,
+        _ if error.is_incomplete_message() => OutgoingError::CutShort,
+        _ if error.is_canceled() || error.is_closed() => OutgoingError::Unreachable,
+        _ => OutgoingError::CutShort,
+    }
+}
+
+/// More than any server needs, so that a head without an end is refused before it fills memory.
+const MOST_HEADERS: usize = 64;
+const LONGEST_HEAD: usize = 32 * 1024;

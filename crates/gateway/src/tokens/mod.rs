@@ -1,0 +1,440 @@
+//! Who may call: tokens, of which the file holds hashes alone, and certificates. Each has a scope, a rate and an end.
+//!
+//! The file is read again as soon as it changes. A token that is revoked, changed or expired takes what is under way for it
+//! along: streams end within a second.
+
+mod command;
+mod file;
+mod rate;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use command::{TokenCommand, command};
+use file::{Entry, File};
+pub(crate) use rate::Bucket;
+
+use crate::config::CallerLimits;
+use crate::say::say;
+use crate::scope::{Caller, Scope};
+use crate::stamp::Stamp;
+
+/// The tokens that hold now.
+pub(crate) struct Tokens {
+    path: PathBuf,
+    limits: CallerLimits,
+    known: Mutex<KnownTokens>,
+    /// Rises whenever other tokens may hold than before.
+    changes: watch::Sender<u64>,
+}
+
+/// Whether the token of a caller holds, of whom something is under way.
+pub(crate) enum Holder {
+    /// It does.
+    Held(Caller),
+    /// It was revoked, or has expired.
+    Ended,
+    /// The file does not say: it is not there, or nobody can read it.
+    Unsaid,
+}
+
+#[derive(Default)]
+struct KnownTokens {
+    stamp: Option<Stamp>,
+    /// Why the file lets nobody in, and what to do.
+    fault: Option<Unusable>,
+    /// By the hash of a token, or of a certificate.
+    live: HashMap<[u8; 32], LiveToken>,
+}
+
+/// What is wrong with the file, and what to do.
+type Unusable = (String, String);
+
+struct LiveToken {
+    entry: Entry,
+    caller: Caller,
+    bucket: Bucket,
+    places: Arc<Semaphore>,
+}
+
+/// Whether a file with this text lets somebody in: for the fuzzer.
+pub(crate) fn admits_any(text: &str) -> bool {
+    let entries = File::parse(text).map(|file| file.tokens);
+    let mut known = KnownTokens::default();
+    known.replace(entries.unwrap_or_default(), CallerLimits::default());
+    known.end_expired();
+    let mut admitted = known
+        .live
+        .into_values()
+        .map(|mut live| live.admit(Instant::now()));
+    admitted.any(|admitted| admitted.is_ok())
+}
+
+/// Who was let in, and the place that the request takes until it is answered.
+pub(crate) struct Admitted {
+    pub(crate) caller: Caller,
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// No such token, or none any more.
+    Unknown,
+    /// Too many requests: seconds until there is room for one.
+    TooMany(u64),
+    /// Too many requests under way.
+    TooManyAtOnce,
+}
+
+impl Tokens {
+    /// The tokens of that file, which need not be there yet.
+    pub(crate) fn of(path: PathBuf, limits: CallerLimits) -> Self {
+        let tokens = Self {
+            path,
+            limits,
+            known: Mutex::default(),
+            changes: watch::channel(0).0,
+        };
+        // Whoever starts the gateway says what is wrong with it.
+        tokens.read();
+        tokens
+    }
+
+    /// Why the file lets nobody in, and what to do; nothing of one that can be read.
+    pub(crate) fn fault(&self) -> Option<(String, String)> {
+        self.lock().fault.clone()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().live.len()
+    }
+
+    /// Lets in whoever shows that token.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn admit(&self, token: &str) -> Result<Admitted, Refused> {
+        self.admit_hash(&Sha256::digest(token.as_bytes()).into(), false)
+    }
+
+    /// Lets in whoever has proved to have the key of a certificate with that SHA-256.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn admit_certificate(&self, hash: &[u8; 32]) -> Result<Admitted, Refused> {
+        self.admit_hash(hash, true)
+    }
+
+    fn admit_hash(&self, hash: &[u8; 32], of_certificate: bool) -> Result<Admitted, Refused> {
+        self.refresh();
+        let mut known = self.lock();
+        let live = known.live.get_mut(hash);
+        let live = live.filter(|live| live.entry.certificate == of_certificate);
+        live.ok_or(Refused::Unknown)?.admit(Instant::now())
+    }
+
+    /// Whether that caller is let in still.
+    pub(crate) fn is_held_by(&self, caller: &str) -> bool {
+        self.refresh();
+        let known = self.lock();
+        known.live.values().any(|live| &*live.caller.name == caller)
+    }
+
+    /// The caller of that name, as far as it is let in still.
+    pub(crate) fn holder(&self, caller: &str) -> Holder {
+        self.refresh();
+        let known = self.lock();
+        let mut callers = known.live.values().map(|live| &live.caller);
+        match callers.find(|live| &*live.name == caller) {
+            Some(live) => Holder::Held(live.clone()),
+            None if known.fault.is_some() || known.stamp.is_none() => Holder::Unsaid,
+            None => Holder::Ended,
+        }
+    }
+
+    /// Tells when other tokens hold than before.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Reads the file again where it has changed, and ends what has expired.
+    pub(crate) fn refresh(&self) {
+        if let Some(news) = self.read() {
+            say(&news);
+        }
+    }
+
+    /// What is to be said of it.
+    fn read(&self) -> Option<String> {
+        let stamp = Stamp::of(&self.path);
+        let mut known = self.lock();
+        let (is_changed, mut news) = (stamp != known.stamp, None);
+        if is_changed || stamp.is_none() {
+            news = known.load(&self.path, self.limits, is_changed);
+            known.stamp = stamp;
+        }
+        if known.end_expired() || is_changed {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+        news
+    }
+
+    /// Refreshes every second until the gateway ends, for what is under way.
+    pub(crate) async fn watch(self: Arc<Self>, stop: CancellationToken) {
+        let mut beat = tokio::time::interval(BEAT);
+        while tokio::select! { () = stop.cancelled() => false, _ = beat.tick() => true } {
+            self.refresh();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KnownTokens> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownTokens {
+    /// Reads the file; what is to be said of it, once for each change. A file that cannot be read lets nobody in.
+    fn load(&mut self, path: &Path, limits: CallerLimits, is_changed: bool) -> Option<String> {
+        let (entries, fault) = match File::load(path) {
+            Ok(file) => (file.tokens, None),
+            Err(fault) => (Vec::new(), Some((fault.to_string(), fault.next()))),
+        };
+        self.replace(entries, limits);
+        let before = std::mem::replace(&mut self.fault, fault);
+        match (&self.fault, before) {
+            (Some(fault), before) if is_changed || before.as_ref() != Some(fault) => {
+                let (what, next) = fault;
+                Some(format!(
+                    "warning: {what}; nobody is let in until that is mended; next: {next}"
+                ))
+            }
+            (None, Some(_)) => Some(format!("{}: the tokens hold again", path.display())),
+            _ => None,
+        }
+    }
+
+    fn replace(&mut self, entries: Vec<Entry>, limits: CallerLimits) {
+        let mut before = std::mem::take(&mut self.live);
+        for entry in entries {
+            let live = match before.remove(&entry.hash.0) {
+                Some(live) if live.entry == entry => live,
+                changed => {
+                    if let Some(changed) = changed {
+                        changed.caller.gone.cancel();
+                    }
+                    LiveToken::of(entry, limits)
+                }
+            };
+            self.live.insert(live.entry.hash.0, live);
+        }
+        for gone in before.into_values() {
+            gone.caller.gone.cancel();
+        }
+    }
+
+    /// Whether there were any.
+    fn end_expired(&mut self) -> bool {
+        let (now, before) = (file::now(), self.live.len());
+        self.live.retain(|_, live| {
+            let holds = live.entry.holds_at(now);
+            if !holds {
+                live.caller.gone.cancel();
+            }
+            holds
+        });
+        self.live.len() != before
+    }
+}
+
+impl LiveToken {
+    fn of(entry: Entry, limits: CallerLimits) -> Self {
+        let caller = Caller {
+            name: entry.caller().into(),
+            scope: entry.scope(),
+            gone: CancellationToken::new(),
+        };
+        let rate = entry
+            .requests_per_minute
+            .unwrap_or(limits.requests_per_minute);
+        Self {
+            entry,
+            caller,
+            // A client that opens its streams comes with many at once.
+            bucket: Bucket::full(rate, rate / 2, Instant::now()),
+            places: Arc::new(Semaphore::new(limits.requests_at_once)),
+        }
+    }
+
+    fn admit(&mut self, now: Instant) -> Result<Admitted, Refused> {
+        self.bucket.take(now).map_err(Refused::TooMany)?;
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        Ok(Admitted {
+            caller: self.caller.clone(),
+            place: place.map_err(|_| Refused::TooManyAtOnce)?,
+        })
+    }
+}
+
+/// Whoever calls where `auth = "none"`: all of them are one caller, with one rate.
+pub(crate) struct Anybody(Mutex<LiveToken>);
+
+impl Anybody {
+    pub(crate) fn new(limits: CallerLimits) -> Self {
+        let entry = Entry::new("anybody", [0; 32], &Scope::default(), None);
+        // The rate is that of every program of this machine together, conformance kits among them.
+        let limits = CallerLimits {
+            requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
+            ..limits
+        };
+        Self(Mutex::new(LiveToken::of(entry, limits)))
+    }
+
+    /// Lets in whoever calls.
+    ///
+    /// # Errors
+    /// Where too many requests come.
+    pub(crate) fn admit(&self) -> Result<Admitted, Refused> {
+        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        live.admit(Instant::now())
+    }
+}
+
+const BEAT: Duration = Duration::from_secs(1);
+/// How many programs the rate without tokens is for.
+const PROGRAMS: u32 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conformance_kit_on_a_fast_machine_is_let_in_where_nobody_is_asked() {
+        let anybody = Anybody::new(CallerLimits::default());
+        for _ in 0..2_000 {
+            assert!(anybody.admit().is_ok());
+        }
+        let few = Anybody::new(limits(256, 1));
+        let admitted = (0..1_000).take_while(|_| few.admit().is_ok()).count();
+        assert!(admitted < 100, "there is a limit all the same: {admitted}");
+    }
+
+    fn limits(at_once: usize, per_minute: u32) -> CallerLimits {
+        CallerLimits {
+            requests_at_once: at_once,
+            requests_per_minute: per_minute,
+            ..CallerLimits::default()
+        }
+    }
+
+    fn write(path: &Path, tokens: Vec<Entry>) {
+        File { tokens }.store(path).unwrap();
+    }
+
+    fn entry(name: &str, token: &str, ends: Option<u64>) -> Entry {
+        Entry::new(
+            name,
+            Sha256::digest(token.as_bytes()).into(),
+            &Scope::default(),
+            ends,
+        )
+    }
+
+    #[test]
+    fn a_token_lets_in_and_what_is_like_it_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        let tokens = Tokens::of(path.clone(), CallerLimits::default());
+        assert!(matches!(tokens.admit("secret"), Err(Refused::Unknown)));
+        write(&path, vec![entry("one", "secret", None)]);
+        let admitted = tokens.admit("secret").unwrap_or_else(|_| panic!("refused"));
+        assert!(admitted.caller.name.starts_with("one#"));
+        assert!(tokens.is_held_by(&admitted.caller.name) && !tokens.is_held_by("one"));
+        for other in ["", "Secret", "secret ", "secre", "one"] {
+            assert!(
+                matches!(tokens.admit(other), Err(Refused::Unknown)),
+                "{other}"
+            );
+        }
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("secret"));
+    }
+
+    #[test]
+    fn what_is_revoked_or_expired_ends_what_is_under_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(
+            &path,
+            vec![entry("one", "a", None), entry("two", "b", None)],
+        );
+        let tokens = Tokens::of(path.clone(), CallerLimits::default());
+        let [one, two] = ["a", "b"].map(|token| tokens.admit(token).ok().unwrap().caller);
+        write(&path, vec![entry("two", "b", None)]);
+        tokens.refresh();
+        assert!(one.gone.is_cancelled() && !two.gone.is_cancelled());
+        assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+        write(&path, vec![entry("two", "b", Some(1))]);
+        tokens.refresh();
+        assert!(two.gone.is_cancelled());
+        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        write(&path, vec![entry("two", "b", None)]);
+        let again = tokens.admit("b").ok().unwrap().caller;
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        assert!(again.gone.is_cancelled());
+    }
+
+    #[test]
+    fn a_file_that_breaks_is_said_once_for_each_change_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(&path, vec![entry("one", "a", None)]);
+        let tokens = Tokens::of(path.clone(), CallerLimits::default());
+        assert_eq!((tokens.read(), tokens.fault()), (None, None));
+        for text in ["\n\nname = [\n", "\n\nname = [[\n# other\n"] {
+            std::fs::write(&path, text).unwrap();
+            let said = tokens.read().unwrap();
+            assert!(
+                said.contains("tokens.toml: line ") && said.contains("correct the file"),
+                "{said}"
+            );
+            assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+            assert_eq!(tokens.read(), None, "once");
+        }
+        let later = Tokens::of(path.clone(), CallerLimits::default());
+        assert_eq!((later.read(), later.fault().is_some()), (None, true));
+        write(&path, vec![entry("one", "a", None)]);
+        assert!(tokens.read().unwrap().contains("hold again"));
+        assert!(tokens.admit("a").is_ok() && tokens.fault().is_none());
+    }
+
+    #[test]
+    fn one_token_has_so_many_requests_and_so_many_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(
+            &path,
+            vec![entry("one", "a", None), entry("two", "b", None)],
+        );
+        let tokens = Tokens::of(path, limits(2, 10));
+        let held: Vec<_> = (0..2).map(|_| tokens.admit("a").ok().unwrap()).collect();
+        assert!(matches!(tokens.admit("a"), Err(Refused::TooManyAtOnce)));
+        drop(held);
+        let all: Vec<_> = (0..20).filter_map(|_| tokens.admit("a").err()).collect();
+        assert!(
+            all.iter()
+                .any(|refused| matches!(refused, Refused::TooMany(seconds) if *seconds >= 1))
+        );
+        assert!(
+            tokens.admit("b").is_ok(),
+            "the rate of one is not that of another"
+        );
+    }
+}
