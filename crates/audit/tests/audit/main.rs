@@ -17,6 +17,7 @@ mod checkpoints;
 mod common;
 mod crash;
 mod forgeries;
+mod golden;
 mod in_place;
 mod log;
 mod pair;

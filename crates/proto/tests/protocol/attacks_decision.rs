@@ -8,6 +8,9 @@ use signet_proto::time::Timestamp;
 
 use crate::household::{control, key};
 
+/// What [`word`] is about Bob's agent.
+const WORD: &str = r#"{"agent-id":"agent-alice","call":"trust.approve","issued-at":"2026-02-09T12:00:00.000Z","params":"iyHu7bLhrOSbWWEI3K-lNIMKkAbhyjRn9BuHkDm0SgE","principal-id":"alice","signature":"I3u3urCWK44lwihmBJmEd620Hur9XNqmYlA5qoV27l25EZsdxQBOS5G264-4PVqP9SYWebGmWRQkld09Pz-PDg","type":"decision"}"#;
+
 fn alice() -> AgentId {
     "agent-alice".parse().unwrap()
 }
@@ -44,6 +47,13 @@ fn heard(
         params,
     };
     DecisionStatement::verify(value, asked, now, &control("alice"))
+}
+
+/// The other statements are held byte for byte by `vectors/`.
+#[test]
+fn the_bytes_of_a_word_are_what_they_were() {
+    let word = word(&json!({"agent": "agent-bob"})).to_string();
+    assert_eq!(word, WORD);
 }
 
 #[test]

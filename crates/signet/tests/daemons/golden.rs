@@ -40,9 +40,9 @@ enum State {
 /// A home: the name of its archive, its agent, and what its state is.
 type Kept = (&'static str, &'static str, State);
 
-const HOMES: [Kept; 6] = [
-    //("561181f-demo-alice", "agent-alice-001", State::Older),
-    //("561181f-demo-bob", "agent-bob-001", State::Older),
+const HOMES: [Kept; 8] = [
+    ("561181f-demo-alice", "agent-alice-001", State::Older),
+    ("561181f-demo-bob", "agent-bob-001", State::Older),
     ("94283a5-demo-alice", "agent-alice-001", State::Read),
     ("94283a5-demo-bob", "agent-bob-001", State::Read),
     ("bfb7103-demo-alice", "agent-alice-001", State::Whole),
@@ -241,7 +241,7 @@ impl Going {
 
     fn pings(&self, other: &Self) {
         let mut client = self.signet.client(PATIENCE).unwrap();
-        let ping = json!({"peer": other.agent, "kind": "ping", "wait": 30.0, "life": 60});
+        let ping = json!({"peer": other.agent, "kind": "ping", "wait": 60.0, "life": 60});
         let pinged = client.raw("send", &ping).unwrap();
         assert_eq!(pinged["state"], "answered", "{}: {pinged}", self.name);
     }
