@@ -63,8 +63,8 @@ older: ## let daemons of this release and of those before talk (builds those, on
 			|| exit 1; \
 		done <<<"$$programs"
 
-mutants: ## which changes of the protocol no test notices (hours; FILE=… for one file; not part of ci)
-	@scripts/mutants $(FILE)
+mutants: ## which changes of the protocol and the log no test notices (hours; GROUP=… for one group; not part of ci)
+	@scripts/mutants $(GROUP)
 
 torture: ## kill, fill up and break everything, at every step and by chance (hours; not part of ci)
 	@server=$$(scripts/nats-server) && NATS_SERVER=$$server scripts/torture

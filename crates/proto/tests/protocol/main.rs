@@ -1,4 +1,4 @@
-//! The tests of the protocol, a file a subject; `scripts/mutants` names these files. `json`, `model` and
+//! The tests of the protocol, a file a subject; `scripts/mutants` runs those that come by a change. `json`, `model` and
 //! `simulation` stand beside this binary: the first is built with other features as well, the others take long.
 #![allow(
     clippy::unwrap_used,
