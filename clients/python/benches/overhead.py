@@ -67,7 +67,7 @@ async def measure() -> dict:
             sent = bare.call("send", send)
             by_hand.append(time.perf_counter() - began)
             answer = sent["answer"]
-            bare.call("inbox.acknowledge", {"messages": [{name: answer[name] for name in ("from", "message-id")}]})
+            bare.call("acknowledge", {"messages": [{name: answer[name] for name in ("from", "message-id")}]})
             await asyncio.sleep(0.005)
     package, hand = (1000 * statistics.median(times[20:]) for times in (with_package, by_hand))
     return {

@@ -53,7 +53,7 @@ async function measure() {
         const sent = await call("send", send);
         times.bare.push(performance.now() - began);
         const { from, "message-id": id } = sent.answer;
-        await call("inbox.acknowledge", { messages: [{ from, "message-id": id }] });
+        await call("acknowledge", { messages: [{ from, "message-id": id }] });
         await sleep(5);
     }
     const median = (all) => all.slice(20).sort((one, other) => one - other)[REQUESTS / 2];

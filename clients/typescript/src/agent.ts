@@ -145,7 +145,7 @@ export class Agent {
 
     /** They are read, and leave the inbox: all or none. */
     async acknowledge(...messages: Name[]): Promise<void> {
-        await this.call("inbox.acknowledge", { messages: messages.map(nameOf) });
+        await this.call("acknowledge", { messages: messages.map(nameOf) });
     }
 
     /** Answers a request that waits in the inbox; the answer's message-id. */
@@ -156,7 +156,7 @@ export class Agent {
 
     /** Declines a request that waits in the inbox; the peer reads `text`. */
     async decline(message: Name, text: string): Promise<string> {
-        const replied = await this.#opened.once("reply", { ...nameOf(message), decline: text });
+        const replied = await this.#opened.once("respond", { message: nameOf(message), decline: text });
         return textsOf(replied, "an answer", "message-id")["message-id"];
     }
 

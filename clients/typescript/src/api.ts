@@ -6,18 +6,14 @@ export type AcceptTask = {
     task: string;
 };
 
-/** Messages are read, and leave the inbox: all or none. */
+/** Messages are read or handled, and leave the inbox: what a lease is for, or `messages`, all of them or none. */
 export type Acknowledge = {
-    /** Which. */
-    messages: Name[];
-};
-
-/** What was received under a lease is handled: it leaves the inbox, or stays for an answer of somebody else's. */
-export type AcknowledgeLease = {
-    /** Whether it stays in the inbox, where nobody receives it again. */
+    /** Whether what the lease is for stays in the inbox for an answer of somebody else's: nobody receives it again. */
     keep?: boolean;
     /** The lease under which it was received. */
-    lease: string;
+    lease?: string | null;
+    /** The messages, where they were not received under a lease. */
+    messages?: Name[] | null;
 };
 
 /** They have left the inbox. */
@@ -199,24 +195,18 @@ export type Extended = {
 export type Fail = {
     /** The lease under which it was received. */
     lease: string;
+    /** Seconds until the next try; when absent 1, doubled with each try. */
+    pause?: number | null;
     /** How it failed, in 200 characters. It stands in the log in clear: without any content of the message. */
     reason: string;
     /** Whether handling never began, because the handler could not be started: then it is no try. */
     unbegun?: boolean;
 };
 
-/** A try has failed. */
-export type FailTry = {
-    /** The agent that sent the message. */
-    from: string;
-    /** The message. */
-    "message-id": string;
-    /** How it failed, in 200 characters. It stands in the log in clear: without any content of the message. */
-    reason: string;
-};
-
 /** What becomes of the message. */
 export type Failed = {
+    /** Seconds until the next one gets it, where it is not. */
+    "again-in"?: number | null;
     /** Whether that was the last try: the message is in the quarantine. */
     quarantined: boolean;
 };
@@ -280,20 +270,6 @@ export type Inbox = {
     messages?: Waiting[];
     /** How many there are in all. */
     waiting?: number;
-};
-
-/** The message is handled and stays, for an answer; its tries are forgotten. */
-export type KeepMessage = {
-    /** The agent that sent the message. */
-    from: string;
-    /** The message. */
-    "message-id": string;
-};
-
-/** It stays. */
-export type Kept = {
-    /** Always true. */
-    kept: boolean;
 };
 
 /** Whether a message wants an answer. */
@@ -611,7 +587,7 @@ export type Progressed = {
 };
 
 /** The stable name of a refusal: one of the daemon's own, or a reason of the protocol. */
-export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "no-card" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-needed" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
+export type Reason = "peer-unknown" | "peer-resembles" | "peer-revoked" | "too-many-strangers" | "stranger-unknown" | "stranger-ambiguous" | "draft-unknown" | "paused" | "keys-refused" | "config-unusable" | "no-card" | "outbox-full" | "too-many-requests" | "not-waiting" | "not-quarantined" | "answer-waits" | "message-unknown" | "ambiguous" | "no-request" | "not-remembered" | "is-handoff" | "too-many-tasks" | "wrong-clock" | "capability-needed" | "capability-reserved" | "key-reused" | "lease-ended" | "key-unfit" | "leased" | "offer-refused" | "offer-configured" | "no-session" | "approval-needed" | "history-unreadable" | "place-needed" | "disk-full" | "stopping" | "outcome-unknown" | "not-for-this-socket" | "beyond-ceiling" | "decision-unsigned" | "call-gone" | "carrier-unknown" | "carrier-taken" | "carrier-detached" | "carrier-busy" | "carrier-unreachable" | (string & {});
 
 /** Takes the next messages that wait, each under a lease: until it ends nobody else gets them. */
 export type Receive = {
@@ -659,20 +635,6 @@ export type Replied = {
     "message-id": string;
 };
 
-/** Answers a request that waits in the inbox: with `body`, or with `decline`. */
-export type Reply = {
-    /** The answer: any JSON but null. With `decline`, what programs read beside those words. */
-    body?: unknown;
-    /** Why there is no answer, in words for the peer. */
-    decline?: string | null;
-    /** Whose it is, where two peers used the same message-id. */
-    from?: string | null;
-    /** The request. */
-    "message-id": string;
-    /** One line for people. */
-    summary?: string | null;
-};
-
 /** What a holder reports. */
 export type ReportState = "working" | "completed" | "failed" | "returned";
 
@@ -688,14 +650,24 @@ export type ReportTask = {
     task: string;
 };
 
-/** Answers a request: `lease` or `message` names it. */
+/** What names a request that waits in the inbox. */
+export type RequestName = {
+    /** The agent that sent it, where two peers may have used the same message-id. */
+    from?: string | null;
+    /** The name that its sender gave it. */
+    "message-id": string;
+};
+
+/** Answers a request with `body`, or says with `decline` why there is no answer: `lease` or `message` names it. */
 export type Respond = {
-    /** The answer: any JSON. */
-    body: unknown;
+    /** The answer: any JSON. With `decline`, what programs read beside those words. */
+    body?: unknown;
+    /** Why there is no answer, in words for the peer. */
+    decline?: string | null;
     /** The lease under which it was received. */
     lease?: string | null;
-    /** The message, where it was not received under a lease. */
-    message?: Name | null;
+    /** The request, where it was not received under a lease. */
+    message?: RequestName | null;
     /** One line for people. */
     summary?: string | null;
 };
@@ -941,24 +913,6 @@ export type ShownTask = {
     task: string;
 };
 
-/** A try of a handler begins. */
-export type StartTry = {
-    /** The agent that sent the message. */
-    from: string;
-    /** The message. */
-    "message-id": string;
-};
-
-/** Which try it is, or that there is none any more. */
-export type Started = {
-    /** How many there are at most. */
-    of: number;
-    /** Whether the message went into the quarantine instead. */
-    quarantined: boolean;
-    /** The number of the try; null when all have begun before. */
-    try?: number | null;
-};
-
 /** Where a message of ours is. The words move only forward. */
 export type State = "queued" | "published" | "expired" | "unknown" | "received" | "answered" | "refused";
 
@@ -1183,10 +1137,9 @@ export type Whose = "peer" | "self";
 /** Every call of the agent's socket: what it takes and gives. */
 export interface Calls {
     "send": { params: Send; result: Sent };
-    "reply": { params: Reply; result: Replied };
     "receive": { params: Receive; result: Received };
     "respond": { params: Respond; result: Replied };
-    "acknowledge": { params: AcknowledgeLease; result: Acknowledged };
+    "acknowledge": { params: Acknowledge; result: Acknowledged };
     "fail": { params: Fail; result: Failed };
     "extend": { params: ExtendLease; result: Extended };
     "progress": { params: Progress; result: Progressed };
@@ -1196,10 +1149,6 @@ export interface Calls {
     "history": { params: ListHistory; result: History };
     "inbox.list": { params: ListInbox; result: Inbox };
     "inbox.follow": { params: FollowInbox; result: Inbox | null };
-    "inbox.acknowledge": { params: Acknowledge; result: Acknowledged };
-    "inbox.start": { params: StartTry; result: Started };
-    "inbox.fail": { params: FailTry; result: Failed };
-    "inbox.keep": { params: KeepMessage; result: Kept };
     "outbox.list": { params: ListOutbox; result: Outbox };
     "message.status": { params: ShowMessage; result: Outgoing };
     "message.find": { params: FindMessage; result: FoundMessage };
@@ -1268,6 +1217,7 @@ export const REASONS = [
     "not-for-this-socket",
     "beyond-ceiling",
     "decision-unsigned",
+    "call-gone",
     "carrier-unknown",
     "carrier-taken",
     "carrier-detached",

@@ -173,12 +173,12 @@ export class Client {
         while (this.#read.length > 0) {
             const messages = this.#read.splice(0, READ_AT_ONCE);
             try {
-                await this.call("inbox.acknowledge", { messages });
+                await this.call("acknowledge", { messages });
             } catch (error) {
                 if (!isRefusal(error)) continue;
                 // All or none: somebody else has taken one of them.
                 for (const message of messages) {
-                    await this.call("inbox.acknowledge", { messages: [message] }).catch(() => {});
+                    await this.call("acknowledge", { messages: [message] }).catch(() => {});
                 }
             }
         }

@@ -65,22 +65,22 @@ type Saying = { [M in keyof Calls]: [method: M, params: Calls[M]["params"]] }[ke
 function sayingOf(run: Run, outcome: Outcome): Saying | undefined {
     const { lease, message } = run;
     const name = { from: message.from, "message-id": message["message-id"] };
+    const by = lease === undefined ? { message: name } : { lease };
     if (outcome.kind === "failed") {
         // A lease that has ended was a try that failed.
         return lease === undefined ? undefined : ["fail", { lease, reason: outcome.reason }];
     }
     if (message.type === "request" && outcome.kind === "declined") {
         const decline = [...outcome.text].slice(0, DECLINE).join("") || "declined";
-        return ["reply", { ...name, decline, ...(outcome.body === undefined ? {} : { body: outcome.body }) }];
+        return ["respond", { ...by, decline, ...(outcome.body === undefined ? {} : { body: outcome.body }) }];
     }
     if (message.type === "request" && outcome.kind === "answered") {
-        const body = outcome.body ?? null;
-        return ["respond", lease === undefined ? { message: name, body } : { lease, body }];
+        return ["respond", { ...by, body: outcome.body ?? null }];
     }
     // A handoff is decided by calls of its own, and stays until then.
     const keep = outcome.kind === "kept" || message.type === "handoff";
     if (lease !== undefined) return ["acknowledge", { lease, keep }];
-    return keep ? undefined : ["inbox.acknowledge", { messages: [name] }];
+    return keep ? undefined : ["acknowledge", { messages: [name] }];
 }
 
 /** Whether no later try could send the same answer: its size or its form is at fault, and not the moment. */

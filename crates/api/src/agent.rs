@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Message, Name, State};
+use crate::message::present;
+use crate::{Message, Name, RequestName, State};
 
 /// Takes the next messages that wait, each under a lease: until it ends nobody else gets them.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub struct Leased {
     pub message: Message,
 }
 
-/// Answers a request: `lease` or `message` names it.
+/// Answers a request with `body`, or says with `decline` why there is no answer: `lease` or `message` names it.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -58,26 +59,67 @@ pub struct Respond {
     /// The lease under which it was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// The message, where it was not received under a lease.
+    /// The request, where it was not received under a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Name>,
-    /// The answer: any JSON.
-    pub body: Value,
+    pub message: Option<RequestName>,
+    /// The answer: any JSON. With `decline`, what programs read beside those words.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(test, schemars(with = "Option<Value>"))]
+    pub body: Option<Value>,
+    /// Why there is no answer, in words for the peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decline: Option<String>,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// What was received under a lease is handled: it leaves the inbox, or stays for an answer of somebody else's.
+/// The answer is on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Replied {
+    /// The name of the answer.
+    pub message_id: String,
+}
+
+/// Messages are read or handled, and leave the inbox: what a lease is for, or `messages`, all of them or none.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct AcknowledgeLease {
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Acknowledge {
     /// The lease under which it was received.
-    pub lease: String,
-    /// Whether it stays in the inbox, where nobody receives it again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// The messages, where they were not received under a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Name>>,
+    /// Whether what the lease is for stays in the inbox for an answer of somebody else's: nobody receives it again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
+}
+
+impl Acknowledge {
+    /// Of messages that were not received under a lease.
+    pub fn of(messages: Vec<Name>) -> Self {
+        Self {
+            messages: Some(messages),
+            ..Self::default()
+        }
+    }
+}
+
+/// They have left the inbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Acknowledged {
+    /// How many.
+    pub acknowledged: usize,
 }
 
 /// The holder of a lease needs longer.
@@ -101,7 +143,7 @@ pub struct Extended {
 }
 
 /// A message that was received could not be handled: the next one gets it, or the quarantine.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Fail {
@@ -112,6 +154,21 @@ pub struct Fail {
     /// Whether handling never began, because the handler could not be started: then it is no try.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unbegun: bool,
+    /// Seconds until the next try; when absent 1, doubled with each try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<f64>,
+}
+
+/// What becomes of the message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Failed {
+    /// Whether that was the last try: the message is in the quarantine.
+    pub quarantined: bool,
+    /// Seconds until the next one gets it, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again_in: Option<f64>,
 }
 
 /// Says to whoever asked how a request goes. It never settles the request.
@@ -314,7 +371,7 @@ quiet!(
     Leased,
     Respond,
     Fail,
-    AcknowledgeLease,
+    Acknowledge,
     ExtendLease,
     Progress,
     Part,

@@ -52,7 +52,7 @@ macro_rules! calls {
             pub fn parse(method: &str, params: Value) -> Result<Self, ApiError> {
                 match method {
                     $( $method => $name::parse(params).map(Self::$name), )*
-                    _ => Err(ApiError::method_not_found()),
+                    unknown => Err(Self::unknown(unknown)),
                 }
             }
 
@@ -119,13 +119,16 @@ macro_rules! calls {
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
-    "reply"             Reply -> Replied, Agent Changes, |call| vec![Named::Came(call.from.as_deref(), &call.message_id)];
     "receive"           Receive -> Received, Agent Changes, |_| vec![];
     "respond"           Respond -> Replied, Agent Changes, |call| {
-        let lease = call.lease.iter().map(|lease| Named::Lease(lease));
-        Named::came(&call.message).into_iter().chain(lease).collect()
+        let request = call.message.iter();
+        let request = request.map(|name| Named::Came(name.from.as_deref(), &name.message_id));
+        request.chain(Named::lease(&call.lease)).collect()
     };
-    "acknowledge"       AcknowledgeLease -> Acknowledged, Agent Changes, |call| vec![Named::Lease(&call.lease)];
+    "acknowledge"       Acknowledge -> Acknowledged, Agent Changes, |call| {
+        let messages = Named::came(call.messages.iter().flatten());
+        messages.into_iter().chain(Named::lease(&call.lease)).collect()
+    };
     "fail"              Fail -> Failed, Agent Changes, |call| vec![Named::Lease(&call.lease)];
     "extend"            ExtendLease -> Extended, Agent Changes, |call| vec![Named::Lease(&call.lease)];
     "progress"          Progress -> Progressed, Agent Changes, |call| Named::came([&call.message]);
@@ -135,10 +138,6 @@ calls! {
     "history"           ListHistory -> History, Agent Shows, |call| call.peer.iter().map(|peer| Named::Peer(peer)).collect();
     "inbox.list"        ListInbox -> Inbox, Agent Shows, |_| vec![];
     "inbox.follow"      FollowInbox -> Option<Inbox>, Agent Shows, |_| vec![];
-    "inbox.acknowledge" Acknowledge -> Acknowledged, Agent Changes, |call| Named::came(&call.messages);
-    "inbox.start"       StartTry -> Started, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
-    "inbox.fail"        FailTry -> Failed, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
-    "inbox.keep"        KeepMessage -> Kept, Agent Changes, |call| vec![Named::Came(Some(&call.from), &call.message_id)];
     "inbox.aside"       ListAside -> SetAside, Person Shows, |_| vec![];
     "quarantine.list"   ListQuarantine -> Quarantine, Person Shows, |_| vec![];
     "quarantine.retry"  RetryMessage -> Retried, Person Changes, |_| vec![];
@@ -198,10 +197,39 @@ decides!(
     ClearAlarms
 );
 
+/// Calls of earlier releases, each with what to call instead: programs that were written for them are told.
+const GONE: [(&str, &str); 5] = [
+    (
+        "reply",
+        "call respond with the request as message, and body or decline",
+    ),
+    ("inbox.acknowledge", "call acknowledge with messages"),
+    (
+        "inbox.start",
+        "call receive, which begins a try of the next message under a lease",
+    ),
+    ("inbox.fail", "call fail with the lease of receive"),
+    (
+        "inbox.keep",
+        "call acknowledge with the lease of receive, and keep",
+    ),
+];
+
 impl Call {
     /// The line of the table for the method of that name.
     pub fn named(method: &str) -> Option<&'static Method> {
         Self::METHODS.iter().find(|known| known.name == method)
+    }
+
+    /// What a method that the table does not have is answered with: `call-gone` for one of an earlier release.
+    pub fn unknown(method: &str) -> ApiError {
+        match GONE.iter().find(|(name, _)| *name == method) {
+            Some((name, instead)) => {
+                let text = format!("{name} is no call any more; {instead}");
+                ApiError::refused(Reason::CallGone, text)
+            }
+            None => ApiError::method_not_found(),
+        }
     }
 }
 
@@ -294,14 +322,23 @@ mod tests {
                 json!({"peer": peer, "kind": "ping"}),
                 vec![Named::Peer(peer), Named::Tier(1)],
             ),
-            ("reply", name.clone(), vec![came]),
             ("respond", json!({"message": name, "body": 1}), vec![came]),
+            (
+                "respond",
+                json!({"message": {"message-id": id}, "decline": "no"}),
+                vec![Named::Came(None, id)],
+            ),
             (
                 "respond",
                 json!({"lease": id, "body": 1}),
                 vec![Named::Lease(id)],
             ),
             ("acknowledge", json!({"lease": id}), vec![Named::Lease(id)]),
+            (
+                "acknowledge",
+                json!({"messages": [name, name]}),
+                vec![came, came],
+            ),
             (
                 "fail",
                 json!({"lease": id, "reason": ""}),
@@ -324,18 +361,6 @@ mod tests {
             ),
             ("subscribe", json!({"message": id}), vec![Named::Ours(id)]),
             ("history", json!({"peer": peer}), vec![Named::Peer(peer)]),
-            (
-                "inbox.acknowledge",
-                json!({"messages": [name, name]}),
-                vec![came, came],
-            ),
-            ("inbox.start", name.clone(), vec![came]),
-            (
-                "inbox.fail",
-                json!({"from": peer, "message-id": id, "reason": ""}),
-                vec![came],
-            ),
-            ("inbox.keep", name.clone(), vec![came]),
             (
                 "message.status",
                 json!({"message-id": id}),
@@ -405,5 +430,17 @@ mod tests {
             Call::parse("trust.everybody", Value::Null),
             Err(ApiError::method_not_found())
         );
+    }
+
+    #[test]
+    fn a_call_that_is_gone_says_what_to_call_instead() {
+        for (name, _) in GONE {
+            assert_eq!(Call::named(name), None);
+            let error = Call::parse(name, json!({"message-id": "0192"})).unwrap_err();
+            assert!(error.is(&Reason::CallGone), "{name}");
+            let (_, instead) = error.message.split_once("; call ").unwrap();
+            let instead = instead.split([' ', ',']).next().unwrap();
+            assert!(Call::named(instead).is_some(), "{name}: {instead}");
+        }
     }
 }

@@ -313,6 +313,8 @@ reasons! {
     BeyondCeiling "beyond-ceiling";
     /// The decision has to be signed by the person's control key.
     DecisionUnsigned "decision-unsigned";
+    /// The call was one of an earlier release.
+    CallGone "call-gone";
     /// This daemon has no carrier of that name.
     CarrierUnknown "carrier-unknown";
     /// Another connection carries it.

@@ -103,9 +103,30 @@ pub struct Name {
     pub message_id: String,
 }
 
+/// What names a request that waits in the inbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RequestName {
+    /// The agent that sent it, where two peers may have used the same message-id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The name that its sender gave it.
+    pub message_id: String,
+}
+
+impl From<Name> for RequestName {
+    fn from(Name { from, message_id }: Name) -> Self {
+        let from = Some(from);
+        Self { from, message_id }
+    }
+}
+
 quiet!(Message, Failure);
 
 /// A member that is there, also when it is null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

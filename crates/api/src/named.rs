@@ -27,6 +27,11 @@ impl<'a> Named<'a> {
         Self::Tier(tier.unwrap_or(1))
     }
 
+    /// What was handed out, where the call names a lease.
+    pub(crate) fn lease(lease: &'a Option<String>) -> Option<Self> {
+        lease.as_deref().map(Self::Lease)
+    }
+
     /// Messages that came, by their names.
     pub(crate) fn came(names: impl IntoIterator<Item = &'a Name>) -> Vec<Self> {
         let came = |name: &'a Name| Self::Came(Some(&name.from), &name.message_id);

@@ -1,4 +1,4 @@
-//! `send` and `reply`: messages of ours, and what becomes of them.
+//! `send`: messages of ours, and what becomes of them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -233,34 +233,4 @@ impl WaitsFor {
     }
 }
 
-/// Answers a request that waits in the inbox: with `body`, or with `decline`.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Reply {
-    /// The request.
-    pub message_id: String,
-    /// Whose it is, where two peers used the same message-id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// The answer: any JSON but null. With `decline`, what programs read beside those words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<Value>,
-    /// Why there is no answer, in words for the peer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decline: Option<String>,
-    /// One line for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-}
-
-/// The answer is on its way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub struct Replied {
-    /// The name of the answer.
-    pub message_id: String,
-}
-
-quiet!(Send, Sent, Reply);
+quiet!(Send, Sent);

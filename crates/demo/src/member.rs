@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use signet_api::{Client, ClientError, FollowInbox, Notification, Reply, Request, ShowStatus};
+use signet_api::{Client, ClientError, FollowInbox, Notification, Request, Respond, ShowStatus};
 use signet_audit::Sight;
 use signet_driver::{DriverError, Process, Signet, kept, wait_for};
 use signet_proto::certificate::Certificate;
@@ -79,12 +79,12 @@ impl Member {
             let Some(request) = arrived.and_then(Notification::into_message) else {
                 return Ok(());
             };
-            let reply = Reply {
-                message_id: request?.message_id,
+            let answer = Respond {
+                message: Some(request?.name().into()),
                 body: Some(body),
-                ..Reply::default()
+                ..Respond::default()
             };
-            client.call(&reply)?;
+            client.call(&answer)?;
             Ok(())
         })))
     }

@@ -6,7 +6,6 @@ use crate::Fault;
 
 /// Why a worker stopped.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Stopped {
     /// The daemon is not there, or speaks no more.
     #[error(transparent)]
@@ -14,6 +13,12 @@ pub enum Stopped {
     /// The handler cannot be started at all.
     #[error("{0}")]
     Unusable(Fault),
+    /// The process was told to end, and something may wait still.
+    #[error("stopped before everything was handled")]
+    Told,
+    /// Nothing waits any more, and so many messages were given up.
+    #[error("messages that could not be handled and are in the quarantine: {0}")]
+    Quarantined(usize),
 }
 
 pub(crate) async fn call<R>(client: Client, request: R) -> Result<(Client, R::Answer), Stopped>

@@ -3,7 +3,7 @@
 //! ```text
 //! agent.sock ── Worker ── Handler ──┬─ Command    one process for each message
 //!     receive, offer      one try   └─ …          what signet-gateway speaks foreign protocols with
-//!     respond, reply
+//!     respond
 //!     acknowledge, fail
 //! ```
 //!

@@ -1,5 +1,6 @@
 //! One of those that work off what comes: it receives, lets its handler try, and says how that ended.
 
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -9,12 +10,13 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use signet_api::{
-    AcknowledgeLease, Client, ClientError, Fail, Leased, OfferCapability, Reason, Receive, Reply,
-    Request, Respond,
+    Acknowledge, Client, ClientError, Fail, Failed, Leased, ListInbox, OfferCapability, Reason,
+    Receive, Request, Respond,
 };
 use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::absence::Absence;
 use crate::call::{Stopped, blocking, call, try_call};
@@ -33,10 +35,38 @@ pub struct Worker {
     pub capabilities: Option<Vec<String>>,
     /// What it offers to peers.
     pub offer: Option<OfferCapability>,
-    /// Whether it ends when nothing waits.
+    /// The pause before the second try; it doubles with each. The daemon's own when absent.
+    pub retry_after: Option<Duration>,
+    /// Whether it ends when nothing waits, and nothing that failed here will be tried again.
     pub once: bool,
     /// Whether a handler that cannot be started ends it: no message has to suffer for that.
     pub stops: bool,
+}
+
+/// What one worker that ends when nothing waits has to wait for, and to say at its end.
+#[derive(Default)]
+struct Shift {
+    /// What failed here, by its key, and when it can be tried again.
+    failed: HashMap<String, Instant>,
+    quarantined: usize,
+}
+
+impl Shift {
+    fn note(&mut self, leased: &Leased, failed: Failed) {
+        self.quarantined += usize::from(failed.quarantined);
+        if let Some(pause) = failed.again_in.and_then(seconds) {
+            let due = Instant::now() + pause + SLACK;
+            self.failed.insert(leased.key.clone(), due);
+        }
+    }
+
+    /// How long something that failed here may still come back.
+    fn remaining(&self) -> Duration {
+        let last = self.failed.values().max();
+        last.map_or(Duration::ZERO, |due| {
+            due.saturating_duration_since(Instant::now())
+        })
+    }
 }
 
 /// Lets all of them work, until the last has ended, one of them stops, or the process is told to end. A try that is under
@@ -47,20 +77,29 @@ pub struct Worker {
 pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build()?;
+    let once = workers.iter().any(|worker| worker.once);
+    let told = || match once {
+        true => Err(Stopped::Told),
+        false => Ok(()),
+    };
     let ended = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut working: FuturesUnordered<_> = workers.into_iter().map(Worker::work).collect();
         let handle = async {
+            let mut quarantined = 0;
             while let Some(ended) = working.next().await {
-                ended?;
+                quarantined += ended?;
             }
-            Ok(())
+            match quarantined {
+                0 => Ok(()),
+                several => Err(Stopped::Quarantined(several)),
+            }
         };
         Ok(tokio::select! {
             done = handle => done,
-            _ = interrupt.recv() => Ok(()),
-            _ = terminate.recv() => Ok(()),
+            _ = interrupt.recv() => told(),
+            _ = terminate.recv() => told(),
         })
     });
     // A call that waits for what comes has nothing to lose.
@@ -69,11 +108,11 @@ pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
 }
 
 impl Worker {
-    /// Goes on until nothing waits, or for ever.
+    /// Goes on until nothing waits, or for ever. Says how many messages went to the quarantine.
     ///
     /// # Errors
     /// `Unusable` where `stops`, `Daemon` where `once`.
-    pub async fn work(mut self) -> Result<(), Stopped> {
+    pub async fn work(mut self) -> Result<usize, Stopped> {
         let mut pause = PAUSES.0;
         loop {
             match self.serve().await {
@@ -90,8 +129,8 @@ impl Worker {
         }
     }
 
-    async fn serve(&mut self) -> Result<(), Stopped> {
-        let mut absent = Absence::default();
+    async fn serve(&mut self) -> Result<usize, Stopped> {
+        let (mut absent, mut shift) = (Absence::default(), Shift::default());
         // What nothing serves is not offered either.
         self.ready(&mut absent).await?;
         let socket = self.socket.clone();
@@ -99,23 +138,28 @@ impl Worker {
         if let Some(offer) = self.offer.clone() {
             client = offer_again(client, offer).await?;
         }
-        let receive = Receive {
-            capabilities: self.capabilities.clone(),
-            wait: if self.once { 0.0 } else { WAIT.as_secs_f64() },
-            lease: Some((self.timeout + MARGIN).as_secs_f64()),
-            limit: None,
-        };
         loop {
             self.ready(&mut absent).await?;
-            let (back, received) = call(client, receive.clone()).await?;
+            let wait = match self.once {
+                true => shift.remaining().min(WAIT),
+                false => WAIT,
+            };
+            let receive = Receive {
+                capabilities: self.capabilities.clone(),
+                wait: wait.as_secs_f64(),
+                lease: Some((self.timeout + MARGIN).as_secs_f64()),
+                limit: None,
+            };
+            let (back, received) = call(client, receive).await?;
             client = back;
             let Some(leased) = received.messages.into_iter().next() else {
-                match self.once {
-                    true => return Ok(()),
-                    false => continue,
+                if self.once && shift.remaining().is_zero() {
+                    return finish(client, &shift).await;
                 }
+                continue;
             };
-            let (back, fault) = self.attempt(client, leased).await?;
+            shift.failed.remove(&leased.key);
+            let (back, fault) = self.attempt(client, &leased, &mut shift).await?;
             client = back;
             absent.wait_after(fault.as_ref()).await;
         }
@@ -137,13 +181,14 @@ impl Worker {
     async fn attempt(
         &mut self,
         client: Client,
-        leased: Leased,
+        leased: &Leased,
+        shift: &mut Shift,
     ) -> Result<(Client, Option<Fault>), Stopped> {
         let (teller, words) = Teller::new();
-        let task = Task::of(&leased, &teller);
+        let task = Task::of(leased, &teller);
         let line = Mutex::new(Some(client));
         let trying = tokio::time::timeout(self.timeout, self.handler.handle(&task));
-        let mut telling = pin!(pass_on(&line, &leased, words));
+        let mut telling = pin!(pass_on(&line, leased, words));
         let tried = tokio::select! {
             tried = trying => tried,
             Err(stopped) = &mut telling => return Err(stopped),
@@ -154,63 +199,187 @@ impl Worker {
             Err(stopped) = &mut telling => return Err(stopped),
         };
         let client = client.ok_or(ClientError::Closed)?;
-        let fault = match tried.unwrap_or(Err(Fault::TimedOut)) {
-            Ok(done) => return Ok((conclude(client, &leased, done).await?, None)),
+        let ending = Ending {
+            client,
+            leased,
+            retry_after: self.retry_after,
+            failed: None,
+        };
+        let (ended, fault) = match tried.unwrap_or(Err(Fault::TimedOut)) {
+            Ok(done) => (ending.conclude(done).await?, None),
             Err(fault @ Fault::CannotStart(_)) => {
-                let client = give_back(client, &leased, &fault).await?;
+                let ended = ending.give_back(&fault).await?;
                 if self.stops {
                     return Err(Stopped::Unusable(fault));
                 }
-                return Ok((client, Some(fault)));
+                (ended, Some(fault))
             }
-            Err(fault @ Fault::Unsendable(_)) => {
-                let client = match leased.message.is_request() {
-                    true => end_unsendable(client, &leased, &fault.to_string()).await?,
-                    // Nobody asked: what was answered would be thrown away in any case.
-                    false => conclude(client, &leased, Done::Nothing).await?,
-                };
-                return Ok((client, None));
-            }
-            Err(fault) => fault,
+            Err(fault @ Fault::Unsendable(_)) => match leased.message.is_request() {
+                true => (ending.end_unsendable(&fault.to_string()).await?, None),
+                // Nobody asked: what was answered would be thrown away in any case.
+                false => (ending.conclude(Done::Nothing).await?, None),
+            },
+            Err(fault) => (ending.fail(&fault.to_string()).await?, Some(fault)),
         };
-        let client = fail(client, &leased, fault.to_string()).await?;
-        Ok((client, Some(fault)))
-    }
-}
-
-/// The daemon hears how a try went that did not fail.
-async fn conclude(client: Client, leased: &Leased, done: Done) -> Result<Client, Stopped> {
-    let asks = leased.message.is_request();
-    match done {
-        Done::Answer(body) if asks => respond(client, leased, body).await,
-        Done::Declined(text) if asks => decline(client, leased, text, None).await,
-        Done::Unfinished { text, body } if asks => decline(client, leased, text, Some(body)).await,
-        _ => {
-            let done = AcknowledgeLease {
-                lease: leased.lease.clone(),
-                keep: asks || leased.message.is_handoff(),
-            };
-            tell(client, leased, done).await
+        if let Some(failed) = ended.failed {
+            shift.note(leased, failed);
         }
+        Ok((ended.client, fault))
     }
 }
 
-async fn respond(client: Client, leased: &Leased, body: Value) -> Result<Client, Stopped> {
-    let answer = Respond {
-        lease: Some(leased.lease.clone()),
-        body,
-        ..Respond::default()
+/// Nothing waits any more; while the person's agents pause nobody can say so.
+async fn finish(client: Client, shift: &Shift) -> Result<usize, Stopped> {
+    let look = ListInbox {
+        limit: Some(1),
+        ..ListInbox::default()
     };
-    match try_call(client, answer).await? {
-        (client, Ok(_)) => Ok(client),
-        (client, Err(refused)) => {
-            let reason = format!("its answer was refused: {}", refused_as(&refused));
-            match never_leaves(&refused) {
-                true => end_unsendable(client, leased, &reason).await,
-                false => fail(client, leased, reason).await,
+    call(client, look).await?;
+    Ok(shift.quarantined)
+}
+
+/// How a try ended, while the daemon hears of it.
+struct Ending<'a> {
+    client: Client,
+    leased: &'a Leased,
+    retry_after: Option<Duration>,
+    /// What the daemon made of a try that failed.
+    failed: Option<Failed>,
+}
+
+impl Ending<'_> {
+    /// The daemon hears how a try went that did not fail.
+    async fn conclude(self, done: Done) -> Result<Self, Stopped> {
+        let asks = self.leased.message.is_request();
+        match done {
+            Done::Answer(body) if asks => self.respond(body).await,
+            Done::Declined(text) if asks => self.decline(text, None).await,
+            Done::Unfinished { text, body } if asks => self.decline(text, Some(body)).await,
+            _ => {
+                let done = Acknowledge {
+                    lease: Some(self.leased.lease.clone()),
+                    keep: asks || self.leased.message.is_handoff(),
+                    ..Acknowledge::default()
+                };
+                Ok(self.tell(done).await?.0)
             }
         }
     }
+
+    async fn respond(mut self, body: Value) -> Result<Self, Stopped> {
+        let answer = Respond {
+            lease: Some(self.leased.lease.clone()),
+            body: Some(body),
+            ..Respond::default()
+        };
+        let (client, told) = try_call(self.client, answer).await?;
+        self.client = client;
+        let Err(refused) = told else { return Ok(self) };
+        let reason = format!("its answer was refused: {}", refused_as(&refused));
+        match never_leaves(&refused) {
+            true => self.end_unsendable(&reason).await,
+            false => self.fail(&reason).await,
+        }
+    }
+
+    /// The request ends where its answer can never be sent: more tries would do the work again, and come to the same.
+    async fn end_unsendable(self, why: &str) -> Result<Self, Stopped> {
+        self.say(why);
+        let text = format!("it was handled, and its answer cannot be sent: {why}");
+        self.decline(text, Some(json!({ "state": "failed" }))).await
+    }
+
+    async fn decline(mut self, text: String, body: Option<Value>) -> Result<Self, Stopped> {
+        let answer = |body| Respond {
+            lease: Some(self.leased.lease.clone()),
+            decline: Some(text.clone()),
+            body,
+            ..Respond::default()
+        };
+        let is_more = body.is_some();
+        let (mut client, mut told) = try_call(self.client, answer(body)).await?;
+        // The words are what its sender waits for; what stands beside them may be too large for a message.
+        if is_more && told.as_ref().is_err_and(never_leaves) {
+            (client, told) = try_call(client, answer(None)).await?;
+        }
+        self.client = client;
+        match told {
+            Ok(_) => Ok(self),
+            Err(refused) => {
+                let reason = format!("its refusal was refused: {}", refused_as(&refused));
+                self.fail(&reason).await
+            }
+        }
+    }
+
+    async fn fail(self, reason: &str) -> Result<Self, Stopped> {
+        let tries = self.leased.tries.saturating_sub(1);
+        let pause = self.retry_after.map(|first| {
+            let doubled = 1_u32.checked_shl(tries.into()).unwrap_or(u32::MAX);
+            first.saturating_mul(doubled).as_secs_f64()
+        });
+        let fail = Fail {
+            lease: self.leased.lease.clone(),
+            reason: reason.to_owned(),
+            unbegun: false,
+            pause,
+        };
+        let (mut ended, failed) = self.tell(fail).await?;
+        let next = match failed {
+            Some(Failed { quarantined, .. }) if quarantined => {
+                "; it is in the quarantine: signet quarantine list".to_owned()
+            }
+            Some(Failed { again_in, .. }) => again_in.map_or_else(String::new, |pause| {
+                format!("; try {}, the next in {pause} s", ended.leased.tries)
+            }),
+            None => String::new(),
+        };
+        ended.say(&format!("{reason}{next}"));
+        ended.failed = failed;
+        Ok(ended)
+    }
+
+    /// What never began is no try: the message waits for the next one.
+    async fn give_back(self, fault: &Fault) -> Result<Self, Stopped> {
+        let reason = fault.to_string();
+        self.say(&reason);
+        let fail = Fail {
+            lease: self.leased.lease.clone(),
+            reason,
+            unbegun: true,
+            pause: None,
+        };
+        Ok(self.tell(fail).await?.0)
+    }
+
+    /// Says how a try ended. A lease that has ended meanwhile is somebody else's.
+    async fn tell<R>(mut self, said: R) -> Result<(Self, Option<R::Answer>), Stopped>
+    where
+        R: Request + Send + 'static,
+        R::Answer: Send,
+    {
+        let (client, told) = try_call(self.client, said).await?;
+        self.client = client;
+        match told {
+            Ok(answer) => Ok((self, Some(answer))),
+            Err(refused) => {
+                self.say(&refused.to_string());
+                Ok((self, None))
+            }
+        }
+    }
+
+    fn say(&self, what: &str) {
+        let message = &self.leased.message;
+        say(&format!(
+            "{} from {}: {what}",
+            message.message_id, message.from
+        ));
+    }
+}
+
+fn seconds(number: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(number).ok()
 }
 
 /// Whether no later try could send the same answer: its size or its form is at fault, and not the moment.
@@ -220,88 +389,6 @@ fn never_leaves(refused: &ClientError) -> bool {
     };
     let is_of_form = |reason: &Reason| UNFIT.contains(&reason.as_str());
     error.is_of_params() || error.reason().is_some_and(is_of_form)
-}
-
-/// The request ends where its answer can never be sent: more tries would do the work again, and come to the same.
-async fn end_unsendable(client: Client, leased: &Leased, why: &str) -> Result<Client, Stopped> {
-    say(&format!("{}: {why}", named(leased)));
-    let body = json!({ "state": "failed" });
-    decline(
-        client,
-        leased,
-        format!("it was handled, and its answer cannot be sent: {why}"),
-        Some(body),
-    )
-    .await
-}
-
-/// What never began is no try: the message waits for the next one.
-async fn give_back(client: Client, leased: &Leased, fault: &Fault) -> Result<Client, Stopped> {
-    let reason = fault.to_string();
-    say(&format!("{}: {reason}", named(leased)));
-    let lease = leased.lease.clone();
-    let fail = Fail {
-        lease,
-        reason,
-        unbegun: true,
-    };
-    tell(client, leased, fail).await
-}
-
-async fn decline(
-    client: Client,
-    leased: &Leased,
-    text: String,
-    body: Option<Value>,
-) -> Result<Client, Stopped> {
-    let answer = |body| Reply {
-        message_id: leased.message.message_id.clone(),
-        from: Some(leased.message.from.clone()),
-        decline: Some(text.clone()),
-        body,
-        ..Reply::default()
-    };
-    let is_more = body.is_some();
-    let (mut client, mut told) = try_call(client, answer(body)).await?;
-    // The words are what its sender waits for; what stands beside them may be too large for a message.
-    if is_more && told.as_ref().is_err_and(never_leaves) {
-        (client, told) = try_call(client, answer(None)).await?;
-    }
-    match told {
-        Ok(_) => Ok(client),
-        Err(refused) => {
-            let reason = format!("its refusal was refused: {}", refused_as(&refused));
-            fail(client, leased, reason).await
-        }
-    }
-}
-
-async fn fail(client: Client, leased: &Leased, reason: String) -> Result<Client, Stopped> {
-    say(&format!("{}: {reason}", named(leased)));
-    let lease = leased.lease.clone();
-    let fail = Fail {
-        lease,
-        reason,
-        unbegun: false,
-    };
-    tell(client, leased, fail).await
-}
-
-/// Says how a try ended. A lease that has ended meanwhile is somebody else's.
-async fn tell<R>(client: Client, leased: &Leased, said: R) -> Result<Client, Stopped>
-where
-    R: Request + Send + 'static,
-    R::Answer: Send,
-{
-    let (client, said) = try_call(client, said).await?;
-    if let Err(refused) = said {
-        say(&format!("{}: {refused}", named(leased)));
-    }
-    Ok(client)
-}
-
-fn named(leased: &Leased) -> String {
-    format!("{} from {}", leased.message.message_id, leased.message.from)
 }
 
 /// An offer that the person's configuration does not allow, or makes itself, keeps nobody from handling what comes.
@@ -338,6 +425,8 @@ const UNFIT: [&str; 6] = [
 ];
 /// How long one call waits for what comes.
 const WAIT: Duration = Duration::from_secs(30);
+/// How long after its pause a message that failed here is waited for: another worker may have it by then.
+const SLACK: Duration = Duration::from_millis(500);
 /// How much longer a lease lasts than a try: for what is to be said of it.
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long the daemon may take for what is its own to do.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use signet_api::{Client, ClientError};
 use signet_driver::{Process, Signet};
 
-use crate::PATIENCE;
 use crate::process::{says, signet};
+use crate::{PATIENCE, eventually};
 
 /// One agent: its home, and its daemon when it runs.
 pub struct Home {
@@ -179,4 +179,14 @@ impl Home {
     pub fn standing(&self, peer: &str, member: &str) -> Value {
         self.call("peer.show", &json!({"peer": peer})).unwrap()[member].clone()
     }
+}
+
+/// The message of that name under a lease, once it waits. What else waits is held as long as the connection lasts.
+pub fn receive(handler: &mut Client, id: &str) -> Value {
+    eventually(id, || {
+        let asked = json!({"wait": 5, "limit": 100});
+        let received = handler.raw("receive", &asked).unwrap();
+        let mut messages = received["messages"].as_array()?.iter();
+        messages.find(|one| one["message-id"] == id).cloned()
+    })
 }

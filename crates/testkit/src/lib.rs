@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 
 pub use chance::{Dice, StopAtEnd};
 pub use ear::Ear;
-pub use home::Home;
+pub use home::{Home, receive};
 pub use house::House;
 pub use port::free_port;
 pub use process::{Loose, fed, gateway, kill, says, signet};

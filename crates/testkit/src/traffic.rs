@@ -14,22 +14,14 @@ pub fn finish(home: &Home) {
         return;
     };
     for item in page["messages"].as_array().unwrap() {
-        let id = &item["message-id"];
-        let done = match (
-            item["type"] == "request",
-            item["body"]["number"].as_u64().unwrap_or_default() % 7,
-        ) {
-            (true, 0) => home.call("reply", &json!({"message-id": id, "decline": "no"})),
-            (true, _) => home.call(
-                "reply",
-                &json!({"message-id": id, "body": {"re": item["body"]["number"]}}),
-            ),
-            (false, _) => home.call(
-                "inbox.acknowledge",
-                &json!({"messages": [{"from": item["from"], "message-id": id}]}),
-            ),
+        let name = json!({"from": item["from"], "message-id": item["message-id"]});
+        let number = &item["body"]["number"];
+        let (call, said) = match (item["type"] == "request", number.as_u64().unwrap_or(0) % 7) {
+            (true, 0) => ("respond", json!({"message": name, "decline": "no"})),
+            (true, _) => ("respond", json!({"message": name, "body": {"re": number}})),
+            (false, _) => ("acknowledge", json!({"messages": [name]})),
         };
-        if done.is_err() {
+        if home.call(call, &said).is_err() {
             return;
         }
     }

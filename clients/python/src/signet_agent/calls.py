@@ -110,7 +110,7 @@ class Calls:
 
     async def acknowledge(self, *messages: Message) -> None:
         """They are read, and leave the inbox: all or none."""
-        await self.call("inbox.acknowledge", messages=[one.name for one in messages])
+        await self.call("acknowledge", messages=[one.name for one in messages])
 
     async def reply(self, message: Message, body: Any, *, summary: str | None = None) -> str:
         """Answers a request that waits in the inbox; the answer's message-id."""
@@ -119,8 +119,7 @@ class Calls:
 
     async def decline(self, message: Message, text: str) -> str:
         """Declines a request that waits in the inbox; the peer reads `text`."""
-        name = {"message_id": message.message_id, "decline": text}
-        return _name_of(await self._once("reply", **{"from": message.sender}, **name))
+        return _name_of(await self._once("respond", message=message.name, decline=text))
 
     async def follow(self) -> AsyncIterator[Message]:
         """What waits in the inbox, and then what comes, until the connection ends. It stays in the inbox."""

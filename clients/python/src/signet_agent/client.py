@@ -150,7 +150,7 @@ class Client:
         while self._read:
             names, self._read = self._read[:READ_AT_ONCE], self._read[READ_AT_ONCE:]
             try:
-                await self.call("inbox.acknowledge", {"messages": names})
+                await self.call("acknowledge", {"messages": names})
             except Refusal:
                 # All or none: somebody else has taken one of them.
                 for name in names:
@@ -160,7 +160,7 @@ class Client:
 
     async def _tell_one(self, name: dict[str, str]) -> None:
         try:
-            await self.call("inbox.acknowledge", {"messages": [name]})
+            await self.call("acknowledge", {"messages": [name]})
         except SignetError:
             logger.debug("%s has left the inbox before", name["message-id"])
 

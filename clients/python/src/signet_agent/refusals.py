@@ -255,6 +255,12 @@ class DecisionUnsigned(Refusal):
     reason = "decision-unsigned"
 
 
+class CallGone(Refusal):
+    """The call was one of an earlier release."""
+
+    reason = "call-gone"
+
+
 class CarrierUnknown(Refusal):
     """This daemon has no carrier of that name."""
 

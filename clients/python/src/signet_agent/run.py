@@ -108,21 +108,21 @@ async def settle(run: Run, outcome: Outcome, call: Call) -> None:
 def _said(run: Run, outcome: Outcome) -> tuple[str, dict[str, Any]] | None:
     """The call that says so; None where nothing needs to be said."""
     name, asks = run.message.name, run.message.type == "request"
+    by = {"lease": run.lease} if run.lease else {"message": name}
     if outcome.kind == "failed":
         # A lease that has ended was a try that failed.
         return run.lease and ("fail", {"lease": run.lease, "reason": outcome.text}) or None
     if outcome.kind == "declined" and asks:
         decline = outcome.text[:DECLINE] or "declined"
         more = {} if outcome.body is None else {"body": outcome.body}
-        return "reply", {"from": name["from"], "message-id": name["message-id"], "decline": decline, **more}
+        return "respond", {**by, "decline": decline, **more}
     if outcome.kind == "answered" and asks:
-        by = {"lease": run.lease} if run.lease else {"message": name}
         return "respond", {**by, "body": outcome.body}
     # A handoff is decided by calls of its own, and stays until then.
     stays = outcome.kind == "kept" or run.message.type == "handoff"
     if run.lease:
         return "acknowledge", {"lease": run.lease, "keep": stays}
-    return None if stays else ("inbox.acknowledge", {"messages": [name]})
+    return None if stays else ("acknowledge", {"messages": [name]})
 
 
 def _never_leaves(error: ApiError | NotJson | TooLarge) -> bool:

@@ -96,9 +96,7 @@ impl Bed {
         let names: Vec<Value> = self.alice.inbox().iter().map(named).collect();
         for names in names.chunks(100) {
             // The gateway takes out what came for its tasks, perhaps just now; the rest is there the next time.
-            let _ = self
-                .alice
-                .call("inbox.acknowledge", &json!({"messages": names}));
+            let _ = self.alice.call("acknowledge", &json!({"messages": names}));
         }
     }
 

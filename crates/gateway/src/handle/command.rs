@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use signet_api::ClientError;
 use signet_handlers::{Done, Stopped, work_all};
 use signet_json::{Limits, parse_foreign};
 use signet_text::visible;
@@ -94,8 +95,18 @@ fn handle_all(args: &HandleArgs) -> Result<(), Failed> {
     let workers = handlers.workers(&args.socket, &trace, args.once);
     match work_all(workers).map_err(no_room)? {
         Ok(()) => Ok(()),
-        Err(stopped @ Stopped::Daemon(_)) => Err(failed(AWAY, stopped.to_string(), START_IT)),
-        Err(stopped) => Err(failed(USAGE, stopped.to_string(), MEND_IT)),
+        Err(Stopped::Daemon(ClientError::Refused(refused))) => {
+            Err(failed(REFUSED, refused.message, LATER))
+        }
+        Err(stopped) => {
+            let (code, next) = match stopped {
+                Stopped::Daemon(_) => (AWAY, START_IT),
+                Stopped::Quarantined(_) => (REFUSED, "signet quarantine list"),
+                Stopped::Told => (WAITING, LATER),
+                Stopped::Unusable(_) => (USAGE, MEND_IT),
+            };
+            Err(failed(code, stopped.to_string(), next))
+        }
     }
 }
 
@@ -213,6 +224,8 @@ const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 const AWAY: u8 = 3;
 const DISK: u8 = 4;
+const WAITING: u8 = 5;
+const LATER: &str = "the same command goes on from there";
 const START_IT: &str = hint::STARTS;
 const MEND_IT: &str = "name a program that is there and may be executed";
 const LOOK: &str = "docs/handlers.md says what each name means";

@@ -94,8 +94,8 @@ fn a_session_asks_another_agent_and_the_answer_leaves_the_inbox() {
                 .cloned()
         });
         bob.call(
-            "reply",
-            &json!({"message-id": message["message-id"], "body": {"free": true}}),
+            "respond",
+            &json!({"message": {"message-id": message["message-id"]}, "body": {"free": true}}),
         )
         .unwrap();
         asked.join().unwrap()
@@ -137,8 +137,9 @@ fn twenty_asks_of_two_clients_each_keep_nobody_waiting_and_none_fails() {
             (requests.len() == 40).then_some(requests)
         });
         for request in &requests {
-            let reply = json!({"message-id": request["message-id"], "body": request["body"]});
-            bob.call("reply", &reply).unwrap();
+            let reply =
+                json!({"message": {"message-id": request["message-id"]}, "body": request["body"]});
+            bob.call("respond", &reply).unwrap();
         }
         for answered in asked {
             let (number, answered) = answered.join().unwrap();

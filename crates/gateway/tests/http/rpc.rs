@@ -183,7 +183,7 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
     );
     beyond(
         &narrow,
-        "inbox.acknowledge",
+        "acknowledge",
         json!({"messages": [name("from bob"), name("from carol")]}),
     );
     beyond(&narrow, "trust.list", json!({}));
@@ -191,7 +191,7 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
     beyond(&looks, "send", to(&bob.agent, 1));
     beyond(
         &looks,
-        "inbox.acknowledge",
+        "acknowledge",
         json!({"messages": [name("from bob")]}),
     );
     beyond(&looks, "receive", json!({}));
@@ -210,6 +210,15 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
     );
     let seen = gateway.rpc(&looks, "inbox.list", &json!({}));
     assert_eq!(seen["result"]["waiting"], 3);
+    let gone = gateway.rpc(&narrow, "inbox.acknowledge", &json!({"messages": []}));
+    let error = &gone["error"];
+    assert_eq!(error["data"]["reason"], "call-gone", "{gone}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("; call acknowledge ")
+    );
 }
 
 /// A gateway in an attacker's hands has the socket by hand: what it narrowed stays narrow, and it widens nothing.

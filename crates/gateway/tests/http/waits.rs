@@ -82,8 +82,9 @@ fn one_who_waits_in_line_sends_at_once_and_hears_the_answer() {
             (requests.len() == 40).then_some(requests)
         });
         for request in &requests {
-            let reply = json!({"message-id": request["message-id"], "body": request["body"]});
-            bob.call("reply", &reply).unwrap();
+            let reply =
+                json!({"message": {"message-id": request["message-id"]}, "body": request["body"]});
+            bob.call("respond", &reply).unwrap();
         }
         for answered in asked {
             let answered = answered.join().unwrap();

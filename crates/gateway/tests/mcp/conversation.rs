@@ -1,7 +1,7 @@
 //! Two models talk, each by the gateway of its agent.
 
 use serde_json::{Value, json};
-use signet_testkit::{House, eventually};
+use signet_testkit::{House, eventually, receive};
 
 use crate::client::Client;
 
@@ -343,12 +343,12 @@ fn an_agent_that_asks_back_is_heard_at_once_and_not_when_the_time_is_over() {
         "{shown}"
     );
     let shown = question(&mut alices, "for-a-person", &|request| {
-        let name = json!({"from": "agent-alice", "message-id": request["message-id"]});
+        let id = request["message-id"].as_str().unwrap();
+        let mut handler = bob.client().unwrap();
         for _ in 0..5 {
-            let mut failed = name.clone();
-            failed["reason"] = json!("exit status 1");
-            bob.call("inbox.start", &name).unwrap();
-            bob.call("inbox.fail", &failed).unwrap();
+            let lease = receive(&mut handler, id)["lease"].clone();
+            let failed = json!({"lease": lease, "reason": "exit status 1", "pause": 0});
+            handler.raw("fail", &failed).unwrap();
         }
     });
     assert!(

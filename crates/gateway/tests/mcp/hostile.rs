@@ -64,8 +64,8 @@ fn a_body_that_gives_orders_arrives_as_data_and_no_escape_arrives() {
     );
     let request = eventually("it waits", || bob.inbox().first().cloned());
     bob.call(
-        "reply",
-        &json!({"message-id": request["message-id"], "body": hostile(), "summary": INJECTION}),
+        "respond",
+        &json!({"message": {"message-id": request["message-id"]}, "body": hostile(), "summary": INJECTION}),
     )
     .unwrap();
     assert_apart(&alices.shown("ask", id));
@@ -75,8 +75,8 @@ fn a_body_that_gives_orders_arrives_as_data_and_no_escape_arrives() {
     );
     let request = eventually("it waits", || bob.inbox().first().cloned());
     bob.call(
-        "reply",
-        &json!({"message-id": request["message-id"], "decline": INJECTION}),
+        "respond",
+        &json!({"message": {"message-id": request["message-id"]}, "decline": INJECTION}),
     )
     .unwrap();
     assert_apart(&alices.shown("ask", id));

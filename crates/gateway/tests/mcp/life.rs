@@ -82,8 +82,8 @@ fn a_daemon_that_dies_while_it_is_waited_for_loses_nothing_and_sends_nothing_twi
     alice.start();
     let id = client.begin_tool("ask", asked);
     bob.call(
-        "reply",
-        &json!({"message-id": bob.inbox()[0]["message-id"], "body": 2}),
+        "respond",
+        &json!({"message": {"message-id": bob.inbox()[0]["message-id"]}, "body": 2}),
     )
     .unwrap();
     assert_eq!(client.shown("ask", id)["answer"]["untrusted"]["body"], 2);
@@ -103,8 +103,8 @@ fn what_a_client_gives_up_stays_in_the_inbox() {
     client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     assert_eq!(client.tool("agent_status", json!({}))["inbox"], 0);
     bob.call(
-        "reply",
-        &json!({"message-id": request["message-id"], "body": 2}),
+        "respond",
+        &json!({"message": {"message-id": request["message-id"]}, "body": 2}),
     )
     .unwrap();
     let inbox = eventually("the answer comes", || {

@@ -24,7 +24,7 @@ use crate::seal::Opened;
 use crate::time::Timestamp;
 
 use super::quarantine::TRIES;
-use super::request::{Content, LocalError};
+use super::request::{Content, Declining, LocalError};
 use super::turn::Turn;
 use super::{At, Node, Outcome};
 
@@ -229,7 +229,7 @@ impl Node {
         }
     }
 
-    /// Answers the request that a lease names, with a body or a text that declines it.
+    /// Answers the request that a lease names, as [`Node::handle_reply`] does.
     ///
     /// # Errors
     /// When the lease has ended, what it names is no request, or the answer is at fault: then it is kept.
@@ -237,7 +237,7 @@ impl Node {
         &mut self,
         at: At,
         lease: LeaseId,
-        answer: Result<Content, String>,
+        answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let (peer, request) = self.leased(at, lease)?;
         let replied = self.handle_reply(at, Some(&peer), request, answer)?;
@@ -245,8 +245,8 @@ impl Node {
         Ok(replied)
     }
 
-    /// The holder of a lease could not handle the message. Says whether it went to the quarantine; if not,
-    /// the next one gets it after a pause that doubles with each try.
+    /// The holder of a lease could not handle the message: the next one gets it after `pause`, or after one that doubles
+    /// with each try. Says how long that is; `None` where the message went to the quarantine.
     ///
     /// # Errors
     /// When the lease has ended.
@@ -255,18 +255,20 @@ impl Node {
         at: At,
         lease: LeaseId,
         reason: &str,
-    ) -> Result<(bool, Outcome), LocalError> {
+        pause: Option<Duration>,
+    ) -> Result<(Option<Duration>, Outcome), LocalError> {
         let (peer, message_id) = self.leased(at, lease)?;
         let tries = self.inbox.tries(&peer, message_id).number();
         self.leases.end(lease);
-        let failed = self.handle_fail(at, &peer, message_id, reason)?;
-        let (set_aside, _) = &failed;
-        if !set_aside {
-            let pause = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
-            let later = at.elapsed.saturating_add(pause);
-            self.leases.later.insert((peer, message_id), later);
+        let (is_spent, outcome) = self.handle_fail(at, &peer, message_id, reason)?;
+        if is_spent {
+            return Ok((None, outcome));
         }
-        Ok(failed)
+        let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
+        let pause = pause.unwrap_or(usual).min(LONGEST);
+        let later = at.elapsed.saturating_add(pause);
+        self.leases.later.insert((peer, message_id), later);
+        Ok((Some(pause), outcome))
     }
 
     /// The holder of a lease could not begin with the message: that is no try, and the next one gets it after a pause.
@@ -309,9 +311,10 @@ impl Node {
     /// When the lease has ended.
     pub fn handle_lease_keep(&mut self, at: At, lease: LeaseId) -> Result<Outcome, LocalError> {
         let (peer, message_id) = self.leased(at, lease)?;
-        let kept = self.handle_keep(at, &peer, message_id)?;
-        self.leases.end(lease);
-        Ok(kept)
+        let mut turn = self.turn(at);
+        turn.note_kept(&peer, message_id)?;
+        turn.node.leases.end(lease);
+        Ok(turn.out)
     }
 
     /// The holder of a lease needs longer. Says when it ends now.

@@ -97,7 +97,7 @@ pub use polls::Polled;
 use polls::Polls;
 pub use progress::Progressed;
 pub use quarantine::{Quarantine, Shelved, TRIES};
-pub use request::{Content, Continues, Handing, LocalError, Sending};
+pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
 pub use state::{Lost, State};
 pub use strangers::Stranger;

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_json::Value;
-
 use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
@@ -18,7 +16,7 @@ use crate::time::Timestamp;
 use crate::trust::BindError;
 
 use super::inbound::CLOCK_TOLERANCE;
-use super::request::{Content, LocalError, Sending};
+use super::request::{Content, Declining, LocalError, Sending};
 use super::sealing::decline;
 use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
@@ -81,7 +79,7 @@ impl Node {
         all < OPEN_REQUESTS && (all < share || of_peer() < share)
     }
 
-    /// Answers a request that waits in the inbox: with a body, or with a text that declines it.
+    /// Answers a request that waits in the inbox: with a body, or with words that decline it.
     ///
     /// # Errors
     /// When no such request waits, or the answer itself is at fault.
@@ -90,39 +88,24 @@ impl Node {
         at: At,
         from: Option<&AgentId>,
         request: MessageId,
-        answer: Result<Content, String>,
+        answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
-        let content = match answer {
-            Ok(content) => content,
-            Err(text) => return self.handle_decline_request(at, from, request, (text, None)),
+        let message = self.waiting_request(from, request)?;
+        let id = self.ids.fresh(at.now);
+        let draft = match answer {
+            Ok(content) => {
+                let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
+                draft.summary = content.summary;
+                draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
+                draft
+            }
+            Err(Declining { why, body }) => {
+                let mut draft = decline(&message, id, why);
+                draft.body = body;
+                draft
+            }
         };
-        let message = self.waiting_request(from, request)?;
-        let id = self.ids.fresh(at.now);
-        let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
-        draft.summary = content.summary;
-        draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
-        let mut turn = self.turn(at);
-        turn.say_own(draft)?;
-        Ok((id, turn.out))
-    }
-
-    /// Declines a request that waits in the inbox, with more for programs beside the text (docs/protocol.md, section 9).
-    ///
-    /// # Errors
-    /// When no such request waits, or the answer itself is at fault.
-    pub fn handle_decline_request(
-        &mut self,
-        at: At,
-        from: Option<&AgentId>,
-        request: MessageId,
-        (text, body): (String, Option<Value>),
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        self.may_speak()?;
-        let message = self.waiting_request(from, request)?;
-        let id = self.ids.fresh(at.now);
-        let mut draft = decline(&message, id, text);
-        draft.body = body;
         let mut turn = self.turn(at);
         turn.say_own(draft)?;
         Ok((id, turn.out))

@@ -171,22 +171,6 @@ impl Node {
         Ok(turn.out)
     }
 
-    /// Our agent has handled a message of the inbox, and keeps it there to answer it later.
-    ///
-    /// # Errors
-    /// When no such message waits in the inbox.
-    pub fn handle_keep(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        message_id: MessageId,
-    ) -> Result<Outcome, LocalError> {
-        let tries = self.tries_of(peer, message_id)?;
-        let mut turn = self.turn(at);
-        turn.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
-        Ok(turn.out)
-    }
-
     /// A person lets a message of the quarantine be tried again, from the first time. While we pause it
     /// waits for the resume.
     ///
@@ -296,6 +280,17 @@ impl Turn<'_> {
             self.tell_that_a_person_decides(&message);
         }
         Ok(is_spent)
+    }
+
+    /// A message is handled, and stays in the inbox to be answered later.
+    pub(super) fn note_kept(
+        &mut self,
+        peer: &AgentId,
+        message_id: MessageId,
+    ) -> Result<(), LocalError> {
+        let begun = self.node.tries_of(peer, message_id)?.begun.max(1);
+        self.write_try(peer, message_id, Did::Kept, begun, None);
+        Ok(())
     }
 
     fn write_try(

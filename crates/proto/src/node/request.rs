@@ -14,6 +14,22 @@ use crate::trust::BindError;
 
 use super::offers::OfferFault;
 
+/// Why our agent gives no answer.
+#[derive(Clone, Default)]
+pub struct Declining {
+    /// In words for the peer.
+    pub why: String,
+    /// What programs read beside them (docs/protocol.md, section 9).
+    pub body: Option<Value>,
+}
+
+impl From<&str> for Declining {
+    fn from(why: &str) -> Self {
+        let why = why.to_owned();
+        Self { why, body: None }
+    }
+}
+
 /// What our agent wants to say. It does not print itself: an answer's tier is its request's.
 #[derive(Clone, Default)]
 pub struct Content {

@@ -154,7 +154,7 @@ impl Net {
         let at = self.at(who);
         let (_, outcome) = self.agents[who]
             .node
-            .handle_reply(at, None, request, answer)
+            .handle_reply(at, None, request, answer.map_err(|why| why.as_str().into()))
             .unwrap();
         let effects = self.agents[who].keep(at, outcome);
         self.after_step(who, effects);

@@ -10,7 +10,7 @@ use signet_proto::entry::{Entry, Evidence, TrustChange};
 use signet_proto::envelope::Method;
 use signet_proto::handoff::{Limits, TaskState};
 use signet_proto::ids::MessageId;
-use signet_proto::node::{Content, Handing, Judged, LocalError, Sending, State};
+use signet_proto::node::{Content, Declining, Handing, Judged, LocalError, Sending, State};
 use signet_proto::policy::Policy;
 use signet_proto::statement::Decision;
 
@@ -53,7 +53,7 @@ fn of_tier(tier: u8) -> Content {
 fn answers(
     net: &mut Net,
     request: MessageId,
-    answer: Result<Content, String>,
+    answer: Result<Content, Declining>,
 ) -> Result<MessageId, LocalError> {
     let at = net.at(0);
     let node = &mut net.agents[0].node;
@@ -105,7 +105,7 @@ fn a_second_answer_while_the_first_waits_for_its_person_is_none() {
     let asked = net.ask(1, 0);
     net.run_for(5_000);
     let draft = answers(&mut net, asked, Ok(of_tier(4))).unwrap();
-    for second in [Ok(of_tier(4)), Ok(of_tier(1)), Err("no".to_owned())] {
+    for second in [Ok(of_tier(4)), Ok(of_tier(1)), Err("no".into())] {
         let error = answers(&mut net, asked, second).unwrap_err();
         assert_eq!(error, LocalError::AnswerWaits(asked));
     }

@@ -223,7 +223,7 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
         let error = node.handle_send(at, &bob, sending).unwrap_err();
         assert_eq!(error, LocalError::Revoked);
     }
-    for answer in [Ok(Content::default()), Err("no".to_owned())] {
+    for answer in [Ok(Content::default()), Err("no".into())] {
         let error = node.handle_reply(at, None, asked, answer).unwrap_err();
         assert_eq!(error, LocalError::Revoked);
     }

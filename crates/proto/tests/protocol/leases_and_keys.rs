@@ -220,7 +220,7 @@ fn five_leases_that_ended_badly_set_the_message_aside() {
         // Each way in which a lease can end badly counts.
         let outcome = match tries % 3 {
             0 => {
-                node.handle_lease_fail(at, handed.lease, "no lamp")
+                node.handle_lease_fail(at, handed.lease, "no lamp", None)
                     .unwrap()
                     .1
             }

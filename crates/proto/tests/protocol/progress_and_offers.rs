@@ -9,7 +9,7 @@ use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{
-    Content, Effect, LocalError, OfferFault, OfferedTo, Program, Sending, State, Way,
+    Content, Declining, Effect, LocalError, OfferFault, OfferedTo, Program, Sending, State, Way,
 };
 use signet_proto::policy::{BodySchema, Capability, PeerRule, Policy};
 use signet_proto::progress::{Part, Progress, ProgressState, WAITS_FOR_A_PERSON};
@@ -429,9 +429,12 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
         let body =
             signet_json::parse(more.to_string().as_bytes(), signet_json::Limits::MESSAGE).unwrap();
         let node = &mut net.agents[BOB].node;
-        let declined = ("which week?".to_owned(), Some(body));
+        let declined = Declining {
+            why: "which week?".to_owned(),
+            body: Some(body),
+        };
         let (_, outcome) = node
-            .handle_decline_request(at, Some(&alice), request, declined)
+            .handle_reply(at, Some(&alice), request, Err(declined))
             .unwrap();
         let effects = net.agents[BOB].keep(at, outcome);
         net.perform(BOB, effects);

@@ -153,7 +153,7 @@ impl World {
 
     fn reply(&mut self, who: usize, peer: &AgentId, name: MessageId) -> Option<Answer> {
         let answer = match self.dice.percent(20) {
-            true => Err("not today".to_owned()),
+            true => Err("not today".into()),
             false => Ok(Content {
                 body: json!("yes"),
                 ..Content::default()

@@ -3,7 +3,7 @@
 //! in the place of a command, `signet-gateway` does, which speaks the protocols of foreign agents.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 use std::time::Duration;
 
@@ -31,7 +31,10 @@ pub(super) struct HandleArgs {
     /// How long one try may take before it is killed
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
-    /// End when nothing waits any more
+    /// The pause before the second try; it doubles with each
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    retry_after: f64,
+    /// End when nothing waits any more, and what failed is handled after all or in the quarantine
     #[arg(long)]
     once: bool,
     /// Which capability is handled by what, where no COMMAND is given; handlers.toml in the home when absent
@@ -46,7 +49,8 @@ pub(super) struct HandleArgs {
 }
 
 pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let timeout = seconds(args.timeout)?;
+    let timeout = tried_for(args.timeout)?;
+    let retry_after = retried_after(args.retry_after)?;
     let (socket, home) = match &args.socket {
         Some(socket) => (socket.clone(), None),
         None => {
@@ -58,10 +62,20 @@ pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
         }
     };
     let home = home.map(std::path::absolute).transpose().map_err(no_room)?;
-    match args.command.is_empty() {
-        true => Err(by_file(args, socket, home)),
-        false => by_command(args, &socket, home.as_ref(), timeout),
+    if args.command.is_empty() {
+        return Err(by_file(args, socket, home));
     }
+    let handling = Handling {
+        socket,
+        home,
+        command: args.command.clone(),
+        capabilities: (!args.capabilities.is_empty()).then(|| args.capabilities.clone()),
+        parallel: args.parallel,
+        timeout,
+        retry_after,
+        once: args.once,
+    };
+    handling.run()
 }
 
 /// The process of the handlers keeps our environment: commands and tokens may stand in it.
@@ -101,54 +115,84 @@ fn by_file(args: &HandleArgs, socket: PathBuf, home: Option<PathBuf>) -> Failure
     gateway::take_over(command)
 }
 
-fn by_command(
-    args: &HandleArgs,
-    socket: &Path,
-    home: Option<&PathBuf>,
-    timeout: Duration,
-) -> Result<(), Failure> {
-    let command = args
-        .command
-        .first()
-        .map_or(OsStr::new(""), OsString::as_os_str);
-    let unusable = |fault: &dyn std::fmt::Display| {
-        let what = format!("{} {fault}", command.display());
-        let next = "name a program that is there and may be executed, behind --";
-        Failure::new(Exit::Usage, what, next)
-    };
-    look_up(command).map_err(|fault| unusable(&fault))?;
-    let workers = (0..args.parallel).map(|_| Worker {
-        socket: socket.to_owned(),
-        handler: Box::new(Command {
-            command: args.command.clone(),
-            home: home.cloned(),
-            timeout,
-            environment: Environment::Whole,
-        }),
-        timeout,
-        capabilities: (!args.capabilities.is_empty()).then(|| args.capabilities.clone()),
-        offer: None,
-        once: args.once,
-        stops: true,
-    });
-    match work_all(workers.collect()).map_err(no_room)? {
-        Ok(()) => Ok(()),
-        Err(Stopped::Daemon(error)) => Err(error.into()),
-        Err(stopped) => Err(unusable(&stopped)),
+/// A command that handles what comes: `signet handle` and `signet inbox --each`.
+pub(super) struct Handling {
+    pub(super) socket: PathBuf,
+    /// The home that the command finds in SIGNET_HOME.
+    pub(super) home: Option<PathBuf>,
+    pub(super) command: Vec<OsString>,
+    /// Only calls that ask for these.
+    pub(super) capabilities: Option<Vec<String>>,
+    pub(super) parallel: u8,
+    pub(super) timeout: Duration,
+    /// The pause before the second try.
+    pub(super) retry_after: Duration,
+    pub(super) once: bool,
+}
+
+impl Handling {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let program = self
+            .command
+            .first()
+            .map_or(OsStr::new(""), OsString::as_os_str);
+        let unusable = |fault: &dyn std::fmt::Display| {
+            let what = format!("{} {fault}", program.display());
+            let next = "name a program that is there and may be executed, behind --";
+            Failure::new(Exit::Usage, what, next)
+        };
+        look_up(program).map_err(|fault| unusable(&fault))?;
+        let workers = (0..self.parallel).map(|_| Worker {
+            socket: self.socket.clone(),
+            handler: Box::new(Command {
+                command: self.command.clone(),
+                home: self.home.clone(),
+                timeout: self.timeout,
+                environment: Environment::Whole,
+            }),
+            timeout: self.timeout,
+            capabilities: self.capabilities.clone(),
+            offer: None,
+            retry_after: Some(self.retry_after),
+            once: self.once,
+            stops: true,
+        });
+        work_all(workers.collect())
+            .map_err(no_room)?
+            .map_err(|stopped| match stopped {
+                Stopped::Daemon(error) => error.into(),
+                Stopped::Unusable(fault) => unusable(&fault),
+                Stopped::Told => {
+                    let next = "the same command goes on from there";
+                    Failure::new(Exit::Waiting, stopped, next)
+                }
+                Stopped::Quarantined(_) => {
+                    Failure::new(Exit::Refused, stopped, "signet quarantine list")
+                }
+            })
     }
 }
 
-fn seconds(number: f64) -> Result<Duration, Failure> {
-    let seconds = Duration::try_from_secs_f64(number).ok();
-    seconds
-        .filter(|seconds| *seconds <= LONGEST && !seconds.is_zero())
-        .ok_or_else(|| {
-            let what = "--timeout is not a number of seconds up to a day";
-            Failure::new(Exit::Usage, what, "give for example --timeout 10")
-        })
+/// How long one try may take.
+pub(super) fn tried_for(seconds: f64) -> Result<Duration, Failure> {
+    let timeout = Duration::try_from_secs_f64(seconds).ok();
+    let timeout = timeout.filter(|timeout| *timeout <= LONGEST && !timeout.is_zero());
+    timeout.ok_or_else(|| no_seconds("--timeout"))
 }
 
-fn no_room(error: std::io::Error) -> Failure {
+/// The pause before the second try.
+pub(super) fn retried_after(seconds: f64) -> Result<Duration, Failure> {
+    let pause = Duration::try_from_secs_f64(seconds).ok();
+    let pause = pause.filter(|pause| *pause <= LONGEST);
+    pause.ok_or_else(|| no_seconds("--retry-after"))
+}
+
+fn no_seconds(option: &str) -> Failure {
+    let what = format!("{option} is not a number of seconds up to a day");
+    Failure::new(Exit::Usage, what, format!("give for example {option} 10"))
+}
+
+pub(super) fn no_room(error: std::io::Error) -> Failure {
     let next = "free memory or threads, then try again";
     Failure::new(Exit::Refused, error, next)
 }
@@ -161,8 +205,8 @@ HANDLERS:
   COMMAND runs once for each message, which it reads as JSON on its standard input, --parallel of them at once.
   Exit status 0 means handled: what wants no answer leaves the inbox, and for a request the JSON that the command
   printed (240 KiB at most) is the answer; without output the request stays for signet reply. Any other end is a
-  failed try: the next comes after a pause that doubles, and after five the message is in the quarantine
-  (signet quarantine) and holds up nothing. An answer that no message holds, because it is too large or not JSON, refuses
+  failed try: the next comes after a pause that doubles (--retry-after), and after five the message is in the quarantine
+  (signet quarantine) and holds up nothing; --once then ends with exit code 1. An answer that no message holds, because it is too large or not JSON, refuses
   the request at once. A COMMAND that is not there takes no message. Nobody else gets a message while a try lasts; a try that is cut short counts,
   so a command may see a message again, and tells it by `key`. What the command says on standard error goes to
   standard error; only how it ended stands in the log.

@@ -1,9 +1,6 @@
 //! `signet inbox`: what arrived and waits.
 
 mod done;
-mod each;
-mod round;
-mod tries;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,9 +14,13 @@ use signet_audit::{printable, visible};
 use signet_proto::handoff::Offering;
 
 use super::ask::{acknowledge, connect, print_json, safe_json};
+use super::handle::{Handling, no_room, retried_after, tried_for};
 use super::refusal::refused_by;
 use super::{Failure, print};
+use crate::config::Config;
 use crate::control::{Client, ClientError};
+use crate::home::Home;
+use crate::lock::refuse_foreign;
 
 /// See `signet inbox --help`.
 #[derive(Debug, Args)]
@@ -70,7 +71,7 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
         return done::run(args, home);
     }
     if args.each {
-        return each::run(&args, home);
+        return each(args, home);
     }
     let mut client = connect(home.clone(), Duration::ZERO)?;
     if args.set_aside {
@@ -103,6 +104,23 @@ pub(super) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
         }
     }
     Ok(())
+}
+
+/// The same as `signet handle` with one command at a time, by the person's socket.
+fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    refuse_foreign(&home)?;
+    let handling = Handling {
+        socket: Config::load(&home)?.control_socket,
+        home: Some(std::path::absolute(home.path()).map_err(no_room)?),
+        command: args.command,
+        capabilities: None,
+        parallel: 1,
+        timeout: tried_for(args.timeout)?,
+        retry_after: retried_after(args.retry_after)?,
+        once: !args.follow,
+    };
+    handling.run()
 }
 
 /// A message as it was listed, or as it arrived: then it has no number.
@@ -215,14 +233,9 @@ const LONGEST: usize = 200;
 
 const EXAMPLE: &str = "\
 HANDLERS:
-  --each runs COMMAND once for each message, one after the other. Exit status 0 means handled: what wants no
-  answer leaves the inbox, and for a request the JSON that the command printed (240 KiB at most) is the answer;
-  without output the request stays for signet reply. Any other end is a failed try: the next one comes after a
-  pause that doubles, and after five the message is in the quarantine (signet quarantine) and holds up nothing. Each try
-  is a line in the log before the command starts, so that one cut short counts as well: a command may see a
-  message again, and tells it by `from` and `message-id`. What the command says on standard error goes to
-  standard error; only how it ended stands in the log. Without --follow it ends when every message was handled,
-  kept or put into the quarantine, with exit code 1 if one was put there. SIGNET_HOME is set for the command.
+  --each is signet handle --parallel 1 for the messages of this home: COMMAND runs once for each message, one after the
+  other (signet handle --help). Without --follow it is --once: it ends when every message was handled, kept or put
+  into the quarantine, with exit code 1 if one was put there.
 
 EXAMPLE:
   signet inbox

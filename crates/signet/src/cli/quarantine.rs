@@ -144,7 +144,7 @@ fn decide<R: Request>(
 }
 
 const EXAMPLE: &str = "\
-A message that its handler (signet inbox --each) could not handle five times stands here, with the reason of
+A message that its handler (signet handle) could not handle five times stands here, with the reason of
 the last try, and the next message goes on. It stays until a person decides.
 
 EXAMPLE:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use signet_api::Reply;
+use signet_api::{RequestName, Respond};
 
 use super::ask::{change, connect, print_json};
 use super::input::{Input, short};
@@ -49,14 +49,18 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
     let decline = args.decline.as_deref().map(|why| input.words(why));
     let mut client = connect(home, Duration::ZERO)?;
     let among = || names::in_inbox(&mut client, args.from.as_deref());
-    let reply = Reply {
+    let request = RequestName {
         message_id: names::one(&args.message_id, among, "signet inbox")?,
         from: args.from,
+    };
+    let answer = Respond {
+        lease: None,
+        message: Some(request),
         body,
         decline: decline.transpose()?,
         summary: args.summary,
     };
-    let replied = change(&mut client, &reply)?;
+    let replied = change(&mut client, &answer)?;
     match args.json {
         true => print_json(&replied),
         false => print(&format!("answered with {}\n", replied.message_id)),

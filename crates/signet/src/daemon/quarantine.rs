@@ -1,18 +1,17 @@
-//! The tries of our agent's handlers, and what a person decides about a message that they could not
-//! handle.
+//! What a person decides about a message that our agent's handlers could not handle.
 
 use signet_api::{
-    ApiError, DropMessage, DroppedMessage, FailTry, Failed, KeepMessage, Kept, ListQuarantine,
-    Quarantine, Quarantined, Retried, RetryMessage, StartTry, Started,
+    ApiError, DropMessage, DroppedMessage, ListQuarantine, Quarantine, Quarantined, Retried,
+    RetryMessage,
 };
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{At, LocalError, Node, Shelved, TRIES};
+use signet_proto::node::{At, LocalError, Node, Shelved};
 
 use crate::render;
 
 use super::listing::{MESSAGES, page};
-use super::serve::{Done, Serve, maybe_named, named, paused, refused, shown};
+use super::serve::{Done, Serve, maybe_named, named, refused, shown};
 use crate::reach::Reach;
 
 /// With why the last try failed, and since when each is there.
@@ -25,40 +24,6 @@ impl Serve for ListQuarantine {
             messages: page(listed, MESSAGES),
             waiting: quarantine.iter().count(),
         })
-    }
-}
-
-impl Serve for StartTry {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        if node.pausing().is_paused() {
-            return Err(paused());
-        }
-        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
-        let started = node.handle_start(at, &from, message_id);
-        let (number, outcome) = started.map_err(refused)?;
-        let started = Started {
-            number,
-            of: TRIES,
-            quarantined: number.is_none(),
-        };
-        Ok((started, outcome))
-    }
-}
-
-impl Serve for FailTry {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
-        let failed = node.handle_fail(at, &from, message_id, &self.reason);
-        let (quarantined, outcome) = failed.map_err(refused)?;
-        Ok((Failed { quarantined }, outcome))
-    }
-}
-
-impl Serve for KeepMessage {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let (from, message_id) = parse_name(&self.from, &self.message_id)?;
-        let outcome = node.handle_keep(at, &from, message_id).map_err(refused)?;
-        Ok((Kept { kept: true }, outcome))
     }
 }
 
@@ -119,8 +84,4 @@ fn shelved(node: &Node, name: &str, from: Option<&str>) -> Result<(AgentId, Mess
         (None, _) => Err(refused(LocalError::NotQuarantined(message_id))),
         (Some(_), Some(_)) => Err(refused(LocalError::Ambiguous(message_id))),
     }
-}
-
-fn parse_name(from: &str, message_id: &str) -> Result<(AgentId, MessageId), ApiError> {
-    Ok((named("from", from)?, named("message-id", message_id)?))
 }

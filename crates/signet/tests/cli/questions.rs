@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use signet::control::Client;
 
 use crate::house::bus::Sender;
-use crate::house::{Home, House, PATIENCE, eventually};
+use crate::house::{Home, House, PATIENCE, eventually, receive};
 
 /// The repository, where the recipes are typed.
 fn top() -> PathBuf {
@@ -462,14 +462,14 @@ fn arrives(at: &Home, id: &str) {
 
 fn answers_with(home: &Home, id: &str, summary: &str, body: &Value) {
     arrives(home, id);
-    let reply = json!({"message-id": id, "summary": summary, "body": body});
-    home.call("reply", &reply).unwrap();
+    let reply = json!({"message": {"message-id": id}, "summary": summary, "body": body});
+    home.call("respond", &reply).unwrap();
 }
 
 fn takes(home: &Home, from: &Home, id: &str) {
     arrives(home, id);
     let taken = json!({"messages": [{"from": from.agent, "message-id": id}]});
-    home.call("inbox.acknowledge", &taken).unwrap();
+    home.call("acknowledge", &taken).unwrap();
 }
 
 /// Until the log has a line that fits.
@@ -515,8 +515,8 @@ fn dinner(all: &Household) {
     );
     arrives(bob, &asked);
     bob.call(
-        "reply",
-        &json!({"message-id": asked, "decline": "there will be cake"}),
+        "respond",
+        &json!({"message": {"message-id": asked}, "decline": "there will be cake"}),
     )
     .unwrap();
     logs(alice, "the answer", |line| {
@@ -721,15 +721,15 @@ fn troubles(all: &Household) {
         "The notes of the new song",
         json!({"kind": "notification", "body": {"notes": "c d e"}}),
     );
-    arrives(alice, &odd);
-    let name = json!({"from": carol.agent, "message-id": odd});
-    let failed = json!({"from": carol.agent, "message-id": odd, "reason": "exit status 1"});
+    let mut handler = alice.client().unwrap();
     for _ in 1..=2 {
-        alice.call("inbox.start", &name).unwrap();
-        alice.call("inbox.fail", &failed).unwrap();
+        let lease = receive(&mut handler, &odd)["lease"].clone();
+        let failed = json!({"lease": lease, "reason": "exit status 1", "pause": 0});
+        handler.raw("fail", &failed).unwrap();
     }
-    alice.call("inbox.start", &name).unwrap();
-    takes(alice, carol, &odd);
+    let leased = receive(&mut handler, &odd);
+    let done = json!({"lease": leased["lease"]});
+    handler.raw("acknowledge", &done).unwrap();
     alice.done(&["pause"]);
     alice.done(&["resume"]);
     logs(alice, "that it goes on", |line| {

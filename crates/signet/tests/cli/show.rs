@@ -204,8 +204,8 @@ fn a_log_is_asked_by_tier_by_kind_by_id_by_words_and_for_what_is_unanswered() {
     };
     let (open, answered) = (ask("Feed the cat?"), ask("Bring cake?"));
     eventually("all arrive", || (bob.inbox().len() == 5).then_some(()));
-    let answer = json!({"message-id": answered, "body": {"cake": true}, "summary": "Chocolate"});
-    bob.call("reply", &answer).unwrap();
+    let answer = json!({"message": {"message-id": answered}, "body": {"cake": true}, "summary": "Chocolate"});
+    bob.call("respond", &answer).unwrap();
     eventually("the answer arrives", || {
         (alice.inbox().len() == 1).then_some(())
     });

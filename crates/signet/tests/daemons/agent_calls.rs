@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use signet::control::{Client, ClientError};
 
-use crate::house::{Home, House, eventually, says, signet};
+use crate::house::{Home, House, PATIENCE, eventually, says, signet};
 
 /// How often something is killed between receive and answer: the whole number takes long.
 fn kills() -> usize {
@@ -163,6 +163,33 @@ fn kills_of_daemon_agent_and_both_answer_each_request_once() {
         let log = home.dir.join("audit").join(&home.agent);
         let proven = home.done(&["audit", "verify", log.to_str().unwrap()]);
         assert!(proven.starts_with("OK"), "{proven}");
+    }
+}
+
+#[test]
+fn a_call_of_an_earlier_release_is_answered_with_what_to_call_instead() {
+    let house = House::new();
+    let mut alice = house.home("alice");
+    alice.start();
+    let mut agent = Client::connect(&alice.dir.join("agent.sock"), PATIENCE).unwrap();
+    for (gone, instead) in [
+        ("reply", "; call respond "),
+        ("inbox.acknowledge", "; call acknowledge "),
+        ("inbox.start", "; call receive, "),
+        ("inbox.fail", "; call fail "),
+        ("inbox.keep", "; call acknowledge "),
+    ] {
+        let refused = agent.raw(gone, &json!({"message-id": "x"})).unwrap_err();
+        assert_eq!(reason_of(&refused), "call-gone", "{gone}");
+        let said = refused.to_string();
+        assert!(said.contains(gone) && said.contains(instead), "{said}");
+    }
+    for both in [
+        json!({}),
+        json!({"lease": "x", "messages": []}),
+        json!({"messages": [], "keep": true}),
+    ] {
+        assert!(agent.raw("acknowledge", &both).is_err(), "{both}");
     }
 }
 
@@ -621,7 +648,7 @@ fn the_same_call_after_its_answer_was_taken_brings_the_answer_again() {
     let taken = json!({"messages": [
         {"from": bob.agent, "message-id": answered["answer"]["message-id"]},
     ]});
-    alice.call("inbox.acknowledge", &taken).unwrap();
+    alice.call("acknowledge", &taken).unwrap();
     assert_eq!(alice.inbox().len(), 0);
     for _ in 0..2 {
         let again = send(&alice, &bob, "k", &json!("milk?"), 30.0);

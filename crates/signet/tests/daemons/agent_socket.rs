@@ -11,7 +11,7 @@ use signet_api::{Reason, Role, ShowPause};
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::statement::{Asked, DecisionStatement, PauseStatement};
 
-use crate::house::{Home, House, PATIENCE, eventually};
+use crate::house::{Home, House, PATIENCE, eventually, receive};
 
 /// A client that the agent of that home would have.
 fn agent(home: &Home) -> Client {
@@ -299,15 +299,15 @@ fn the_agent_does_its_own_work_by_its_own_socket() {
         let listed = agent(&bob).raw("inbox.list", &json!({})).ok()?;
         listed["messages"].get(0).cloned()
     });
-    let reply = json!({"message-id": request["message-id"], "body": ["Tue"]});
-    agent(&bob).raw("reply", &reply).unwrap();
+    let reply = json!({"message": {"message-id": request["message-id"]}, "body": ["Tue"]});
+    agent(&bob).raw("respond", &reply).unwrap();
     let sent = waiting.join().unwrap().unwrap();
     assert_eq!(
         (&sent["state"], &sent["answer"]["body"]),
         (&json!("answered"), &json!(["Tue"]))
     );
     let name = json!({"from": bob.agent, "message-id": sent["answer"]["message-id"]});
-    let taken = agent(&alice).raw("inbox.acknowledge", &json!({"messages": [name]}));
+    let taken = agent(&alice).raw("acknowledge", &json!({"messages": [name]}));
     assert_eq!(taken.unwrap()["acknowledged"], 1);
     let place = agent(&alice).raw("message.status", &json!({"message-id": sent["message-id"]}));
     assert_eq!(place.unwrap()["state"], "answered");
@@ -403,7 +403,8 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
     );
 
     let carols = json!({"from": carol.agent, "message-id": from_carol});
-    let bobs = json!({"from": bob.agent, "message-id": from_bob});
+    let mut person = alice.client().unwrap();
+    let lease = receive(&mut person, &from_carol)["lease"].clone();
     let own = alice
         .send(&carol, "notification", &json!("from the person"))
         .unwrap();
@@ -434,19 +435,21 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
             "handoff.send",
             json!({"peer": bob.agent, "goal": "x", "data-tier": 3}),
         ),
-        ("reply", json!({"message-id": from_carol, "body": 1})),
-        ("reply", json!({"message-id": from_bob, "decline": "no"})),
-        ("inbox.acknowledge", json!({"messages": [carols]})),
         (
-            "inbox.acknowledge",
+            "respond",
+            json!({"message": {"message-id": from_carol}, "body": 1}),
+        ),
+        (
+            "respond",
+            json!({"message": {"message-id": from_bob}, "decline": "no"}),
+        ),
+        ("acknowledge", json!({"messages": [carols]})),
+        (
+            "acknowledge",
             json!({"messages": [{"from": bob.agent, "message-id": plain}, carols]}),
         ),
-        ("inbox.start", carols.clone()),
-        ("inbox.keep", bobs.clone()),
-        (
-            "inbox.fail",
-            json!({"from": bob.agent, "message-id": from_bob, "reason": "x"}),
-        ),
+        ("fail", json!({"lease": lease, "reason": "x"})),
+        ("acknowledge", json!({"lease": lease, "keep": true})),
         ("peer.show", json!({"peer": carol.agent})),
         ("policy.check", json!({"peer": carol.agent, "tier": 1})),
         ("message.status", json!({"message-id": own})),
@@ -462,8 +465,8 @@ fn what_the_configuration_does_not_give_a_socket_no_call_takes() {
     let said = about_own.unwrap_err().to_string();
     assert!(!said.contains(carol.agent.as_str()), "{said}");
     assert_eq!(alice.inbox().len(), 3, "nothing was taken");
-    let reply = json!({"message-id": plain, "body": "within"});
-    agent(&alice).raw("reply", &reply).unwrap();
+    let reply = json!({"message": {"message-id": plain}, "body": "within"});
+    agent(&alice).raw("respond", &reply).unwrap();
     alice.stop();
     let noted: u64 = attempts(&alice, "beyond-ceiling")
         .iter()
@@ -493,9 +496,12 @@ fn a_socket_that_may_only_look_changes_nothing() {
     let named = json!({"from": bob.agent, "message-id": name});
     for (method, params) in [
         ("send", json!({"peer": bob.agent, "kind": "ping"})),
-        ("reply", json!({"message-id": name, "body": 1})),
-        ("inbox.acknowledge", json!({"messages": [named]})),
-        ("inbox.start", named.clone()),
+        (
+            "respond",
+            json!({"message": {"message-id": name}, "body": 1}),
+        ),
+        ("acknowledge", json!({"messages": [named]})),
+        ("receive", json!({})),
         ("handoff.send", json!({"peer": bob.agent, "goal": "x"})),
     ] {
         assert_eq!(

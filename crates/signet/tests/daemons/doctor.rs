@@ -12,7 +12,6 @@ use signet::config::Config;
 use signet::keystore::{self, Keys};
 use signet::lock::HomeLock;
 use signet::memory::Memory;
-use signet_api::{FailTry, StartTry};
 use signet_proto::certificate::{CertificateRequest, next_serial};
 use signet_proto::entry::{Alarm, Entry};
 use signet_proto::ids::Version;
@@ -20,6 +19,7 @@ use signet_proto::node::At;
 
 use crate::house::{Home, House, eventually, says};
 use crate::mounted::Mounted;
+use crate::quarantine::fail_tries;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -520,25 +520,8 @@ fn a_handler_that_fails_is_told_of_and_then_the_quarantine() {
     let id = alice
         .send(&bob, "request", &json!({"poison": true}))
         .unwrap();
-    eventually("it arrives", || bob.inbox().into_iter().next());
-    let from = alice.agent.clone();
     for number in 1..=5 {
-        let mut client = bob.client().unwrap();
-        let (from, message_id) = (from.clone(), id.clone());
-        client
-            .call(&StartTry {
-                from: from.clone(),
-                message_id: message_id.clone(),
-            })
-            .unwrap();
-        let reason = "exit status 3".to_owned();
-        client
-            .call(&FailTry {
-                from,
-                message_id,
-                reason,
-            })
-            .unwrap();
+        fail_tries(&bob, &id, 1, "exit status 3");
         let found = ill(&bob, "handlers", "warning");
         let said = found["found"].as_str().unwrap();
         assert!(

@@ -1,9 +1,9 @@
 //! What people type of a message-id: its beginning, wherever a message is named.
 
 use serde_json::json;
-use signet_api::{FailTry, StartTry};
 
 use crate::house::{Home, House, eventually};
+use crate::quarantine::fail_tries;
 
 /// A message of Alice's that has arrived.
 fn arrived(alice: &Home, bob: &Home, kind: &str) -> String {
@@ -73,23 +73,7 @@ fn the_beginning_of_an_id_is_enough_in_the_quarantine() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();
     let id = arrived(&alice, &bob, "request");
-    for _ in 0..5 {
-        let mut client = bob.client().unwrap();
-        let (from, message_id) = (alice.agent.clone(), id.clone());
-        let start = StartTry {
-            from: from.clone(),
-            message_id: message_id.clone(),
-        };
-        client.call(&start).unwrap();
-        let reason = "exit status 1".to_owned();
-        client
-            .call(&FailTry {
-                from,
-                message_id,
-                reason,
-            })
-            .unwrap();
-    }
+    fail_tries(&bob, &id, 5, "exit status 1");
     assert!(bob.inbox().is_empty());
     assert!(
         bob.fails(1, &["quarantine", "retry", "ffffffff"])

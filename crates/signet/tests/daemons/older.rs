@@ -155,9 +155,9 @@ fn asks(from: &Home, to: &Home, tier: &str, declined: bool) {
             // What it says for programs stands beside the words.
             let more = json!({"state": "input-required", "parts": [{"text": "not today"}]});
             let declined = json!({
-                "message-id": id, "from": from.agent, "decline": "not today", "body": more,
+                "message": {"message-id": id, "from": from.agent}, "decline": "not today", "body": more,
             });
-            to.call("reply", &declined).unwrap();
+            to.call("respond", &declined).unwrap();
         }
         true => drop(to.done(&["reply", id, "--decline", "not today"])),
         false => drop(to.done(&["reply", id, "{\"yes\":1}"])),

@@ -24,8 +24,8 @@ fn answer_next(home: &Home, body: &Value) -> Value {
         let mut inbox = home.inbox().into_iter();
         inbox.find(|item| item["type"] == "request")
     });
-    let params = json!({"message-id": request["message-id"], "body": body});
-    home.call("reply", &params).unwrap();
+    let params = json!({"message": {"message-id": request["message-id"]}, "body": body});
+    home.call("respond", &params).unwrap();
     request
 }
 

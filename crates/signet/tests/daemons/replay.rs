@@ -44,8 +44,11 @@ fn replayed_to_the_same_inbox_before_and_after_the_answer_and_a_restart() {
     bob.start();
     refused(&bob, &mut sender, &bytes, "duplicate");
     assert_eq!(bob.inbox().len(), 1);
-    bob.call("reply", &json!({"message-id": id, "body": {}}))
-        .unwrap();
+    bob.call(
+        "respond",
+        &json!({"message": {"message-id": id}, "body": {}}),
+    )
+    .unwrap();
     let (_, answer) = watch.find(0, |message| {
         message["result"]["headers"]["in-reply-to"] == id.as_str()
     });

@@ -22,8 +22,11 @@ fn mail_goes_through(alice: &Home, bob: &Home) -> u128 {
             .any(|item| item["message-id"] == id.as_str())
             .then_some(())
     });
-    bob.call("reply", &json!({"message-id": id, "body": {}}))
-        .unwrap();
+    bob.call(
+        "respond",
+        &json!({"message": {"message-id": id}, "body": {}}),
+    )
+    .unwrap();
     eventually("bob's answer stands in alice's inbox", || {
         alice
             .inbox()

@@ -145,9 +145,7 @@ impl A2aDoor {
             from: record.peer.clone(),
             message_id: answer,
         };
-        let acknowledge = Acknowledge {
-            messages: vec![name],
-        };
+        let acknowledge = Acknowledge::of(vec![name]);
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
         if matches!(
             done,

@@ -317,9 +317,7 @@ impl Following<'_> {
     }
 
     async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
-        let acknowledge = Acknowledge {
-            messages: vec![name],
-        };
+        let acknowledge = Acknowledge::of(vec![name]);
         match link.call(&acknowledge, PROMPT).await {
             // Somebody else has taken it before.
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),

@@ -76,7 +76,9 @@ impl HandedOver {
 pub(crate) async fn acknowledge(daemon: Arc<Daemon>, mut wrote: UnboundedReceiver<Vec<Name>>) {
     while let Some(messages) = wrote.recv().await {
         // Somebody else may have taken it before; a daemon that is away shows it again.
-        let _ = daemon.call(&Acknowledge { messages }, Duration::ZERO).await;
+        let _ = daemon
+            .call(&Acknowledge::of(messages), Duration::ZERO)
+            .await;
     }
 }
 

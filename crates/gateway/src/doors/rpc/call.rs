@@ -91,7 +91,7 @@ impl<'a> Calls<'a> {
             // One that stands by itself never comes here.
             match self.context.config.a2a.enabled && a2a::is_method(method) {
                 true => not_in_a_batch(),
-                false => ApiError::method_not_found(),
+                false => Call::unknown(method),
             }
         })?;
         // A token has its scope, which nothing widens or narrows.

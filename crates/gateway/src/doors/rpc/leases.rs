@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use signet_api::{ApiError, Call, Received};
+use signet_api::{Acknowledge, ApiError, Call, Received, Respond};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -63,10 +63,9 @@ impl Leases {
                         .send_replace(Instant::now() + of_seconds(extend.seconds));
                 }
             }),
-            Call::AcknowledgeLease(settled) => self.settle(&settled.lease),
             Call::Fail(settled) => self.settle(&settled.lease),
-            Call::Respond(settled) => {
-                if let Some(lease) = &settled.lease {
+            Call::Acknowledge(Acknowledge { lease, .. }) | Call::Respond(Respond { lease, .. }) => {
+                if let Some(lease) = lease {
                     self.settle(lease);
                 }
             }

@@ -71,6 +71,7 @@ impl HandlerSection {
             timeout: self.timeout,
             capabilities: Some(vec![self.capability.clone()]),
             offer: self.offer.clone(),
+            retry_after: None,
             once,
             stops: false,
         }

@@ -286,8 +286,8 @@ fn handle(client: &mut signet_api::Client, came: &Value) {
             respond(json!("one two three"))
         }
         Some("no") => {
-            let declined = json!({"from": came["from"], "message-id": came["message-id"], "decline": "not today"});
-            client.raw("reply", &declined).unwrap();
+            let declined = json!({"message": {"from": came["from"], "message-id": came["message-id"]}, "decline": "not today"});
+            client.raw("respond", &declined).unwrap();
             return;
         }
         _ => respond(came["body"].clone()),

@@ -50,8 +50,8 @@ fn answer(bob: &Home, body: &str) {
         let asked = inbox.iter().find(|came| came["type"] == "request")?;
         Some(asked["message-id"].clone())
     });
-    let reply = json!({"message-id": asked, "body": body});
-    bob.call("reply", &reply).unwrap();
+    let reply = json!({"message": {"message-id": asked}, "body": body});
+    bob.call("respond", &reply).unwrap();
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Daemon {
             if names.is_empty() {
                 return;
             }
-            self.call("inbox.acknowledge", &json!({"messages": names}));
+            self.call("acknowledge", &json!({"messages": names}));
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), Failure>
     let message_id = names::one(&args.message, || Ok(waiting.clone()), LIST)?;
     let from = sender(&waiting, &message_id)?;
     let messages = vec![Name { from, message_id }];
-    let done = change(&mut client, &Acknowledge { messages })?;
+    let done = change(&mut client, &Acknowledge::of(messages))?;
     match args.json {
         true => print_json(&done),
         false => print("done: it has left the inbox\n"),

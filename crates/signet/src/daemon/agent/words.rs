@@ -1,34 +1,39 @@
 //! `respond`, `acknowledge`, `fail`, `extend` and `progress`: what the holder of a lease says.
 
 use signet_api::{
-    AcknowledgeLease, Acknowledged, ApiError, ExtendLease, Extended, Fail, Failed, Name, Progress,
+    Acknowledge, Acknowledged, ApiError, ExtendLease, Extended, Fail, Failed, Name, Progress,
     ProgressState as Word, Progressed, Replied, Respond,
 };
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{At, Content, LeaseId, LocalError, Node};
+use signet_proto::node::{At, Content, Declining, LeaseId, LocalError, Node};
 use signet_proto::progress::{self, Part, ProgressState};
 
-use crate::daemon::serve::{Done, Serve, named, parse_wait, refused, shown};
+use crate::daemon::serve::{Done, Serve, maybe_named, named, parse_wait, refused, shown};
 use crate::reach::Reach;
 
 /// Answers the request that a lease, or its name, stands for.
 impl Serve for Respond {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let content = Content {
-            body: self.body,
-            summary: self.summary,
-            ..Content::default()
+        let answer = match (self.body, self.decline) {
+            (body, Some(why)) => Err(Declining {
+                why,
+                body: body.filter(|body| !body.is_null()),
+            }),
+            (Some(body), None) => Ok(Content {
+                body,
+                summary: self.summary,
+                ..Content::default()
+            }),
+            (None, None) => return Err(one_of("body or decline")),
         };
         let replied = match (self.lease, self.message) {
-            (Some(text), None) => node.handle_lease_reply(at, lease(&text)?, Ok(content)),
+            (Some(text), None) => node.handle_lease_reply(at, lease(&text)?, answer),
             (None, Some(name)) => {
-                let (peer, request) = name_of(&name)?;
-                node.handle_reply(at, Some(&peer), request, Ok(content))
+                let request = named::<MessageId>("message-id", &name.message_id)?;
+                let from = maybe_named::<AgentId>("from", name.from.as_deref())?;
+                node.handle_reply(at, from.as_ref(), request, answer)
             }
-            _ => {
-                let fault = "give lease or message, one of them";
-                return Err(ApiError::invalid_params(fault));
-            }
+            _ => return Err(one_of("lease or message")),
         };
         let (message_id, outcome) = replied.map_err(refused)?;
         let message_id = message_id.to_string();
@@ -46,24 +51,36 @@ impl Serve for Fail {
         let lease = lease(&self.lease)?;
         if self.unbegun {
             let given_back = node.handle_lease_unbegun(at, lease, &self.reason);
-            let quarantined = false;
-            return Ok((Failed { quarantined }, given_back.map_err(refused)?));
+            return Ok((Failed::default(), given_back.map_err(refused)?));
         }
-        let failed = node.handle_lease_fail(at, lease, &self.reason);
-        let (quarantined, outcome) = failed.map_err(refused)?;
-        Ok((Failed { quarantined }, outcome))
+        let pause = self.pause.map(parse_wait).transpose()?;
+        let failed = node.handle_lease_fail(at, lease, &self.reason, pause);
+        let (again, outcome) = failed.map_err(refused)?;
+        let failed = Failed {
+            quarantined: again.is_none(),
+            again_in: again.map(|pause| pause.as_secs_f64()),
+        };
+        Ok((failed, outcome))
     }
 }
 
-/// The holder of a lease has handled its message.
-impl Serve for AcknowledgeLease {
+/// Our agent has read or handled what a lease, or the names, stand for.
+impl Serve for Acknowledge {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Done<Self>, ApiError> {
-        let lease = lease(&self.lease)?;
-        let done = match self.keep {
-            true => node.handle_lease_keep(at, lease),
-            false => node.handle_lease_acknowledge(at, lease),
+        let (done, acknowledged) = match (self.lease, self.messages, self.keep) {
+            (Some(text), None, true) => (node.handle_lease_keep(at, lease(&text)?), 0),
+            (Some(text), None, false) => (node.handle_lease_acknowledge(at, lease(&text)?), 1),
+            (None, Some(names), false) => {
+                let names = names.iter().map(name_of);
+                let names = names.collect::<Result<Vec<_>, ApiError>>()?;
+                (node.handle_acknowledge(at, &names), names.len())
+            }
+            (None, Some(_), true) => {
+                let fault = "keep is for a lease; messages that are to stay are not acknowledged";
+                return Err(ApiError::invalid_params(fault));
+            }
+            (Some(_), Some(_), _) | (None, None, _) => return Err(one_of("lease or messages")),
         };
-        let acknowledged = usize::from(!self.keep);
         Ok((Acknowledged { acknowledged }, done.map_err(refused)?))
     }
 }
@@ -104,6 +121,10 @@ impl Serve for Progress {
     fn makes(answer: &Progressed) -> Option<&str> {
         Some(&answer.message_id)
     }
+}
+
+fn one_of(both: &str) -> ApiError {
+    ApiError::invalid_params(format!("give {both}, one of them"))
 }
 
 fn lease(text: &str) -> Result<LeaseId, ApiError> {

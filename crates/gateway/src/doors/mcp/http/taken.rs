@@ -48,7 +48,9 @@ impl ShownAnswer {
         let daemon = Arc::clone(&self.daemon);
         tokio::spawn(async move {
             // Somebody else may have taken it before; a daemon that is away shows it again.
-            let _ = daemon.call(&Acknowledge { messages }, Duration::ZERO).await;
+            let _ = daemon
+                .call(&Acknowledge::of(messages), Duration::ZERO)
+                .await;
         });
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use signet_api::{Inbox, ListInbox, Reply};
+use signet_api::{Inbox, ListInbox, RequestName, Respond};
 
 use super::{Asked, Does, Turn, with_data};
 use crate::doors::mcp::message::{Message, MessageName, View};
@@ -137,14 +137,13 @@ impl Asked for Answer {
     type Answer = Replied;
 
     async fn answer(self, turn: &Turn<'_>) -> Result<Replied, DoorError> {
-        let reply = Reply {
-            message_id: self.message_id,
-            from: Some(self.from),
+        let answer = Respond {
+            message: Some(request(self.from, self.message_id)),
             body: Some(self.body),
             summary: self.summary,
-            decline: None,
+            ..Respond::default()
         };
-        replied(turn, &reply).await
+        replied(turn, &answer).await
     }
 }
 
@@ -157,13 +156,12 @@ impl Asked for Decline {
     type Answer = Replied;
 
     async fn answer(self, turn: &Turn<'_>) -> Result<Replied, DoorError> {
-        let reply = Reply {
-            message_id: self.message_id,
-            from: Some(self.from),
+        let declined = Respond {
+            message: Some(request(self.from, self.message_id)),
             decline: Some(self.why),
-            ..Reply::default()
+            ..Respond::default()
         };
-        replied(turn, &reply).await
+        replied(turn, &declined).await
     }
 }
 
@@ -177,7 +175,7 @@ impl Asked for Acknowledge {
 
     async fn answer(self, turn: &Turn<'_>) -> Result<Acknowledged, DoorError> {
         let messages = self.messages.into_iter().map(Into::into).collect();
-        let asked = signet_api::Acknowledge { messages };
+        let asked = signet_api::Acknowledge::of(messages);
         let done = turn.daemon.call(&asked, Duration::ZERO).await?;
         Ok(Acknowledged {
             acknowledged: done.acknowledged,
@@ -185,8 +183,13 @@ impl Asked for Acknowledge {
     }
 }
 
-async fn replied(turn: &Turn<'_>, reply: &Reply) -> Result<Replied, DoorError> {
-    let replied = turn.daemon.call(reply, Duration::ZERO).await?;
+fn request(from: String, message_id: String) -> RequestName {
+    let from = Some(from);
+    RequestName { from, message_id }
+}
+
+async fn replied(turn: &Turn<'_>, answer: &Respond) -> Result<Replied, DoorError> {
+    let replied = turn.daemon.call(answer, Duration::ZERO).await?;
     Ok(Replied {
         message_id: replied.message_id,
     })
