@@ -32,6 +32,7 @@ pub mod policy;
 pub mod progress;
 pub mod receipt;
 pub mod reject;
+mod said;
 pub mod schema;
 pub mod seal;
 pub mod session;

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use signet_json::{Map, Value};
-
-use super::members::{Members, sign_statement};
-use super::{CertificateError, next_serial};
+use super::next_serial;
 use crate::ids::AgentId;
-use crate::keys::{Purpose, SealKey, SigningKey, VerifyKey};
+use crate::keys::SealKey;
+use crate::said::*;
 use crate::time::Timestamp;
 
 /// How long a key statement lasts; it is rotated after [`KEYS_ROTATE`].
@@ -19,18 +17,20 @@ pub(crate) const KEYS_LEEWAY: Duration = Duration::from_secs(3600);
 /// How long a sealing key outlives its statement: the longest life of a message, and a minute.
 pub const SEALING_AFTER: Duration = Duration::from_secs(7 * 24 * 3600 + 60);
 
-/// What an agent's signing key says of its sealing key (`signet/1 keys`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyStatement {
-    /// The agent that states it.
-    pub agent: AgentId,
-    /// The X25519 key to seal for.
-    pub sealing_key: SealKey,
-    /// Rises with every statement of this agent.
-    pub serial: u64,
-    /// Not valid after; a session ends no later.
-    pub not_after: Timestamp,
-    value: Value,
+statement! {
+    "keys" under Keys;
+
+    /// What an agent's signing key says of its sealing key (`signet/1 keys`).
+    pub struct KeyStatement {
+        /// The agent that states it.
+        "agent-id" agent: AgentId,
+        /// The X25519 key to seal for.
+        "sealing-key" sealing_key: SealKey,
+        /// Rises with every statement of this agent.
+        "serial" serial: u64,
+        /// Not valid after; a session ends no later.
+        "not-after" not_after: Timestamp,
+    }
 }
 
 impl KeyStatement {
@@ -45,13 +45,14 @@ impl KeyStatement {
         not_after: Timestamp,
         key: &SigningKey,
     ) -> Result<Self, CertificateError> {
-        let mut members = Map::new();
-        members.insert("type".into(), "keys".into());
-        members.insert("agent-id".into(), agent.as_str().into());
-        members.insert("sealing-key".into(), sealing_key.to_string().into());
-        members.insert("serial".into(), serial.into());
-        members.insert("not-after".into(), not_after.to_string().into());
-        Self::parse(&sign_statement(members, Purpose::Keys, key), key.public())
+        let said = Self {
+            agent: agent.clone(),
+            sealing_key,
+            serial,
+            not_after,
+            value: Value::Null,
+        };
+        Self::parse(&said.signed(key), key.public())
     }
 
     /// Whether it is [`KEYS_ROTATE`] old, so that a new sealing key and a statement of it are due. So they
@@ -82,33 +83,8 @@ impl KeyStatement {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value, key: &VerifyKey) -> Result<Self, CertificateError> {
-        let members = Members::of(
-            value,
-            &[
-                "type",
-                "agent-id",
-                "sealing-key",
-                "serial",
-                "not-after",
-                "signature",
-            ],
-        )?;
-        if members.text("type")? != "keys" {
-            return Err(CertificateError::Member("type"));
-        }
-        let statement = Self {
-            agent: members.parsed("agent-id")?,
-            sealing_key: members.seal_key("sealing-key")?,
-            serial: members.serial("serial")?,
-            not_after: members.parsed("not-after")?,
-            value: value.clone(),
-        };
-        members.verify(Purpose::Keys, key)?;
-        Ok(statement)
-    }
-
-    /// The statement as it is sent.
-    pub fn to_value(&self) -> &Value {
-        &self.value
+        let said = Self::read_beside(value, ())?;
+        said.prove_under(key)?;
+        Ok(said)
     }
 }

@@ -1,77 +1,39 @@
 //! Mandates: one agent's signed word that another may act for a task.
 
-use signet_json::{Map, Value, canonical};
+use std::collections::BTreeSet;
 
 use super::{Authority, MOST_CAPABILITIES, TaskId};
-use crate::certificate::CertificateError;
-use crate::certificate::members::{Members, sign_statement};
+use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest};
-use crate::keys::{Purpose, SigningKey, VerifyKey};
+use crate::said::*;
 use crate::time::Timestamp;
+use signet_json::canonical;
 
-/// What `from` gives to `to` for one task (`signet/1 handoff`). It proves nothing before
-/// [`Chain`](super::Chain) has judged it, with the certificate that names `from`'s key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mandate {
-    /// The task.
-    pub task: TaskId,
-    /// Who gives.
-    pub from: AgentId,
-    /// Who may act, and nobody else.
-    pub to: AgentId,
-    /// Within which limits.
-    pub authority: Authority,
-    /// The hash of the mandate under which `from` holds the task; none for whoever began it.
-    pub parent: Option<Digest>,
-    /// When it was signed.
-    pub issued_at: Timestamp,
-    value: Value,
-}
+statement! {
+    "handoff" under Handoff, asked by MandateRequest;
 
-/// What a mandate is to say.
-#[derive(Clone, Debug)]
-pub struct MandateRequest {
-    /// See [`Mandate::task`].
-    pub task: TaskId,
-    /// See [`Mandate::from`].
-    pub from: AgentId,
-    /// See [`Mandate::to`].
-    pub to: AgentId,
-    /// See [`Mandate::authority`].
-    pub authority: Authority,
-    /// See [`Mandate::parent`].
-    pub parent: Option<Digest>,
-    /// See [`Mandate::issued_at`].
-    pub issued_at: Timestamp,
-}
+    /// What `from` gives to `to` for one task (`signet/1 handoff`). It proves nothing before
+    /// [`Chain`](super::Chain) has judged it, with the certificate that names `from`'s key.
+    pub struct Mandate {
+        /// The task.
+        "task" task: TaskId,
+        /// Who gives.
+        "from" from: AgentId,
+        /// Who may act, and nobody else.
+        "to" to: AgentId,
+        /// Within which limits.
+        "capabilities" + "tier" + "depth" + "not-after" authority: Authority,
+        /// The hash of the mandate under which `from` holds the task; none for whoever began it.
+        "parent" parent: Option<Digest>,
+        /// When it was signed.
+        "issued-at" issued_at: Timestamp,
+    }
 
-impl MandateRequest {
-    /// The mandate, signed by `key`, the signing key of `from`.
-    ///
-    /// # Errors
-    /// When it would not be read: an authority beyond its bounds, or over 30 days.
-    pub fn sign(self, key: &SigningKey) -> Result<Mandate, CertificateError> {
-        let names = self.authority.capabilities.iter();
-        let mut members = Map::new();
-        members.insert("type".into(), "handoff".into());
-        members.insert("task".into(), self.task.to_string().into());
-        members.insert("from".into(), self.from.as_str().into());
-        members.insert("to".into(), self.to.as_str().into());
-        members.insert(
-            "capabilities".into(),
-            names.map(|name| Value::from(name.as_str())).collect(),
-        );
-        members.insert("tier".into(), self.authority.tier.into());
-        members.insert("depth".into(), self.authority.depth.into());
-        members.insert(
-            "not-after".into(),
-            self.authority.not_after.to_string().into(),
-        );
-        if let Some(parent) = self.parent {
-            members.insert("parent".into(), parent.to_string().into());
+    fn holds(&self) -> Result<(), CertificateError> {
+        match self.authority.is_well_formed(self.issued_at) {
+            true => Ok(()),
+            false => Err(CertificateError::Member("not-after")),
         }
-        members.insert("issued-at".into(), self.issued_at.to_string().into());
-        Mandate::read(&sign_statement(members, Purpose::Handoff, key))
     }
 }
 
@@ -81,81 +43,55 @@ impl Mandate {
     /// # Errors
     /// Names the member at fault.
     pub(super) fn read(value: &Value) -> Result<Self, CertificateError> {
-        let members = Members::of(value, MEMBERS)?;
-        if members.text("type")? != "handoff" {
-            return Err(CertificateError::Member("type"));
-        }
-        members.text("signature")?;
-        let mandate = Self {
-            task: members.parsed("task")?,
-            from: members.parsed("from")?,
-            to: members.parsed("to")?,
-            authority: read_authority(&members)?,
-            parent: match value.get("parent") {
-                Some(_) => Some(members.parsed("parent")?),
-                None => None,
-            },
-            issued_at: members.parsed("issued-at")?,
-            value: value.clone(),
-        };
-        if mandate.authority.is_well_formed(mandate.issued_at) {
-            Ok(mandate)
-        } else {
-            Err(CertificateError::Member("not-after"))
-        }
+        Self::read_beside(value, ())
     }
 
     /// Verifies the signature under the key of `from`.
     pub(super) fn prove(&self, key: &VerifyKey) -> Result<(), CertificateError> {
-        Members::of(&self.value, MEMBERS)?.verify(Purpose::Handoff, key)
+        self.prove_under(key)
     }
 
     /// SHA-256(JCS(mandate with its signature)): what the next mandate names as its `parent`.
     pub fn hash(&self) -> Digest {
         Digest::of(&[&canonical(&self.value)])
     }
+}
 
-    /// The mandate as it is sent and logged.
-    pub fn to_value(&self) -> &Value {
-        &self.value
+/// Four members of its mandate.
+impl StatementMember for Authority {
+    fn of(
+        members: &StatementMembers<'_>,
+        capabilities: &'static str,
+    ) -> Result<Self, CertificateError> {
+        let small = |value: &Value| u8::try_from(value.as_u64()?).ok();
+        Ok(Self {
+            capabilities: StatementMember::of(members, capabilities)?,
+            tier: members.given("tier", small)?,
+            depth: members.given("depth", small)?,
+            not_after: StatementMember::of(members, "not-after")?,
+        })
+    }
+
+    fn put(&self, capabilities: &'static str, members: &mut Map<String, Value>) {
+        self.capabilities.put(capabilities, members);
+        members.insert("tier".to_owned(), self.tier.into());
+        members.insert("depth".to_owned(), self.depth.into());
+        self.not_after.put("not-after", members);
     }
 }
 
-fn read_authority(members: &Members<'_>) -> Result<Authority, CertificateError> {
-    let small = |name: &'static str| {
-        let number = members.value(name)?.as_u64();
-        let number = number.and_then(|number| u8::try_from(number).ok());
-        number.ok_or(CertificateError::Member(name))
-    };
-    let names = members
-        .value("capabilities")?
-        .as_array()
-        .filter(|names| names.len() <= MOST_CAPABILITIES)
-        .ok_or(CertificateError::Member("capabilities"))?;
-    let capabilities = names
-        .iter()
-        .map(|name| name.as_str()?.parse().ok())
-        .collect::<Option<std::collections::BTreeSet<_>>>()
-        .filter(|known| known.len() == names.len())
-        .ok_or(CertificateError::Member("capabilities"))?;
-    Ok(Authority {
-        capabilities,
-        tier: small("tier")?,
-        depth: small("depth")?,
-        not_after: members.parsed("not-after")?,
-    })
+parts! {
+    TaskId, |task| task.to_string(), |members, name| members.parsed(name);
+    BTreeSet<CapabilityName>, |names| texts(names), |members, name| members.given(name, read_names);
 }
 
-const MEMBERS: &[&str] = &[
-    "type",
-    "task",
-    "from",
-    "to",
-    "capabilities",
-    "tier",
-    "depth",
-    "not-after",
-    "parent",
-    "issued-at",
-    "signature",
-];
+/// Names of capabilities, each once.
+fn read_names(value: &Value) -> Option<BTreeSet<CapabilityName>> {
+    let names = value.as_array()?;
+    let names = Some(names).filter(|names| names.len() <= MOST_CAPABILITIES)?;
+    let known: BTreeSet<_> = names
+        .iter()
+        .map(|name| name.as_str()?.parse().ok())
+        .collect::<Option<_>>()?;
+    (known.len() == names.len()).then_some(known)
+}

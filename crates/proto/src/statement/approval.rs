@@ -1,11 +1,8 @@
 //! Approvals: a person decides whether a draft may leave.
 
-use signet_json::{Map, Value};
-
-use crate::certificate::members::{Members, sign_statement};
-use crate::certificate::{CertificateError, ControlCertificate};
+use crate::certificate::ControlCertificate;
 use crate::ids::{Digest, PrincipalId};
-use crate::keys::{Purpose, SigningKey};
+use crate::said::*;
 use crate::time::Timestamp;
 
 /// What was decided.
@@ -27,21 +24,33 @@ impl Decision {
     }
 }
 
-/// A person's decision about one draft (`signet/1 approval`), with the control certificate under
-/// which it was signed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Approval {
-    /// The person.
-    pub principal: PrincipalId,
-    /// SHA-256(JCS(draft)): the draft as its log line holds it.
-    pub draft: Digest,
-    /// What was decided.
-    pub decision: Decision,
-    /// When.
-    pub decided_at: Timestamp,
-    /// Whose control key signed.
-    pub control: ControlCertificate,
-    value: Value,
+parts! {
+    Decision, |decision| decision.as_str(), |members, name| members.given(name, |value| match value.as_str()? {
+        "approved" => Some(Decision::Approved),
+        "refused" => Some(Decision::Refused),
+        _ => None,
+    });
+}
+
+statement! {
+    "approval" under Approval, beside control: ControlCertificate;
+
+    /// A person's decision about one draft (`signet/1 approval`), with the control certificate under
+    /// which it was signed.
+    pub struct Approval {
+        /// The person.
+        "principal-id" principal: PrincipalId,
+        /// SHA-256(JCS(draft)): the draft as its log line holds it.
+        "draft" draft: Digest,
+        /// What was decided.
+        "decision" decision: Decision,
+        /// When.
+        "decided-at" decided_at: Timestamp,
+    }
+
+    fn holds(&self) -> Result<(), CertificateError> {
+        self.control.speaks_for(&self.principal, self.decided_at)
+    }
 }
 
 impl Approval {
@@ -56,13 +65,15 @@ impl Approval {
         control: &ControlCertificate,
         key: &SigningKey,
     ) -> Result<Self, CertificateError> {
-        let mut members = Map::new();
-        members.insert("type".into(), "approval".into());
-        members.insert("principal-id".into(), control.principal.as_str().into());
-        members.insert("draft".into(), draft.to_string().into());
-        members.insert("decision".into(), decision.as_str().into());
-        members.insert("decided-at".into(), now.to_string().into());
-        Self::parse(&sign_statement(members, Purpose::Approval, key), control)
+        let said = Self {
+            principal: control.principal.clone(),
+            draft,
+            decision,
+            decided_at: now,
+            control: control.clone(),
+            value: Value::Null,
+        };
+        Self::parse(&said.signed(key), control)
     }
 
     /// Reads a decision and verifies it under the control key.
@@ -70,40 +81,8 @@ impl Approval {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value, control: &ControlCertificate) -> Result<Self, CertificateError> {
-        let members = Members::of(value, MEMBERS)?;
-        if members.text("type")? != "approval" {
-            return Err(CertificateError::Member("type"));
-        }
-        let approval = Self {
-            principal: members.parsed("principal-id")?,
-            draft: members.parsed("draft")?,
-            decision: match members.text("decision")? {
-                "approved" => Decision::Approved,
-                "refused" => Decision::Refused,
-                _ => return Err(CertificateError::Member("decision")),
-            },
-            decided_at: members.parsed("decided-at")?,
-            control: control.clone(),
-            value: value.clone(),
-        };
-        if approval.principal != control.principal || !control.covers(approval.decided_at) {
-            return Err(CertificateError::Member("principal-id"));
-        }
-        members.verify(Purpose::Approval, &control.control_key)?;
-        Ok(approval)
-    }
-
-    /// The statement as it is logged.
-    pub fn to_value(&self) -> &Value {
-        &self.value
+        let said = Self::read_beside(value, (control.clone(),))?;
+        said.prove_under(&control.control_key)?;
+        Ok(said)
     }
 }
-
-const MEMBERS: &[&str] = &[
-    "type",
-    "principal-id",
-    "draft",
-    "decision",
-    "decided-at",
-    "signature",
-];

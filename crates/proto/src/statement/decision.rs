@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use signet_json::{Map, Value, canonical};
-
-use crate::certificate::members::{Members, sign_statement};
-use crate::certificate::{CertificateError, ControlCertificate};
+use crate::certificate::ControlCertificate;
 use crate::ids::{AgentId, Digest, PrincipalId};
-use crate::keys::{Purpose, SigningKey};
+use crate::said::*;
 use crate::time::Timestamp;
+use signet_json::canonical;
 
 /// A call of a daemon's control socket: what a person decides.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +26,22 @@ impl Asked<'_> {
     }
 }
 
-/// A person's word that a call is theirs (`signet/1 decision`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct DecisionStatement {
-    /// The person.
-    pub principal: PrincipalId,
-    /// When.
-    pub issued_at: Timestamp,
-    value: Value,
+statement! {
+    "decision" under Decision;
+
+    /// A person's word that a call is theirs (`signet/1 decision`).
+    pub struct DecisionStatement {
+        /// The person.
+        "principal-id" principal: PrincipalId,
+        /// Whose daemon is asked.
+        "agent-id" agent: AgentId,
+        /// The name of the call.
+        "call" call: String,
+        /// SHA-256(JCS(params)): its parameters, without the statement.
+        "params" params: Digest,
+        /// When.
+        "issued-at" issued_at: Timestamp,
+    }
 }
 
 impl DecisionStatement {
@@ -49,15 +55,15 @@ impl DecisionStatement {
         control: &ControlCertificate,
         key: &SigningKey,
     ) -> Result<Self, CertificateError> {
-        let mut members = Map::new();
-        members.insert("type".into(), "decision".into());
-        members.insert("principal-id".into(), control.principal.as_str().into());
-        members.insert("agent-id".into(), asked.agent.as_str().into());
-        members.insert("call".into(), asked.call.into());
-        members.insert("params".into(), asked.digest().to_string().into());
-        members.insert("issued-at".into(), now.to_string().into());
-        let value = sign_statement(members, Purpose::Decision, key);
-        Self::verify(&value, asked, now, control)
+        let said = Self {
+            principal: control.principal.clone(),
+            agent: asked.agent.clone(),
+            call: asked.call.to_owned(),
+            params: asked.digest(),
+            issued_at: now,
+            value: Value::Null,
+        };
+        Self::verify(&said.signed(key), asked, now, control)
     }
 
     /// Reads a word about `asked`, and verifies it under the control key: for this agent, this call and these
@@ -71,48 +77,22 @@ impl DecisionStatement {
         now: Timestamp,
         control: &ControlCertificate,
     ) -> Result<Self, CertificateError> {
-        let members = Members::of(value, MEMBERS)?;
-        let fits = |name: &'static str, holds: bool| match holds {
-            true => Ok(()),
-            false => Err(CertificateError::Member(name)),
-        };
-        fits("type", members.text("type")? == "decision")?;
-        fits(
-            "agent-id",
-            members.parsed::<AgentId>("agent-id")? == *asked.agent,
-        )?;
-        fits("call", members.text("call")? == asked.call)?;
-        fits(
-            "params",
-            members.parsed::<Digest>("params")? == asked.digest(),
-        )?;
-        let said = Self {
-            principal: members.parsed("principal-id")?,
-            issued_at: members.parsed("issued-at")?,
-            value: value.clone(),
-        };
-        fits("principal-id", said.principal == control.principal)?;
+        let said = Self::read_beside(value, ())?;
         let apart = now.since(said.issued_at).max(said.issued_at.since(now));
         let in_time = apart < LIFE && control.covers(said.issued_at);
-        fits("issued-at", in_time)?;
-        members.verify(Purpose::Decision, &control.control_key)?;
-        Ok(said)
-    }
-
-    /// The statement as it goes over the socket.
-    pub fn to_value(&self) -> &Value {
-        &self.value
+        let fits = [
+            ("agent-id", said.agent == *asked.agent),
+            ("call", said.call == asked.call),
+            ("params", said.params == asked.digest()),
+            ("principal-id", said.principal == control.principal),
+            ("issued-at", in_time),
+        ];
+        match fits.into_iter().find(|(_, holds)| !holds) {
+            Some((name, _)) => Err(CertificateError::Member(name)),
+            None => said.prove_under(&control.control_key).map(|()| said),
+        }
     }
 }
 
 /// How long a word may be used, and how far the clocks of who signs and who verifies may differ.
 pub const LIFE: Duration = Duration::from_secs(300);
-const MEMBERS: &[&str] = &[
-    "type",
-    "principal-id",
-    "agent-id",
-    "call",
-    "params",
-    "issued-at",
-    "signature",
-];

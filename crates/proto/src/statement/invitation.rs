@@ -4,13 +4,11 @@
 
 use std::time::Duration;
 
-use signet_json::{Limits, Map, Value, canonical};
-
-use crate::certificate::members::{Members, sign_statement};
-use crate::certificate::{Certificate, CertificateError};
+use crate::certificate::Certificate;
 use crate::ids::{decode_base64url, encode_base64url};
-use crate::keys::{Purpose, SigningKey};
+use crate::said::*;
 use crate::time::Timestamp;
+use signet_json::{Limits, canonical};
 
 /// A carrier that reaches the agent, and its addresses there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,16 +19,22 @@ pub struct Reached {
     pub addresses: Vec<String>,
 }
 
-/// Who an agent is and where it is reached (`signet/1 invitation`), signed by the agent itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Invitation {
-    /// The agent's certificate, whose root key signed it.
-    pub certificate: Certificate,
-    /// How it is reached, the first choice first.
-    pub reached: Vec<Reached>,
-    /// After this moment nobody accepts it.
-    pub not_after: Timestamp,
-    value: Value,
+statement! {
+    "invitation" under Invitation;
+
+    /// Who an agent is and where it is reached (`signet/1 invitation`), signed by the agent itself.
+    pub struct Invitation {
+        /// The agent's certificate, whose root key signed it.
+        "certificate" certificate: Certificate,
+        /// How it is reached, the first choice first.
+        "carriers" reached: Vec<Reached>,
+        /// After this moment nobody accepts it.
+        "not-after" not_after: Timestamp,
+    }
+}
+
+parts! {
+    Vec<Reached>, |reached| reached.iter().map(to_value).collect::<Value>(), |members, name| members.given(name, read_reached);
 }
 
 /// The line is no invitation that may be accepted.
@@ -71,13 +75,13 @@ impl Invitation {
         life: Duration,
     ) -> Result<Self, InvitationError> {
         let not_after = now.saturating_add(life).min(certificate.not_after);
-        let mut members = Map::new();
-        members.insert("type".into(), "invitation".into());
-        members.insert("certificate".into(), certificate.to_value().clone());
-        members.insert("carriers".into(), reached.iter().map(to_value).collect());
-        members.insert("not-after".into(), not_after.to_string().into());
-        let value = sign_statement(members, Purpose::Invitation, key);
-        Self::verify(&value, now)
+        let said = Self {
+            certificate: certificate.clone(),
+            reached: reached.to_vec(),
+            not_after,
+            value: Value::Null,
+        };
+        Self::verify(&said.signed(key), now)
     }
 
     /// Reads the line that an agent's person was given, and verifies all that it says.
@@ -110,13 +114,9 @@ impl Invitation {
     }
 
     fn verify(value: &Value, now: Timestamp) -> Result<Self, InvitationError> {
-        let members = Members::of(value, MEMBERS)?;
-        if members.text("type")? != "invitation" {
-            return Err(CertificateError::Member("type").into());
-        }
-        let certificate = Certificate::parse(members.value("certificate")?)?;
-        members.verify(Purpose::Invitation, &certificate.signing_key)?;
-        let not_after: Timestamp = members.parsed("not-after")?;
+        let said = Self::read_beside(value, ())?;
+        let (certificate, not_after) = (&said.certificate, said.not_after);
+        said.prove_under(&certificate.signing_key)?;
         let ends = not_after.min(certificate.not_after);
         if now > ends {
             return Err(InvitationError::Ended(ends));
@@ -127,12 +127,7 @@ impl Invitation {
         if not_after > now.saturating_add(LONGEST) {
             return Err(CertificateError::Member("not-after").into());
         }
-        Ok(Self {
-            reached: read_reached(members.value("carriers")?)?,
-            certificate,
-            not_after,
-            value: value.clone(),
-        })
+        Ok(said)
     }
 }
 
@@ -146,13 +141,9 @@ fn to_value(reached: &Reached) -> Value {
 
 /// One to eight carriers with one to eight addresses each. A carrier that nobody knows here is kept: a newer
 /// agent may have more of them.
-fn read_reached(value: &Value) -> Result<Vec<Reached>, CertificateError> {
-    let fault = CertificateError::Member("carriers");
-    let items = value.as_array().filter(|items| is_few(items.len()));
-    let items = items.ok_or_else(|| fault.clone())?.iter();
-    items
-        .map(|item| read_one(item).ok_or_else(|| fault.clone()))
-        .collect()
+fn read_reached(value: &Value) -> Option<Vec<Reached>> {
+    let items = value.as_array().filter(|items| is_few(items.len()))?;
+    items.iter().map(read_one).collect()
 }
 
 fn read_one(item: &Value) -> Option<Reached> {
@@ -185,4 +176,3 @@ fn is_few(count: usize) -> bool {
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 const MAX_LINE: usize = 8 * 1024;
 const PREFIX: &str = "signet:1:";
-const MEMBERS: &[&str] = &["type", "certificate", "carriers", "not-after", "signature"];

@@ -1,28 +1,29 @@
 //! Pause and resume: a person stops all their agents, and lets them go on.
 
-use signet_json::{Map, Value};
-
-use crate::certificate::members::{Members, sign_statement};
-use crate::certificate::{CertificateError, ControlCertificate};
+use crate::certificate::ControlCertificate;
 use crate::ids::PrincipalId;
-use crate::keys::{Purpose, SigningKey};
+use crate::said::*;
 use crate::time::Timestamp;
 
-/// A person's word that their agents pause, or go on (`signet/1 pause`), with the control certificate
-/// under which it was signed. Its serial only rises, so that an old word cannot be repeated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PauseStatement {
-    /// The person.
-    pub principal: PrincipalId,
-    /// Whether the agents pause (or resume).
-    pub paused: bool,
-    /// Rises with every pause and resume of this person.
-    pub serial: u64,
-    /// When it was signed.
-    pub issued_at: Timestamp,
-    /// Whose control key signed.
-    pub control: ControlCertificate,
-    value: Value,
+statement! {
+    "pause" under Pause, beside control: ControlCertificate;
+
+    /// A person's word that their agents pause, or go on (`signet/1 pause`), with the control certificate
+    /// under which it was signed. Its serial only rises, so that an old word cannot be repeated.
+    pub struct PauseStatement {
+        /// The person.
+        "principal-id" principal: PrincipalId,
+        /// Whether the agents pause (or resume).
+        "paused" paused: bool,
+        /// Rises with every pause and resume of this person.
+        "serial" serial: u64,
+        /// When it was signed.
+        "issued-at" issued_at: Timestamp,
+    }
+
+    fn holds(&self) -> Result<(), CertificateError> {
+        self.control.speaks_for(&self.principal, self.issued_at)
+    }
 }
 
 impl PauseStatement {
@@ -37,13 +38,15 @@ impl PauseStatement {
         control: &ControlCertificate,
         key: &SigningKey,
     ) -> Result<Self, CertificateError> {
-        let mut members = Map::new();
-        members.insert("type".into(), "pause".into());
-        members.insert("principal-id".into(), control.principal.as_str().into());
-        members.insert("paused".into(), paused.into());
-        members.insert("serial".into(), serial.into());
-        members.insert("issued-at".into(), now.to_string().into());
-        Self::parse(&sign_statement(members, Purpose::Pause, key), control)
+        let said = Self {
+            principal: control.principal.clone(),
+            paused,
+            serial,
+            issued_at: now,
+            control: control.clone(),
+            value: Value::Null,
+        };
+        Self::parse(&said.signed(key), control)
     }
 
     /// Reads a statement and verifies it under the control key.
@@ -51,39 +54,8 @@ impl PauseStatement {
     /// # Errors
     /// Names the member at fault, or says that the signature does not hold.
     pub fn parse(value: &Value, control: &ControlCertificate) -> Result<Self, CertificateError> {
-        let members = Members::of(value, MEMBERS)?;
-        if members.text("type")? != "pause" {
-            return Err(CertificateError::Member("type"));
-        }
-        let statement = Self {
-            principal: members.parsed("principal-id")?,
-            paused: members
-                .value("paused")?
-                .as_bool()
-                .ok_or(CertificateError::Member("paused"))?,
-            serial: members.serial("serial")?,
-            issued_at: members.parsed("issued-at")?,
-            control: control.clone(),
-            value: value.clone(),
-        };
-        if statement.principal != control.principal || !control.covers(statement.issued_at) {
-            return Err(CertificateError::Member("principal-id"));
-        }
-        members.verify(Purpose::Pause, &control.control_key)?;
-        Ok(statement)
-    }
-
-    /// The statement as it is sent and logged.
-    pub fn to_value(&self) -> &Value {
-        &self.value
+        let said = Self::read_beside(value, (control.clone(),))?;
+        said.prove_under(&control.control_key)?;
+        Ok(said)
     }
 }
-
-const MEMBERS: &[&str] = &[
-    "type",
-    "principal-id",
-    "paused",
-    "serial",
-    "issued-at",
-    "signature",
-];
