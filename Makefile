@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help build install uninstall deb interop demo test lint ci bench instructions fuzz older mutants torture sample clean
+.PHONY: help build install uninstall deb interop demo test lint ci generated bench instructions fuzz older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 
 lint: ## formatting, clippy, licences and sources, arrows, documentation
 	@.ci/run lint
+
+generated: ## write everything that is made from the code: schemas, descriptions, tables, the types of clients
+	@scripts/generated
 
 ci: ## everything that the merge of a change asks for
 	@.ci/run

@@ -97,13 +97,13 @@ const DESCRIPTION: &str = "One request, a line of JSON-RPC 2.0. `x-result` is wh
 fn the_schema_of_the_api_is_what_the_types_say() {
     let generated = format!("{:#}\n", generate());
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/api.schema.json");
-    if std::env::var_os("SIGNET_WRITE_SCHEMA").is_some() {
+    if std::env::var_os("SIGNET_WRITE_GENERATED").is_some() {
         std::fs::write(kept, &generated).unwrap();
         return;
     }
     assert!(
         generated == crate::SCHEMA,
-        "schemas/api.schema.json is not what the types say; SIGNET_WRITE_SCHEMA=1 with this test writes it anew"
+        "schemas/api.schema.json is not what the types say; `make generated` writes it anew"
     );
 }
 

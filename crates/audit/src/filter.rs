@@ -2,13 +2,12 @@
 
 use std::str::FromStr;
 
-use signet_proto::entry::{Entry, Ruling};
+use signet_proto::entry::{Entry, LineSubject, Ruling, Verdict};
 use signet_proto::envelope::Class;
 use signet_proto::headers::{ConversationId, MessageType};
-use signet_proto::ids::AgentId;
+use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::time::Timestamp;
 
-use crate::about::{message_type, peer_of};
 use crate::record::Line;
 use crate::show::{body, describe};
 
@@ -64,21 +63,22 @@ impl Filter {
             Some(Entry::Message(verdict)) => Some(verdict),
             _ => None,
         };
-        let kind = verdict.and_then(message_type);
+        let about = about(line);
+        let kind = verdict.and_then(Verdict::message_type);
         let is_control = verdict.is_some_and(|verdict| {
             verdict.class() == Some(Class::Control) && verdict.reason().is_none()
         });
         self.since.is_none_or(|since| since <= line.ts)
             && self.until.is_none_or(|until| line.ts < until)
-            && self.peer.is_none_or_same(peer(line).as_ref())
+            && self.peer.is_none_or_same(about.peer.as_ref())
             && self
                 .conversation
-                .is_none_or_same(conversation(line).as_ref())
+                .is_none_or_same(about.conversation.as_ref())
             && !(self.without_control && is_control)
             && self.message_type.is_none_or_same(kind.as_ref())
-            && self.tier.is_none_or_same(tier(line).as_ref())
+            && self.tier.is_none_or_same(about.tier.as_ref())
             && (self.kinds.is_empty() || self.kinds.contains(&line.kind))
-            && self.id.as_deref().is_none_or(|begun| is_about(line, begun))
+            && self.id.as_deref().is_none_or(|begun| names(&about, begun))
             && self.text.as_deref().is_none_or(|text| says(line, text))
             && self.verdict.is_none_or_same(
                 verdict
@@ -122,50 +122,21 @@ impl<T: PartialEq> Wanted<T> for Option<T> {
     }
 }
 
-/// Whom a line is about.
-pub(crate) fn peer(line: &Line) -> Option<AgentId> {
-    match line.entry.as_ref()? {
-        Entry::Message(verdict) => peer_of(verdict),
-        Entry::Trust(_, certificate) => Some(certificate.agent.clone()),
-        Entry::Draft(draft) => Some(draft.peer.clone()),
-        Entry::Revoked(revocation) => Some(revocation.agent.clone()),
-        Entry::Approval(line) => Some(line.peer.clone()),
-        Entry::Outcome(outcome) => Some(outcome.peer.clone()),
-        Entry::Handoff(handoff) => Some(handoff.peer.clone()),
-        Entry::Clock { peer, .. } => Some(peer.clone()),
-        Entry::Alarm(alarm) => Some(alarm.peer.clone()),
-        Entry::Hole(hole) => Some(hole.peer.clone()),
-        Entry::Attempt(attempt) => attempt.peer.clone(),
-        _ => None,
-    }
+/// What a line is about; nothing, when it is the chain's own.
+pub(crate) fn about(line: &Line) -> LineSubject {
+    line.entry.as_ref().map(Entry::about).unwrap_or_default()
 }
 
-/// The data tier of what a line is about.
-fn tier(line: &Line) -> Option<u8> {
-    match line.entry.as_ref()? {
-        Entry::Message(verdict) => verdict.tier(),
-        Entry::Draft(draft) => draft.tier(),
-        Entry::Attempt(attempt) => attempt.tried.as_ref().map(|tried| tried.tier),
-        _ => None,
-    }
-}
-
-/// Whether a line is about the message or the task whose id begins so.
-fn is_about(line: &Line, begun: &str) -> bool {
-    let Some(entry) = &line.entry else {
-        return false;
-    };
-    let ids = match entry {
-        Entry::Message(verdict) => [verdict.id(), verdict.in_reply_to()],
-        Entry::Draft(draft) => [Some(draft.message_id), None],
-        Entry::Approval(approval) => [Some(approval.message_id), None],
-        Entry::Outcome(outcome) => [Some(outcome.message_id), None],
-        Entry::Handoff(handoff) => return handoff.task.to_string().starts_with(begun),
-        _ => return false,
-    };
-    let mut ids = ids.into_iter().flatten();
-    ids.any(|id| id.to_string().starts_with(begun))
-        || conversation(line).is_some_and(|task| task.as_str() == begun)
+/// Whether that is the message or the task whose id begins so.
+fn names(about: &LineSubject, begun: &str) -> bool {
+    let ids = about.messages.iter().flatten().map(MessageId::to_string);
+    let mut ids = ids
+        .chain(about.task.map(|task| task.to_string()))
+        .peekable();
+    let is_named = ids.peek().is_some();
+    let conversation = about.conversation.as_ref();
+    ids.any(|id| id.starts_with(begun))
+        || (is_named && conversation.is_some_and(|whole| whole.as_str() == begun))
 }
 
 /// Whether the text stands in what people are shown of a line, its contents among it.
@@ -175,15 +146,4 @@ fn says(line: &Line, text: &str) -> bool {
     shown
         .map(|shown| shown.to_lowercase())
         .any(|shown| shown.contains(&text))
-}
-
-/// The conversation that a line belongs to; a task is one too.
-fn conversation(line: &Line) -> Option<ConversationId> {
-    match line.entry.as_ref()? {
-        Entry::Message(verdict) => verdict.conversation(),
-        Entry::Draft(draft) => draft.conversation(),
-        Entry::Handoff(handoff) => handoff.task.to_string().parse().ok(),
-        Entry::Attempt(attempt) => attempt.tried.as_ref()?.conversation.clone(),
-        _ => None,
-    }
 }

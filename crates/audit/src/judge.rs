@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::LineVersion;
+use signet_proto::entry::{Entry, LineVersion, Weight};
 use signet_proto::ids::{AgentId, Digest};
 
 use crate::anchor::{self, Record};
@@ -18,7 +18,6 @@ use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Frame, Line};
 use crate::tail::holds_line;
-use crate::weight::Weight;
 
 /// A log as its files show it, and what a start makes of them.
 #[derive(Debug)]
@@ -190,7 +189,7 @@ impl Judgement {
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
                 // A line that cannot be read counts as light here: the proof of the lines refuses it.
                 let entry = Line::parse(raw).ok().and_then(|line| line.entry);
-                let weight = entry.as_ref().map_or(Weight::Light, Weight::of);
+                let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
                     tip = here;
                 } else {

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod about;
 mod anchor;
 mod bundle;
 mod chain;
@@ -44,9 +43,7 @@ mod tail;
 mod tape;
 mod unanswered;
 mod verify;
-mod weight;
 
-pub use about::{message_id_of, peer_of};
 pub use bundle::{ExportError, Exported, Span, export};
 pub use chain::{Head, Position};
 pub use checkpoint::CHECKPOINT_LINES;
@@ -65,7 +62,7 @@ pub use open::Sight;
 pub use opening::Opening;
 pub use read::{Lines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
-pub use record::{Line, MAX_LINE, Mark};
+pub use record::{Line, MAX_LINE, Mark, kinds};
 pub use reserved::Reserved;
 pub use show::{body, describe, glimpse, is_without_words};
 pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};

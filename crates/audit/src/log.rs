@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signet_proto::entry::{Entry, LineVersion};
+use signet_proto::entry::{Entry, LineVersion, LossLine, Weight};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
@@ -23,7 +23,6 @@ use crate::opening::{OLD_MARK, Opening};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::reserved::Reserved;
 use crate::tape::{Tape, give_back_old};
-use crate::weight::Weight;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///
@@ -169,7 +168,7 @@ impl Log {
         }
         if let Some(head) = lost {
             let (line, hash) = (head.seq, head.hash);
-            self.append(now, &Entry::Loss { line, hash })?;
+            self.append(now, &Entry::Loss(LossLine { line, hash }))?;
         }
         if let (None, Some(path)) = (&self.anchor, &path) {
             self.commit()?;
@@ -225,7 +224,7 @@ impl Log {
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {
-            self.weight = self.weight.max(Weight::of(entry));
+            self.weight = self.weight.max(entry.weight());
         }
         appended
     }

@@ -65,6 +65,14 @@ pub enum Mark {
     },
 }
 
+/// Every kind of a line: those of entries, and the chain's own.
+#[must_use]
+pub fn kinds() -> Vec<&'static str> {
+    let mut kinds = Entry::kinds();
+    kinds.extend([Mark::OPEN, Mark::CLOSE, Mark::RECOVERY]);
+    kinds
+}
+
 impl Line {
     /// Reads one line, given without its newline.
     ///

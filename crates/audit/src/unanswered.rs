@@ -6,7 +6,6 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
 
-use crate::about::{message_type, peer_of};
 use crate::record::Line;
 
 /// The requests that a log has answers to: it is read to its end before anybody can say of one that it has none.
@@ -17,7 +16,7 @@ impl AnsweredRequests {
     /// Takes a line of the log.
     pub fn take(&mut self, line: &Line) {
         let answered =
-            taken(line).and_then(|verdict| Some((peer_of(verdict)?, verdict.in_reply_to()?)));
+            taken(line).and_then(|verdict| Some((verdict.peer()?, verdict.in_reply_to()?)));
         self.0.extend(answered);
     }
 
@@ -28,10 +27,10 @@ impl AnsweredRequests {
             return false;
         };
         let wants_one = matches!(
-            message_type(verdict),
+            verdict.message_type(),
             Some(MessageType::Request | MessageType::Handoff)
         );
-        let name = peer_of(verdict).zip(verdict.id());
+        let name = verdict.peer().zip(verdict.id());
         wants_one && name.is_some_and(|name| !self.0.contains(&name))
     }
 }

@@ -22,7 +22,7 @@ statement! {
     "agent" under Certificate, asked by CertificateRequest, signed by "root-key" root;
 
     /// What a root key says of one agent. Exists only with a signature of its own `root-key` that holds;
-    /// whether that root is *trusted* is for [`crate::trust`] to say. [`Certificate::read`] alone leaves the
+    /// whether that root is *trusted* is for [`crate::trust`] to say. `Certificate::read` alone leaves the
     /// signature for later: who is looked up before, and a stranger costs no signature.
     pub struct Certificate {
         /// The agent it speaks of.

@@ -2,234 +2,200 @@
 //! again after a restart.
 //!
 //! An entry knows its own members; sequence, time and chain around them are the audit crate's.
-//! Nothing here holds plaintext of tier 3 or 4.
+//! Nothing here holds plaintext of tier 3 or 4. The table of kinds is below: what stands in a line, how much rests on
+//! it, and what people are shown of it; the schema of lines is made from it.
 
 mod alarm;
 mod attempt;
 mod derived;
+mod draft;
 mod handoff;
 mod line;
+mod members;
+mod message;
+mod notes;
 mod outcome;
+#[cfg(test)]
+mod schema_tests;
 mod standing;
 mod verdict;
 mod version;
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
+use signet_text::printable;
 
 use crate::certificate::Certificate;
-use crate::envelope::{Claimed, Message, Method, Sealed};
-use crate::ids::{AgentId, Digest, IdError, KeyId, MessageId};
-use crate::reject::Reason;
-
+use crate::handoff::TaskId;
+use crate::headers::ConversationId;
+use crate::ids::{AgentId, MessageId};
 use crate::statement::{PauseStatement, Revocation};
+use signet_json::{Map, Value};
 
 pub use alarm::{Alarm, AlarmLine, HoleLine};
 pub use attempt::{AttemptLine, Tried};
+pub use draft::{ClientKey, DraftLine};
 pub use handoff::{HandoffLine, Offered, TaskChange};
-use line::{Line, Members};
+use line::{Line, LineMembers};
+pub use notes::{CauseLine, ClockLine, Flood, LossLine};
 pub use outcome::{Did, OutcomeLine};
-use signet_json::{Map, Value};
-pub use standing::ApprovalLine;
+pub use standing::{ApprovalLine, TrustChange, TrustLine};
+pub use verdict::{Direction, Evidence, Ruling, Verdict};
 pub use version::LineVersion;
 
-const CLIENT_KEY: &str = "client-key";
 /// How much of unproven input is kept, in bytes.
 pub const RAW_KEPT: usize = 1024;
 
-/// One line's worth of memory.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Entry {
-    /// A message, in or out, and what was decided about it.
-    Message(Verdict),
-    /// The first line of a log: whose it is.
-    Genesis(Certificate),
-    /// A peer's standing changed.
-    Trust(TrustChange, Certificate),
-    /// A root key took certificates back.
-    Revoked(Revocation),
-    /// A message of ours waits for a session, or for its person.
-    Draft(DraftLine),
-    /// A person decided about a draft.
-    Approval(ApprovalLine),
-    /// Our person lets all their agents pause, or go on.
-    Pause(PauseStatement),
-    /// What became of an accepted message or a draft.
-    Outcome(OutcomeLine),
-    /// A task changed.
-    Handoff(HandoffLine),
-    /// Our own agent tried to send something, and our own side refused it.
-    Attempt(AttemptLine),
-    /// Something is wrong that only a person can judge, or a person has judged it.
-    Alarm(AlarmLine),
-    /// Messages of a peer's that never came, and that it did not give up.
-    Hole(HoleLine),
-    /// A peer's clock and ours differ.
-    Clock {
-        /// Whose.
-        peer: AgentId,
-        /// The peer's minus ours, in milliseconds.
-        difference_ms: i64,
-    },
-    /// Input over a budget, counted instead of written.
-    Flood(Flood),
-    /// The state beside the log was missing or damaged, and was made again from the log.
-    Rebuilt {
-        /// Why, for a person.
-        cause: String,
-    },
-    /// The log went back behind a line that was written, and a person accepted that.
-    Loss {
-        /// The newest line that is known to be lost.
-        line: u64,
-        /// SHA-256 of that line.
-        hash: Digest,
-    },
-    /// Messages were lost before they could be judged.
-    Gap {
-        /// Why, for a person.
-        cause: String,
-    },
+macro_rules! lines {
+    ($( $kind:literal $entry:ident($line:ty), |$said:pat_param| $weight:expr, $text:literal; )*) => {
+        /// One line's worth of memory.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Entry {
+            $( #[doc = $text] $entry($line), )*
+        }
+
+        impl Entry {
+            /// The kinds in the order of the table. Two rows in a row may share one.
+            const KINDS: &'static [&'static str] = &[ $( $kind, )* ];
+
+            /// The kind, as the line names it.
+            pub fn kind(&self) -> &'static str {
+                match self { $( Self::$entry(_) => $kind, )* }
+            }
+
+            /// What a start needs of the line, besides its place in the chain, before it may obey it.
+            pub fn weight(&self) -> Weight {
+                match self { $( Self::$entry($said) => $weight, )* }
+            }
+
+            /// As [`Entry::write`], in the members of that version.
+            pub fn write_as(&self, version: LineVersion, out: &mut Vec<u8>) {
+                let mut line = Line { out, version };
+                line.first("kind", self.kind());
+                match self { $( Self::$entry(said) => said.write(&mut line), )* }
+            }
+
+            /// Reads an entry from the members of a log line. `None` for kinds that are the chain's own.
+            ///
+            /// # Errors
+            /// Names the member at fault.
+            pub fn parse(line: Map<String, Value>) -> Result<Option<Self>, EntryError> {
+                let members = LineMembers(&line);
+                let kind = members.text("kind")?;
+                $(
+                    if kind == $kind && <$line as LineKind>::is_meant(&members) {
+                        return <$line as LineKind>::parse(line).map(|said| Some(Self::$entry(said)));
+                    }
+                )*
+                Ok(None)
+            }
+
+            /// What the line is about.
+            pub fn about(&self) -> LineSubject {
+                match self { $( Self::$entry(said) => said.about(), )* }
+            }
+
+            /// What the line says, for a person and in one line: nothing in it can drive a terminal.
+            pub fn describe(&self) -> String {
+                match self { $( Self::$entry(said) => said.describe(), )* }
+            }
+        }
+
+        /// The table once more, with the members of each row.
+        #[cfg(test)]
+        fn shapes() -> Vec<(&'static str, schema_tests::LineShape)> {
+            vec![ $( ($kind, <$line as LineKind>::shape()), )* ]
+        }
+    };
 }
 
-/// Which way a message went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To us.
-    In,
-    /// From us.
-    Out,
+// The kind, what stands in the line, how much rests on it, and when it is written. The members of a line, and the words
+// for people, are in the file of its type.
+lines! {
+    "message"  Message(Verdict),          |verdict| verdict.weight(), "A message, in or out, and what was decided about it.";
+    "genesis"  Genesis(Certificate),      |_| Weight::Light,    "The first line of a log: whose it is.";
+    "trust"    Trust(TrustLine),          |_| Weight::Decision, "A peer's standing changed.";
+    "trust"    Revoked(Revocation),       |_| Weight::Decision, "A root key took certificates back.";
+    "draft"    Draft(DraftLine),          |_| Weight::Anchored, "A message of ours waits for a session, or for its person.";
+    "approval" Approval(ApprovalLine),    |_| Weight::Decision, "A person decided about a draft.";
+    "pause"    Pause(PauseStatement),     |_| Weight::Decision, "Our person lets all their agents pause, or go on.";
+    "outcome"  Outcome(OutcomeLine),      |_| Weight::Anchored, "What became of an accepted message or a draft.";
+    "handoff"  Handoff(HandoffLine),      |_| Weight::Anchored, "A task changed.";
+    "alarm"    Alarm(AlarmLine),          |_| Weight::Decision, "Something is wrong that only a person can judge, or a person has judged it.";
+    "attempt"  Attempt(AttemptLine),      |_| Weight::Anchored, "Our own agent tried to send something, and our own side refused it.";
+    "hole"     Hole(HoleLine),            |_| Weight::Anchored, "Messages of a peer's that never came, and that it did not give up.";
+    "clock"    Clock(ClockLine),          |_| Weight::Anchored, "A peer's clock and ours differ, or our own was put back.";
+    "flood"    Flood(Flood),              |_| Weight::Light,    "Input over a budget, counted instead of written.";
+    "gap"      Gap(CauseLine),            |_| Weight::Light,    "Messages were lost before they could be judged.";
+    "rebuilt"  Rebuilt(CauseLine),        |_| Weight::Light,    "The state beside the log was missing or damaged, and was made again from the log.";
+    "loss"     Loss(LossLine),            |_| Weight::Decision, "The log went back behind a line that was written, and a person accepted that.";
 }
 
-/// What was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ruling {
-    /// Taken; its effect may follow.
-    Accepted,
-    /// Refused, and why.
-    Rejected(Reason),
-    /// Ours, signed and sent.
-    Sent,
-}
+/// What stands in the lines of a row of the table.
+trait LineKind: Sized {
+    /// Writes the members, in the order in which a line has them.
+    fn write(&self, line: &mut Line<'_>);
 
-/// What happened to one message.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// In or out.
-    pub direction: Direction,
-    /// What was decided.
-    pub ruling: Ruling,
-    /// The length of the bytes that came or went.
-    pub bytes: u64,
-    /// The hash of the message, or of bytes that did not parse.
-    pub hash: Digest,
-    /// What is kept of it.
-    pub evidence: Evidence,
-    /// What is sealed in it, when it was accepted or sent: sealed once more, for our own person.
-    pub copy: Option<Sealed>,
-}
+    /// Reads them.
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError>;
 
-/// What is kept of a message.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Evidence {
-    /// All of it: its signature holds.
-    Whole(Arc<Message>),
-    /// Its headers only: tier 3 or 4 came in clear, or its sender was over the budget of what is refused.
-    Headers(Arc<Message>),
-    /// Its headers only, read back from a log, and the method that the line names.
-    Withheld(Map<String, Value>, Option<Method>),
-    /// A copy of a message whose line stands elsewhere.
-    Copy(Claimed),
-    /// The first KiB of unproven input, and what it claimed.
-    Raw(Vec<u8>, Claimed),
-}
-
-/// How a peer's standing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrustChange {
-    /// A person pinned the root and bound the agent-id.
-    Bound,
-    /// A newer certificate of the same root came with a handshake.
-    Renewed,
-    /// A stranger announced itself and waits for a person's decision.
-    Pending,
-    /// A person refused a stranger.
-    Refused,
-    /// A person took back the trust in an agent.
-    Withdrawn,
-    /// A pinned principal appeared with another root key: an alarm, and nothing else.
-    RootChanged,
-    /// The successor that a root key had named took its place.
-    RootSucceeded,
-    /// A person pinned another root key, which nobody had named.
-    RootReplaced,
-    /// A root key took certificates back ([`Entry::Revoked`]).
-    Revoked,
-}
-
-/// A message that waits: its JSON without what signing adds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DraftLine {
-    /// For whom.
-    pub peer: AgentId,
-    /// Its name.
-    pub message_id: MessageId,
-    /// Seconds that it may wait and then live.
-    pub life: u64,
-    /// The root key that the recipient is bound to, when the person's approval is needed: it must be
-    /// the same when the draft leaves.
-    pub approve: Option<KeyId>,
-    /// The whole message without timestamp, expires-at, key-id, session, sequence, audit-head and
-    /// signature; what tiers 3 and 4 carry is sealed for ourselves in it.
-    pub message: Value,
-    /// What is sealed in it, for our own person.
-    pub copy: Option<Sealed>,
-    /// The tag of its caller's key and content, when the caller gave one.
-    pub client_key: Option<ClientKey>,
-}
-
-/// What a line says of its caller's key: 16 bytes of the key's tag and 16 of the content's, spelt as the
-/// key-ids are that readers of version 2 expect there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientKey(pub Digest);
-
-impl FromStr for ClientKey {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let key: KeyId = text.parse()?;
-        Ok(Self(*key.digest()))
+    /// What a line is about.
+    fn about(&self) -> LineSubject {
+        LineSubject::default()
     }
-}
 
-impl fmt::Display for ClientKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ed25519:{}", self.0)
+    /// What it says, for a person and in one line.
+    fn describe(&self) -> String;
+
+    /// Tells the row from another one of the same kind.
+    fn is_meant(_: &LineMembers<'_>) -> bool {
+        true
     }
+
+    /// What the schema says of the members.
+    #[cfg(test)]
+    fn shape() -> schema_tests::LineShape;
 }
 
-impl DraftLine {
-    /// What is sealed in the message, for ourselves.
-    pub fn sealed(&self) -> Option<Sealed> {
-        let places = ["/params/sealed", "/result/sealed", "/error/data/sealed"];
-        let found = places
-            .into_iter()
-            .find_map(|place| self.message.pointer(place));
-        found.and_then(|sealed| Sealed::parse(sealed).ok())
+/// How much rests on a line that bears no signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Nothing: the line is inert, or bears a signature of its own.
+    #[default]
+    Light,
+    /// The agent's memory: its home has to vouch for the line.
+    Anchored,
+    /// A person's word: a checkpoint follows at once, too.
+    Decision,
+}
+
+/// What a line is about, as far as it says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LineSubject {
+    /// Whom.
+    pub peer: Option<AgentId>,
+    /// The data tier of the message.
+    pub tier: Option<u8>,
+    /// The message, and the one that it answers or belongs to.
+    pub messages: [Option<MessageId>; 2],
+    /// The task.
+    pub task: Option<TaskId>,
+    /// The conversation; a task is one too.
+    pub conversation: Option<ConversationId>,
+}
+
+impl LineSubject {
+    fn peer(peer: &AgentId) -> Self {
+        Self {
+            peer: Some(peer.clone()),
+            ..Self::default()
+        }
     }
-}
 
-/// Input over a budget that shares a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flood {
-    /// How many.
-    pub count: u64,
-    /// Their bytes altogether.
-    pub bytes: u64,
-    /// SHA-256 over the running hash and each one's hash, in order of arrival, from 32 zero bytes.
-    pub hash: Digest,
+    fn message(peer: &AgentId, message: MessageId) -> Self {
+        Self {
+            messages: [Some(message), None],
+            ..Self::peer(peer)
+        }
+    }
 }
 
 /// A line of a log does not say what its kind must.
@@ -238,172 +204,31 @@ pub struct Flood {
 pub struct EntryError(pub &'static str);
 
 impl Entry {
-    /// The kind, as the line names it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Message(_) => "message",
-            Self::Genesis(_) => "genesis",
-            Self::Trust(..) | Self::Revoked(_) => "trust",
-            Self::Draft(_) => "draft",
-            Self::Approval(_) => "approval",
-            Self::Pause(_) => "pause",
-            Self::Outcome(_) => "outcome",
-            Self::Handoff(_) => "handoff",
-            Self::Attempt(_) => "attempt",
-            Self::Alarm(_) => "alarm",
-            Self::Hole(_) => "hole",
-            Self::Clock { .. } => "clock",
-            Self::Flood(_) => "flood",
-            Self::Rebuilt { .. } => "rebuilt",
-            Self::Loss { .. } => "loss",
-            Self::Gap { .. } => "gap",
-        }
+    /// Every kind.
+    pub fn kinds() -> Vec<&'static str> {
+        let mut kinds = Self::KINDS.to_vec();
+        kinds.dedup();
+        kinds
+    }
+
+    /// That a peer's standing changed.
+    pub const fn trust(change: TrustChange, certificate: Certificate) -> Self {
+        Self::Trust(TrustLine {
+            change,
+            certificate,
+        })
     }
 
     /// Writes `"kind":…` and the entry's members, without braces.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.write_as(LineVersion::CURRENT, out);
     }
-
-    /// As [`Entry::write`], in the members of that version.
-    pub fn write_as(&self, version: LineVersion, out: &mut Vec<u8>) {
-        let mut line = Line { out, version };
-        line.first("kind", self.kind());
-        match self {
-            Self::Message(verdict) => verdict.write(&mut line),
-            Self::Genesis(certificate) => line.certificate(certificate),
-            Self::Trust(change, certificate) => {
-                line.text("change", change.as_str());
-                line.text("peer", certificate.agent.as_str());
-                line.certificate(certificate);
-            }
-            Self::Revoked(revocation) => standing::write_revocation(revocation, &mut line),
-            Self::Approval(approved) => standing::write_approval(approved, &mut line),
-            Self::Pause(statement) => standing::write_pause(statement, &mut line),
-            Self::Draft(draft) => {
-                line.text("peer", draft.peer.as_str());
-                line.message_id(&draft.message_id);
-                if version >= LineVersion::V2 {
-                    derived::write_draft(draft, &mut line);
-                }
-                line.number("life", draft.life);
-                if let Some(root) = draft.approve {
-                    line.text("approve", &root.to_string());
-                }
-                line.value("message", &draft.message);
-                line.copy(draft.copy.as_ref());
-                if let Some(key) = draft.client_key.filter(|_| version >= LineVersion::V2) {
-                    line.text(CLIENT_KEY, &key.to_string());
-                }
-            }
-            Self::Outcome(outcome) => outcome.write(&mut line),
-            Self::Handoff(handoff) => handoff.write(&mut line),
-            Self::Attempt(attempt) => attempt.write(&mut line),
-            Self::Alarm(alarm) => alarm.write(&mut line),
-            Self::Hole(hole) => hole.write(&mut line),
-            Self::Clock {
-                peer,
-                difference_ms,
-            } => {
-                line.text("peer", peer.as_str());
-                line.value("difference-ms", &Value::from(*difference_ms));
-            }
-            Self::Flood(flood) => {
-                line.number("count", flood.count);
-                line.number("bytes", flood.bytes);
-                line.text("sha256", &flood.hash.to_hex());
-            }
-            Self::Loss { line: number, hash } => {
-                line.number("line", *number);
-                line.text("sha256", &hash.to_hex());
-            }
-            Self::Gap { cause } | Self::Rebuilt { cause } => line.text("cause", cause),
-        }
-    }
-
-    /// Reads an entry from the members of a log line. `None` for kinds that are the chain's own.
-    ///
-    /// # Errors
-    /// Names the member at fault.
-    pub fn parse(mut line: Map<String, Value>) -> Result<Option<Self>, EntryError> {
-        let members = Members(&line);
-        Ok(Some(match members.text("kind")? {
-            "message" => return Verdict::parse(line).map(|verdict| Some(Self::Message(verdict))),
-            "genesis" => Self::Genesis(members.certificate()?),
-            "trust" => match TrustChange::parse(members.text("change")?)? {
-                TrustChange::Revoked => Self::Revoked(standing::parse_revocation(&line)?),
-                change => Self::Trust(change, members.certificate()?),
-            },
-            "approval" => Self::Approval(standing::parse_approval(&line)?),
-            "pause" => Self::Pause(standing::parse_pause(&line)?),
-            "draft" => Self::Draft(DraftLine {
-                peer: members.parsed("peer")?,
-                message_id: members.message_id()?,
-                life: members.number("life")?,
-                approve: match line.contains_key("approve") {
-                    true => Some(members.parsed("approve")?),
-                    false => None,
-                },
-                copy: members.copy()?,
-                client_key: match line.contains_key(CLIENT_KEY) {
-                    true => Some(members.parsed(CLIENT_KEY)?),
-                    false => None,
-                },
-                message: line.remove("message").ok_or(EntryError("message"))?,
-            }),
-            "outcome" => Self::Outcome(OutcomeLine::parse(members, &line)?),
-            "handoff" => Self::Handoff(HandoffLine::parse(&line)?),
-            "attempt" => Self::Attempt(AttemptLine::parse(&line)?),
-            "alarm" => Self::Alarm(AlarmLine::parse(members)?),
-            "hole" => Self::Hole(HoleLine::parse(members)?),
-            "clock" => Self::Clock {
-                peer: members.parsed("peer")?,
-                difference_ms: line
-                    .get("difference-ms")
-                    .and_then(Value::as_i64)
-                    .ok_or(EntryError("difference-ms"))?,
-            },
-            "flood" => Self::Flood(Flood {
-                count: members.number("count")?,
-                bytes: members.number("bytes")?,
-                hash: members.digest("sha256")?,
-            }),
-            "rebuilt" => Self::Rebuilt {
-                cause: members.text("cause")?.to_owned(),
-            },
-            "loss" => Self::Loss {
-                line: members.number("line")?,
-                hash: members.digest("sha256")?,
-            },
-            "gap" => Self::Gap {
-                cause: members.text("cause")?.to_owned(),
-            },
-            _ => return Ok(None),
-        }))
-    }
 }
 
-impl Ruling {
-    /// As the line's `verdict` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Rejected(_) => "rejected",
-            Self::Sent => "sent",
-        }
-    }
-
-    pub(super) fn parse(text: &str, reason: Option<&Value>) -> Result<Self, EntryError> {
-        match text {
-            "accepted" => Ok(Self::Accepted),
-            "sent" => Ok(Self::Sent),
-            "rejected" => {
-                let reason = reason
-                    .and_then(Value::as_str)
-                    .and_then(|name| name.parse().ok());
-                reason.map(Self::Rejected).ok_or(EntryError("reason"))
-            }
-            _ => Err(EntryError("verdict")),
-        }
-    }
+/// A text that somebody else wrote, in quotes.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", printable(text))
 }
+
+/// In the place of a summary that only `signet audit open` can show.
+const SEALED: &str = "(sealed)";

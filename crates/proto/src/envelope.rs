@@ -19,12 +19,13 @@ use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest};
 use crate::reject::Reason;
 use crate::schema;
+use signet_json::{Limits, Value};
 
-pub use form::{Body, Class, Form, Kept, Method};
+pub use crate::method::{BodyForm, Class, KeptIn, Method};
+pub use form::Form;
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
 pub use sealed::Sealed;
-use signet_json::{Limits, Value};
 
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;

@@ -27,6 +27,7 @@ pub mod handshake;
 pub mod headers;
 pub mod ids;
 pub mod keys;
+mod method;
 pub mod node;
 pub mod policy;
 pub mod progress;

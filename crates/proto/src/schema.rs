@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jsonschema::{Registry, Validator};
 use signet_json::{Limits, Value};
 
-use crate::envelope::{Body, Method};
+use crate::method::{BodyForm, Method};
 use crate::reject::Reason;
 
 macro_rules! sources {
@@ -91,8 +91,8 @@ impl Schemas {
             return true;
         };
         match method.body() {
-            Body::Free | Body::Sealable(_) => true,
-            Body::Clear(_) => {
+            BodyForm::Free | BodyForm::Sealable(_) => true,
+            BodyForm::Clear(_) => {
                 let body = message.pointer("/params/body");
                 body.is_some_and(|body| self.fits(method, body))
             }

@@ -4,7 +4,7 @@
 //! Each is a JSON object with a `signature` member over the rest, under a first line of its own
 //! ([`Purpose`](crate::keys::Purpose)). A revocation is the root key's, an invitation the agent's; the others are
 //! the control key's, and say nothing without the control certificate that names it. What each says is a table of its
-//! file; how all are read, signed and verified stands in [`crate::said`].
+//! file; how all are read, signed and verified stands in `said.rs`.
 
 mod approval;
 mod decision;

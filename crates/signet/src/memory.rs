@@ -6,7 +6,7 @@ use signet_audit::{
     CheckpointKeys, Custody, FileIdentity, Head, Line, Log, LogError, Opening, Outlook, Position,
     counted,
 };
-use signet_proto::entry::{Alarm, Entry};
+use signet_proto::entry::{Alarm, CauseLine, Entry, LossLine};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Node, Outcome, Read, Row, differences};
 use signet_proto::time::Timestamp;
@@ -182,7 +182,7 @@ impl Memory {
                         counted(past.told, "line")
                     );
                     warn!("{cause}");
-                    log.append(now, &Entry::Rebuilt { cause })?;
+                    log.append(now, &Entry::Rebuilt(CauseLine { cause }))?;
                     log.commit()?;
                 }
                 Self {
@@ -327,10 +327,10 @@ impl Memory {
             told: u64::MAX,
             log_fault: None,
         };
-        let line = Entry::Loss {
+        let line = Entry::Loss(LossLine {
             line: lost.seq,
             hash: lost.hash,
-        };
+        });
         memory.node.recall(now, &line);
         memory.ring(now, Alarm::LogLost)?;
         let rows = memory.node.snapshot(now).rows();

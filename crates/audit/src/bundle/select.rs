@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use signet_proto::entry::Entry;
+use signet_proto::entry::{Entry, TrustLine};
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, PrincipalId};
 
 use super::Span;
-use crate::filter::peer;
+use crate::filter::about;
 use crate::record::Line;
 
 /// What a line is for a bundle.
@@ -49,7 +49,7 @@ impl<'a> Selection<'a> {
             return Wanted::No;
         }
         let is_mutual = matches!(&line.entry, Some(Entry::Message(_) | Entry::Handoff(_)));
-        let is_theirs = peer(line).as_ref() == Some(&self.span.peer);
+        let is_theirs = about(line).peer.as_ref() == Some(&self.span.peer);
         if is_mutual && is_theirs && line.ts >= self.span.from {
             return Wanted::Message;
         }
@@ -67,7 +67,7 @@ impl<'a> Selection<'a> {
                 self.people.insert(own.principal.clone());
                 true
             }
-            Some(Entry::Trust(_, certificate)) => {
+            Some(Entry::Trust(TrustLine { certificate, .. })) => {
                 let is_ours = Some(&certificate.agent) == self.me.as_ref();
                 if is_theirs || is_ours {
                     self.people.insert(certificate.principal.clone());

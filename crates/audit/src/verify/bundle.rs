@@ -9,7 +9,7 @@ use std::path::Path;
 use data_encoding::BASE64;
 use serde_json::{Map, Value};
 use signet_json::{Limits, parse};
-use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, TrustLine, Verdict};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::keys::fingerprint;
 use signet_proto::reject::Reason;
@@ -235,7 +235,10 @@ impl Reader {
                     false => Err("the log is another agent's than the bundle says"),
                 }
             }
-            Some(Entry::Trust(change, certificate)) => {
+            Some(Entry::Trust(TrustLine {
+                change,
+                certificate,
+            })) => {
                 let pinned = self.authority.pin(change, &certificate);
                 if pinned.is_ok() && binds(change) {
                     self.learn_root(&certificate.agent, fingerprint(&certificate.root));

@@ -5,7 +5,7 @@ mod place;
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
+use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
 use signet_proto::envelope::Message;
 use signet_text::counted;
 
@@ -271,26 +271,39 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn follow_entry(&mut self, entry: Option<Entry>, faults: &mut Vec<String>) -> Work {
+        let Some(entry) = entry else {
+            return Work::None;
+        };
         let done = match entry {
-            Some(Entry::Genesis(own)) => {
+            Entry::Genesis(own) => {
                 self.authority.begin(&own);
                 if let Some(testimony) = &mut self.testimony {
                     testimony.agent = Some(own.agent);
                 }
                 Ok(())
             }
-            Some(Entry::Trust(change, certificate)) => self.authority.pin(change, &certificate),
-            Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
-            Some(Entry::Message(verdict)) => return self.follow_verdict(verdict, faults),
-            Some(Entry::Handoff(handoff)) => prove_parties(&handoff, self.authority.me()),
-            Some(Entry::Draft(draft)) => self.decisions.take_draft(&draft),
-            Some(Entry::Approval(line)) => self.decisions.take_approval(&line, &self.authority),
-            Some(Entry::Pause(said)) => self.decisions.take_pause(&said, &self.authority),
-            Some(Entry::Outcome(outcome)) => {
+            Entry::Trust(TrustLine {
+                change,
+                certificate,
+            }) => self.authority.pin(change, &certificate),
+            Entry::Revoked(revocation) => self.authority.admit_revocation(&revocation),
+            Entry::Message(verdict) => return self.follow_verdict(verdict, faults),
+            Entry::Handoff(handoff) => prove_parties(&handoff, self.authority.me()),
+            Entry::Draft(draft) => self.decisions.take_draft(&draft),
+            Entry::Approval(line) => self.decisions.take_approval(&line, &self.authority),
+            Entry::Pause(said) => self.decisions.take_pause(&said, &self.authority),
+            Entry::Outcome(outcome) => {
                 self.decisions.take_outcome(&outcome);
                 Ok(())
             }
-            _ => Ok(()),
+            Entry::Alarm(_)
+            | Entry::Attempt(_)
+            | Entry::Hole(_)
+            | Entry::Clock(_)
+            | Entry::Flood(_)
+            | Entry::Gap(_)
+            | Entry::Rebuilt(_)
+            | Entry::Loss(_) => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
         Work::None

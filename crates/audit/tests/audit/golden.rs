@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use signet_audit::read_file;
 use signet_proto::entry::{
-    Alarm, AlarmLine, AttemptLine, ClientKey, Did, DraftLine, Entry, Flood, HoleLine, LineVersion,
-    OutcomeLine, Tried, TrustChange,
+    Alarm, AlarmLine, AttemptLine, CauseLine, ClientKey, ClockLine, Did, DraftLine, Entry, Flood,
+    HoleLine, LineVersion, LossLine, OutcomeLine, Tried, TrustChange,
 };
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
@@ -46,7 +46,7 @@ fn entries() -> Vec<Entry> {
         TrustChange::RootSucceeded,
         TrustChange::RootReplaced,
     ];
-    let trust = trust.map(|change| Entry::Trust(change, certificate.clone()));
+    let trust = trust.map(|change| Entry::trust(change, certificate.clone()));
     let alarms = [
         Alarm::SecondCopy,
         Alarm::Restored,
@@ -120,22 +120,22 @@ fn entries() -> Vec<Entry> {
             from: 5,
             to: 7,
         }),
-        Entry::Clock {
+        Entry::Clock(ClockLine {
             peer: peer(),
             difference_ms: -61_000,
-        },
+        }),
         Entry::Flood(Flood {
             count: 7,
             bytes: 700,
             hash: Digest([4; 32]),
         }),
-        Entry::Rebuilt {
+        Entry::Rebuilt(CauseLine {
             cause: "there is no state yet".to_owned(),
-        },
-        Entry::Loss {
+        }),
+        Entry::Loss(LossLine {
             line: 12,
             hash: Digest([6; 32]),
-        },
+        }),
         gap("the disk was \"full\"\n"),
     ]);
     all

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use signet_audit::{LogError, Mark};
 use signet_proto::entry::{
-    Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling, TrustChange, Verdict,
+    ClockLine, Did, Direction, DraftLine, Entry, Evidence, Flood, OutcomeLine, Ruling, TrustChange,
+    Verdict,
 };
 use signet_proto::envelope::{Claimed, Method};
 use signet_proto::ids::{Digest, MessageId};
@@ -76,7 +77,7 @@ fn every_kind() -> Vec<Entry> {
     };
     vec![
         trust_bob(),
-        Entry::Trust(TrustChange::Renewed, bob().certificate),
+        Entry::trust(TrustChange::Renewed, bob().certificate),
         accepted(2, "Asks for \"free\" evenings\nnext week"),
         sent(3, "Sent"),
         entry(
@@ -109,10 +110,10 @@ fn every_kind() -> Vec<Entry> {
             tries: 1,
             reason: None,
         }),
-        Entry::Clock {
+        Entry::Clock(ClockLine {
             peer,
             difference_ms: -61_000,
-        },
+        }),
         Entry::Flood(Flood {
             count: 7,
             bytes: 700,

@@ -101,7 +101,7 @@ impl Side {
     }
 
     pub fn trust(&mut self, peer: &Party) {
-        let entry = Entry::Trust(TrustChange::Bound, peer.certificate.clone());
+        let entry = Entry::trust(TrustChange::Bound, peer.certificate.clone());
         self.write(second(0), &entry);
     }
 

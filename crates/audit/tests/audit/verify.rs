@@ -261,7 +261,7 @@ fn another_root_for_a_pinned_principal_is_found() {
     let mut log = conversation(dir.path(), 0);
     let (key, root) = (key(40), key(41));
     let usurper = certify("agent-bob-001", "bob", &key, &root, 2);
-    log.append(second(1), &Entry::Trust(TrustChange::Renewed, usurper))
+    log.append(second(1), &Entry::trust(TrustChange::Renewed, usurper))
         .unwrap();
     let forged = sign(
         draft(

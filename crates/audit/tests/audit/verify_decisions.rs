@@ -205,7 +205,7 @@ fn own_under(root: &SigningKey, serial: u64, next: &SigningKey) -> Certificate {
 #[test]
 fn after_a_succession_of_the_own_root_the_old_ones_control_key_says_nothing() {
     let (old, new) = (alice().root, key(60));
-    let succeeded = Entry::Trust(TrustChange::RootSucceeded, own_under(&new, 3, &key(61)));
+    let succeeded = Entry::trust(TrustChange::RootSucceeded, own_under(&new, 3, &key(61)));
     let report = prove(&[
         paused(true, 1, &control("alice", 1, &old)),
         succeeded,
@@ -244,7 +244,7 @@ fn a_message_approved_for_another_root_than_it_went_to_is_found() {
     let report = prove(&[
         draft_line(3, "For Bob", true),
         approved(3, "For Bob"),
-        Entry::Trust(TrustChange::RootReplaced, other),
+        Entry::trust(TrustChange::RootReplaced, other),
         sent(3, "For Bob"),
     ]);
     let what =

@@ -105,13 +105,13 @@ fn two_rotations_of_the_own_root_between_two_starts_verify() {
     let mut node = node(third.clone(), 51);
     node.recall(second(0), &genesis());
     let written = node.resume(now(1)).entries;
-    let expected = Entry::Trust(TrustChange::RootSucceeded, third.clone());
+    let expected = Entry::trust(TrustChange::RootSucceeded, third.clone());
     assert_eq!(written, [expected]);
     let sister = certified(("agent-alice-002", "alice"), 52, 1, &key(61), 62);
     let mut lines = written;
     lines.push(trust_bob());
     lines.push(signed(&third, 51, 3));
-    lines.push(Entry::Trust(TrustChange::Bound, sister));
+    lines.push(Entry::trust(TrustChange::Bound, sister));
     assert_eq!(faults(&prove(&lines)), []);
 }
 
@@ -120,7 +120,7 @@ fn two_rotations_of_the_own_root_between_two_starts_verify() {
 fn a_root_that_only_a_sister_brings_is_found() {
     let sister = certified(("agent-alice-002", "alice"), 52, 1, &key(61), 62);
     for change in [TrustChange::Bound, TrustChange::RootSucceeded] {
-        let report = prove(&[Entry::Trust(change, sister.clone())]);
+        let report = prove(&[Entry::trust(change, sister.clone())]);
         assert_eq!(faults(&report), [(2, OTHERS)], "{change:?}");
     }
 }
@@ -143,13 +143,13 @@ fn a_certificate_bound_again_after_a_succession_verifies() {
     let withdrawn = node.handle_withdraw(now(2), &first.agent).unwrap();
     lines.extend(withdrawn.entries);
     let again = node.handle_bind(now(3), &first).unwrap().entries;
-    assert_eq!(again, [Entry::Trust(TrustChange::Bound, first.clone())]);
+    assert_eq!(again, [Entry::trust(TrustChange::Bound, first.clone())]);
     lines.extend(again);
     lines.push(signed(&first, 53, 6));
     assert_eq!(faults(&prove(&lines)), []);
     let number = u64::try_from(lines.len()).unwrap() + 2;
     let unseen = certified(BOBS, 56, 2, &bob().root, 60);
-    lines.push(Entry::Trust(TrustChange::Bound, unseen));
+    lines.push(Entry::trust(TrustChange::Bound, unseen));
     assert_eq!(faults(&prove(&lines)), [(number, OTHERS)]);
 }
 
@@ -159,7 +159,7 @@ fn a_successor_that_a_person_adds_is_written_as_one_and_verifies() {
     let mut node = node(alice().certificate, 1);
     let mut lines = node.handle_bind(now(1), &first).unwrap().entries;
     lines.extend(node.handle_bind(now(2), &next).unwrap().entries);
-    let trust = |change, certificate: &Certificate| Entry::Trust(change, certificate.clone());
+    let trust = |change, certificate: &Certificate| Entry::trust(change, certificate.clone());
     let expected = [
         trust(TrustChange::Bound, &first),
         trust(TrustChange::Bound, &next),

@@ -82,7 +82,7 @@ fn a_forged_revocation_line_is_found() {
 #[test]
 fn a_revocation_of_the_replaced_root_is_found() {
     let new = key(60);
-    let replaced = Entry::Trust(TrustChange::RootReplaced, bob_under(&new, 2, &key(61)));
+    let replaced = Entry::trust(TrustChange::RootReplaced, bob_under(&new, 2, &key(61)));
     let by = |root: &SigningKey| Entry::Revoked(revocation("bob", "agent-bob-001", root));
     let report = prove(&[replaced, by(&new), by(&bob().root)]);
     assert_eq!(report.faults.len(), 1, "{:#?}", report.faults);
@@ -116,7 +116,7 @@ fn a_revocation_whose_words_were_changed_is_found() {
 #[test]
 fn a_root_that_nobody_named_succeeds_nobody() {
     let usurper = bob_under(&key(60), 2, &key(61));
-    let line = Entry::Trust(TrustChange::RootSucceeded, usurper.clone());
+    let line = Entry::trust(TrustChange::RootSucceeded, usurper.clone());
     let report = prove(&[line, said(usurper, 1)]);
     let what = "the certificate's root key is not the one known for its principal before";
     assert_eq!(faults(&report)[0], (3, what));
@@ -129,10 +129,10 @@ fn the_root_that_the_pinned_one_named_succeeds_it() {
     let named = bob_under(&bob().root, 2, &next);
     let successor = bob_under(&next, 3, &key(61));
     let report = prove(&[
-        Entry::Trust(TrustChange::Renewed, named),
-        Entry::Trust(TrustChange::RootSucceeded, successor.clone()),
+        Entry::trust(TrustChange::Renewed, named),
+        Entry::trust(TrustChange::RootSucceeded, successor.clone()),
         said(successor, 3),
-        Entry::Trust(TrustChange::Renewed, bob_under(&bob().root, 9, &key(61))),
+        Entry::trust(TrustChange::Renewed, bob_under(&bob().root, 9, &key(61))),
     ]);
     let found = faults(&report);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -142,7 +142,7 @@ fn the_root_that_the_pinned_one_named_succeeds_it() {
 #[test]
 fn who_asked_was_refused_or_withdrawn_or_raised_an_alarm_is_not_certified_by_it() {
     let eve = Party::new("agent-eve-001", "eve", 3);
-    let claim = |change| Entry::Trust(change, eve.certificate.clone());
+    let claim = |change| Entry::trust(change, eve.certificate.clone());
     for change in [
         TrustChange::Pending,
         TrustChange::Refused,
@@ -177,8 +177,8 @@ fn a_pending_line_takes_no_name() {
     let squatter = Party::new("agent-eve-001", "eve", 3);
     let real = Party::new("agent-eve-001", "eve", 4);
     let report = prove(&[
-        Entry::Trust(TrustChange::Pending, squatter.certificate),
-        Entry::Trust(TrustChange::Bound, real.certificate),
+        Entry::trust(TrustChange::Pending, squatter.certificate),
+        Entry::trust(TrustChange::Bound, real.certificate),
     ]);
     assert_eq!(faults(&report), []);
 }

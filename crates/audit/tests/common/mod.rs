@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use signet_audit::{Line, Log};
 use signet_json::canonical;
 use signet_proto::certificate::{Certificate, CertificateRequest};
-use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use signet_proto::entry::{CauseLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::headers::Layers;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
@@ -145,13 +145,13 @@ pub fn genesis() -> Entry {
 }
 
 pub fn trust_bob() -> Entry {
-    Entry::Trust(TrustChange::Bound, bob().certificate)
+    Entry::trust(TrustChange::Bound, bob().certificate)
 }
 
 pub fn gap(cause: &str) -> Entry {
-    Entry::Gap {
+    Entry::Gap(CauseLine {
         cause: cause.to_owned(),
-    }
+    })
 }
 
 pub fn open(dir: &Path, now: Timestamp) -> Log {

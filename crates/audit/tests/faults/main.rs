@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use scenario::{Told, is_stopped, line, patiently, play, writer};
 use shard::Shard;
 use signet_audit::{LogError, verify};
-use signet_proto::entry::Entry;
+use signet_proto::entry::{CauseLine, Entry};
 
 /// The numbers of the lines in the log, which must be the first ones, and at least `durable` of them.
 fn holds(dir: &Path, durable: u64, when: &str) -> u64 {
@@ -32,7 +32,7 @@ fn holds(dir: &Path, durable: u64, when: &str) -> u64 {
     let report = verify(std::slice::from_ref(dir));
     assert!(report.holds(), "{when}: {report}");
     let number = |entry: Entry| match entry {
-        Entry::Gap { cause } => cause.split(' ').next().unwrap().parse::<u64>().ok(),
+        Entry::Gap(CauseLine { cause }) => cause.split(' ').next().unwrap().parse::<u64>().ok(),
         _ => None,
     };
     let lines = read_all(dir);

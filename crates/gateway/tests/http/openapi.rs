@@ -13,13 +13,13 @@ use crate::framing::{LONGEST_BODY, LONGEST_ENVELOPE, MOST_ENVELOPES};
 fn the_description_for_openapi_is_what_the_code_says() {
     let generated = format!("{:#}\n", generate());
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/openapi.json");
-    if std::env::var_os("SIGNET_WRITE_SCHEMA").is_some() {
+    if std::env::var_os("SIGNET_WRITE_GENERATED").is_some() {
         std::fs::write(kept, &generated).unwrap();
         return;
     }
     assert!(
         generated == std::fs::read_to_string(kept).unwrap(),
-        "schemas/openapi.json is not what the code says; SIGNET_WRITE_SCHEMA=1 with this test writes it anew"
+        "schemas/openapi.json is not what the code says; `make generated` writes it anew"
     );
 }
 

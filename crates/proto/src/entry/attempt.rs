@@ -1,12 +1,15 @@
 //! The lines of what our own agent tried and its own side refused: nothing was signed, nothing left, nothing
 //! was decided.
 
-use signet_json::{Map, Value};
-
-use super::line::{Line, Members};
-use super::{EntryError, LineVersion};
+use super::line::{Line, LineMembers};
+use super::members::LineMember;
+#[cfg(test)]
+use super::schema_tests::*;
+use super::{EntryError, LineKind, LineSubject, LineVersion};
 use crate::headers::{CapabilityName, ConversationId, MessageType};
 use crate::ids::AgentId;
+use signet_json::{Map, Value};
+use signet_text::{counted, printable};
 
 /// One refused attempt, or many that were counted.
 ///
@@ -38,40 +41,32 @@ pub struct Tried {
     pub conversation: Option<ConversationId>,
 }
 
-impl AttemptLine {
-    pub(super) fn write(&self, line: &mut Line<'_>) {
+impl LineKind for AttemptLine {
+    fn write(&self, line: &mut Line<'_>) {
         line.maybe("peer", self.peer.as_ref().map(AgentId::as_str));
         line.text("reason", &self.reason);
         line.number("count", self.count);
         // Version 1 has no member of that name.
-        if let Some(call) = self
-            .call
-            .as_ref()
-            .filter(|_| line.version == LineVersion::V2)
-        {
-            line.text("call", call);
-        }
+        let is_second = line.version == LineVersion::V2;
+        line.some("call", self.call.as_deref().filter(|_| is_second));
         let Some(tried) = &self.tried else { return };
         line.text("type", tried.message_type.as_str());
         line.number("tier", tried.tier.into());
-        if let Some(capability) = &tried.capability {
-            line.text("capability", capability.as_str());
-        }
+        let capability = tried.capability.as_ref();
+        line.some("capability", capability.map(CapabilityName::as_str));
         // Version 1 has no member of that name.
-        let conversation = tried.conversation.as_ref();
-        if let Some(conversation) = conversation.filter(|_| line.version == LineVersion::V2) {
-            line.text("conversation", conversation.as_str());
-        }
+        let conversation = tried.conversation.as_ref().filter(|_| is_second);
+        line.some("conversation", conversation.map(ConversationId::as_str));
     }
 
-    pub(super) fn parse(line: &Map<String, Value>) -> Result<Self, EntryError> {
-        let members = Members(line);
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let members = LineMembers(&line);
         let tried = match line.contains_key("type") {
             true => Some(Tried {
                 message_type: members.parsed("type")?,
-                tier: u8::try_from(members.number("tier")?).map_err(|_| EntryError("tier"))?,
-                capability: given(&members, "capability")?,
-                conversation: given(&members, "conversation")?,
+                tier: members.small("tier")?,
+                capability: members.given("capability")?,
+                conversation: members.given("conversation")?,
             }),
             false => None,
         };
@@ -83,15 +78,50 @@ impl AttemptLine {
             reason: members.text("reason")?.to_owned(),
             count: members.number("count")?,
             tried,
-            call: given(&members, "call")?,
+            call: LineMember::read("call", &members)?,
         })
     }
-}
 
-fn given<T: std::str::FromStr>(
-    members: &Members<'_>,
-    name: &'static str,
-) -> Result<Option<T>, EntryError> {
-    let given = members.0.contains_key(name);
-    given.then(|| members.parsed(name)).transpose()
+    fn about(&self) -> LineSubject {
+        let tried = self.tried.as_ref();
+        LineSubject {
+            peer: self.peer.clone(),
+            tier: tried.map(|tried| tried.tier),
+            conversation: tried.and_then(|tried| tried.conversation.clone()),
+            ..LineSubject::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let why = printable(&self.reason);
+        if let Some(call) = &self.call {
+            let (call, times) = (printable(call), counted(self.count, "time"));
+            let (what, whose) = ("forbidden", "a socket");
+            return format!("{what:<12}  {whose:<14}  {call}, tried {times}  {why}");
+        }
+        let peer = self.peer.as_ref().map_or("several agents", AgentId::as_str);
+        let what = match &self.tried {
+            Some(tried) => {
+                let asked = tried.capability.as_ref().map(|name| format!(", {name}"));
+                let (kind, tier) = (tried.message_type.as_str(), tried.tier);
+                format!("{kind}, tier {tier}{}", asked.unwrap_or_default())
+            }
+            None => format!("{}, counted only", counted(self.count, "attempt")),
+        };
+        format!("{:<12}  {peer:<14}  {what}  {why}", "not sent")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        let call = serde_json::json!({"type": "string", "pattern": "^[a-z]+(\\.[a-z-]+)?$"});
+        LineShape::default()
+            .with("peer", or_null(common("agent-id")))
+            .with("reason", common("reason-name"))
+            .with("count", at_least(1))
+            .maybe_later("call", call)
+            .maybe("type", message_type())
+            .maybe("tier", common("tier"))
+            .maybe("capability", common("capability-name"))
+            .maybe_later("conversation", text())
+    }
 }

@@ -3,26 +3,25 @@
 //! Every member is derived here, from what the line itself holds, both when it is written and when
 //! somebody rebuilds it to compare: so none of them can say anything else than the message does.
 
-use signet_json::{Map, Value};
-
-use super::line::{Line, Members};
-use super::{Direction, DraftLine, Evidence, Verdict};
-use crate::envelope::{Class, Form, HIGHEST_CLEAR_TIER, Message, Method};
+use super::line::{Line, LineMembers};
+use super::verdict::{Direction, Evidence, Verdict};
+use crate::envelope::{Class, Form, Message, Method};
 use crate::headers::{ConversationId, MessageType};
 use crate::ids::{MessageId, PrincipalId};
+use signet_json::{Map, Value};
 
-/// Members that are absent where the message has nothing to say, or was not proved.
+/// LineMembers that are absent where the message has nothing to say, or was not proved.
 #[derive(Default)]
 pub(super) struct Derived<'a> {
     /// The name of the reason for which the peer refused what we had asked.
     pub(super) peer_reason: Option<&'a str>,
     /// For whom the sender acts.
     pub(super) principal: Option<PrincipalId>,
-    method: Option<Method>,
-    class: Option<Class>,
-    id: Option<MessageId>,
-    conversation: Option<ConversationId>,
-    in_reply_to: Option<MessageId>,
+    pub(super) method: Option<Method>,
+    pub(super) class: Option<Class>,
+    pub(super) id: Option<MessageId>,
+    pub(super) conversation: Option<ConversationId>,
+    pub(super) in_reply_to: Option<MessageId>,
 }
 
 impl<'a> Derived<'a> {
@@ -58,8 +57,8 @@ impl<'a> Derived<'a> {
         }
     }
 
-    fn of_headers(headers: &Map<String, Value>, method: Option<Method>) -> Self {
-        let headers = Members(headers);
+    pub(super) fn of_headers(headers: &Map<String, Value>, method: Option<Method>) -> Self {
+        let headers = LineMembers(headers);
         let message_type = headers.parsed("message-type").ok();
         let method = method_of(message_type, method);
         let class = match message_type {
@@ -116,55 +115,6 @@ impl Verdict {
     pub fn in_reply_to(&self) -> Option<MessageId> {
         Derived::of(self).in_reply_to
     }
-}
-
-impl DraftLine {
-    /// What the message that waits belongs to.
-    pub fn conversation(&self) -> Option<ConversationId> {
-        let headers = self.envelope()?.get("headers")?;
-        let conversation = headers.get("conversation-id")?.as_str();
-        conversation.and_then(|name| name.parse().ok())
-    }
-
-    /// The data tier of the message that waits.
-    pub fn tier(&self) -> Option<u8> {
-        let tier = self.envelope()?.get("headers")?.get("data-tier");
-        // Tier 1 is not written.
-        tier.map_or(Some(1), |tier| tier.as_u64()?.try_into().ok())
-    }
-
-    /// What the message carries in clear.
-    pub fn body(&self) -> Option<&Value> {
-        self.envelope()?.get("body")
-    }
-
-    fn envelope(&self) -> Option<&Value> {
-        let places = ["/params", "/result", "/error/data"];
-        places
-            .into_iter()
-            .find_map(|place| self.message.pointer(place))
-    }
-}
-
-/// Writes what a message that waits says, in the order of a message's line.
-pub(super) fn write_draft(draft: &DraftLine, line: &mut Line<'_>) {
-    let envelope = draft.envelope();
-    let Some(headers) = envelope.and_then(|envelope| envelope.get("headers")?.as_object()) else {
-        return;
-    };
-    let method = draft.message.get("method").and_then(Value::as_str);
-    let method = method.and_then(|method| method.parse().ok());
-    let derived = Derived::of_headers(headers, method);
-    derived.write_class(line);
-    Derived {
-        id: None,
-        ..derived
-    }
-    .write_names(line);
-    let tier = tier_of(headers).unwrap_or(1);
-    line.number("tier", u64::from(tier));
-    let summary = envelope.and_then(|envelope| envelope.get("summary")?.as_str());
-    line.some("summary", summary.filter(|_| tier <= HIGHEST_CLEAR_TIER));
 }
 
 /// The data tier in headers that stand alone: 1 when they name none.

@@ -1,12 +1,16 @@
 //! The lines of tasks: one for each change, enough by itself to know the task again. What a sealed
 //! message says stands in none of them.
 
-use super::line::{Line, Members};
-use super::{Direction, EntryError};
+use super::line::{Line, LineMembers};
+use super::members::LineMember;
+#[cfg(test)]
+use super::schema_tests::*;
+use super::{Direction, EntryError, LineKind, LineSubject, quoted};
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
 use serde::{Deserialize, Serialize};
 use signet_json::{Map, Value};
+use signet_text::printable;
 
 /// A task changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,77 +65,121 @@ impl HandoffLine {
             TaskChange::Moved { to, .. } => *to,
         }
     }
+}
 
-    pub(super) fn write(&self, line: &mut Line<'_>) {
+impl LineKind for HandoffLine {
+    fn write(&self, line: &mut Line<'_>) {
         line.text("peer", self.peer.as_str());
-        let inward = self.direction == Direction::In;
-        line.text("dir", if inward { "in" } else { "out" });
+        line.text("dir", self.direction.as_str());
         line.text("task", &self.task.to_string());
         line.text("change", self.state().as_str());
         line.message_id(&self.message_id);
-        let mut text = |name: &str, text: &Option<String>| {
-            if let Some(text) = text {
-                line.text(name, text);
-            }
-        };
         match &self.change {
             TaskChange::Offered(offered) => {
-                text("goal", &offered.goal);
+                offered.goal.write("goal", line);
                 line.number("tier", u64::from(offered.tier));
                 line.number("hops", u64::from(offered.hops));
                 line.value("chain", &offered.chain.to_value());
             }
             TaskChange::Moved { reason, note, .. } => {
-                text("reason", reason);
-                text("note", note);
+                reason.write("reason", line);
+                note.write("note", line);
             }
         }
     }
 
-    pub(super) fn parse(line: &Map<String, Value>) -> Result<Self, EntryError> {
-        let members = Members(line);
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let members = LineMembers(&line);
         let task = members.parsed("task")?;
         Ok(Self {
             peer: members.parsed("peer")?,
-            direction: match members.text("dir")? {
-                "in" => Direction::In,
-                "out" => Direction::Out,
-                _ => return Err(EntryError("dir")),
-            },
+            direction: Direction::read(&members)?,
             task,
             message_id: members.message_id()?,
             change: match members.parsed("change")? {
                 TaskState::Offered => TaskChange::Offered(Box::new(read_offered(&members, task)?)),
                 to => TaskChange::Moved {
                     to,
-                    reason: maybe(line, "reason")?,
-                    note: maybe(line, "note")?,
+                    reason: LineMember::read("reason", &members)?,
+                    note: LineMember::read("note", &members)?,
                 },
             },
         })
     }
+
+    fn about(&self) -> LineSubject {
+        LineSubject {
+            peer: Some(self.peer.clone()),
+            task: Some(self.task),
+            conversation: self.task.to_string().parse().ok(),
+            ..LineSubject::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let whose = match self.direction {
+            Direction::In => "to us",
+            Direction::Out => "by us",
+        };
+        let words = match &self.change {
+            TaskChange::Offered(offered) => {
+                let last = offered.chain.last();
+                let (authority, steps) = (&last.authority, offered.chain.links().count());
+                let goal = offered.goal.as_deref().map(quoted);
+                format!(
+                    "tier {}, depth {}, until {}, step {steps}{}",
+                    authority.tier,
+                    authority.depth,
+                    authority.not_after,
+                    goal.map(|goal| format!("  {goal}")).unwrap_or_default()
+                )
+            }
+            TaskChange::Moved { reason, note, .. } => {
+                let reason = reason.as_deref().map(printable);
+                let note = note.as_deref().map(quoted);
+                let said: Vec<_> = [reason, note.map(Into::into)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+                said.join("  ")
+            }
+        };
+        let (state, peer, task) = (self.state().as_str(), &self.peer, self.task);
+        format!("{state:<12}  {peer:<14}  task {task} given {whose}  {words}")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        let clear = "Tiers 1 and 2 only.";
+        LineShape::default()
+            .with("peer", common("agent-id"))
+            .with(
+                "dir",
+                about("in: given to this agent; out: given by it.", direction()),
+            )
+            .with("task", common("uuid"))
+            .with(
+                "change",
+                serde_json::json!({"enum": TaskState::ALL.map(TaskState::as_str)}),
+            )
+            .message_id()
+            .maybe("tier", common("tier"))
+            .maybe("hops", at_least(1))
+            .maybe("goal", about(clear, text()))
+            .maybe("chain", common("chain"))
+            .maybe("reason", common("reason-name"))
+            .maybe("note", about(clear, text()))
+    }
 }
 
-fn read_offered(members: &Members<'_>, task: TaskId) -> Result<Offered, EntryError> {
-    let small = |name| u8::try_from(members.number(name)?).map_err(|_| EntryError(name));
-    let chain = members
-        .0
-        .get("chain")
-        .and_then(|chain| Chain::read(chain).ok());
+fn read_offered(members: &LineMembers<'_>, task: TaskId) -> Result<Offered, EntryError> {
+    let chain = Chain::read(members.value("chain")?).ok();
     Ok(Offered {
         chain: chain
             .filter(|chain| chain.task() == task)
             .ok_or(EntryError("chain"))?,
-        tier: small("tier")?,
-        hops: small("hops")?,
-        goal: maybe(members.0, "goal")?,
+        tier: members.small("tier")?,
+        hops: members.small("hops")?,
+        goal: LineMember::read("goal", members)?,
     })
-}
-
-fn maybe(line: &Map<String, Value>, name: &'static str) -> Result<Option<String>, EntryError> {
-    match line.get(name) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(EntryError(name)),
-    }
 }

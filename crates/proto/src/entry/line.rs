@@ -71,14 +71,15 @@ impl Line<'_> {
     }
 }
 
-pub(super) struct Members<'a>(pub(super) &'a Map<String, Value>);
+pub(super) struct LineMembers<'a>(pub(super) &'a Map<String, Value>);
 
-impl<'a> Members<'a> {
+impl<'a> LineMembers<'a> {
+    pub(super) fn value(&self, name: &'static str) -> Result<&'a Value, EntryError> {
+        self.0.get(name).ok_or(EntryError(name))
+    }
+
     pub(super) fn text(&self, name: &'static str) -> Result<&'a str, EntryError> {
-        self.0
-            .get(name)
-            .and_then(Value::as_str)
-            .ok_or(EntryError(name))
+        self.value(name)?.as_str().ok_or(EntryError(name))
     }
 
     pub(super) fn parsed<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, EntryError> {
@@ -94,10 +95,28 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn number(&self, name: &'static str) -> Result<u64, EntryError> {
-        self.0
-            .get(name)
-            .and_then(Value::as_u64)
-            .ok_or(EntryError(name))
+        self.value(name)?.as_u64().ok_or(EntryError(name))
+    }
+
+    pub(super) fn small(&self, name: &'static str) -> Result<u8, EntryError> {
+        u8::try_from(self.number(name)?).map_err(|_| EntryError(name))
+    }
+
+    pub(super) fn signed(&self, name: &'static str) -> Result<i64, EntryError> {
+        self.value(name)?.as_i64().ok_or(EntryError(name))
+    }
+
+    pub(super) fn truth(&self, name: &'static str) -> Result<bool, EntryError> {
+        self.value(name)?.as_bool().ok_or(EntryError(name))
+    }
+
+    /// What a member says that may be absent.
+    pub(super) fn given<T: std::str::FromStr>(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<T>, EntryError> {
+        let is_given = self.0.contains_key(name);
+        is_given.then(|| self.parsed(name)).transpose()
     }
 
     pub(super) fn digest(&self, name: &'static str) -> Result<Digest, EntryError> {
@@ -110,7 +129,6 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn certificate(&self) -> Result<Certificate, EntryError> {
-        let value = self.0.get("certificate").ok_or(EntryError("certificate"))?;
-        Certificate::parse(value).map_err(|_| EntryError("certificate"))
+        Certificate::parse(self.value("certificate")?).map_err(|_| EntryError("certificate"))
     }
 }

@@ -1,12 +1,49 @@
-//! The lines of people's decisions: who is trusted, what is revoked, what is approved, who pauses.
+//! The lines of people's decisions: whose the log is, who is trusted, what is revoked, what is approved, who pauses.
 
+use super::line::{Line, LineMembers};
+use super::members::names;
+#[cfg(test)]
+use super::schema_tests::*;
+use super::{EntryError, LineKind, LineSubject, quoted};
+use crate::certificate::{Certificate, ControlCertificate};
+use crate::ids::{AgentId, MessageId};
+use crate::keys::fingerprint;
+use crate::statement::{Approval, PauseStatement, Revocation};
 use signet_json::{Map, Value};
 
-use super::line::{Line, Members};
-use super::{EntryError, TrustChange};
-use crate::certificate::ControlCertificate;
-use crate::ids::{AgentId, MessageId};
-use crate::statement::{Approval, PauseStatement, Revocation};
+names! {
+    /// How a peer's standing changed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TrustChange in "change" {
+        /// A person pinned the root and bound the agent-id.
+        Bound "bound",
+        /// A newer certificate of the same root came with a handshake.
+        Renewed "renewed",
+        /// A stranger announced itself and waits for a person's decision.
+        Pending "pending",
+        /// A person refused a stranger.
+        Refused "refused",
+        /// A person took back the trust in an agent.
+        Withdrawn "withdrawn",
+        /// A pinned principal appeared with another root key: an alarm, and nothing else.
+        RootChanged "root-changed",
+        /// The successor that a root key had named took its place.
+        RootSucceeded "root-succeeded",
+        /// A person pinned another root key, which nobody had named.
+        RootReplaced "root-replaced",
+        /// A root key took certificates back ([`Entry::Revoked`]).
+        Revoked "revoked",
+    }
+}
+
+/// A peer's standing changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustLine {
+    /// How.
+    pub change: TrustChange,
+    /// Whose certificate it is about.
+    pub certificate: Certificate,
+}
 
 /// A person decided about a draft.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,84 +56,194 @@ pub struct ApprovalLine {
     pub approval: Approval,
 }
 
-impl TrustChange {
-    const ALL: [Self; 9] = [
-        Self::Bound,
-        Self::Renewed,
-        Self::Pending,
-        Self::Refused,
-        Self::Withdrawn,
-        Self::RootChanged,
-        Self::RootSucceeded,
-        Self::RootReplaced,
-        Self::Revoked,
-    ];
-
-    /// As the line's `change` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Renewed => "renewed",
-            Self::Pending => "pending",
-            Self::Refused => "refused",
-            Self::Withdrawn => "withdrawn",
-            Self::RootChanged => "root-changed",
-            Self::RootSucceeded => "root-succeeded",
-            Self::RootReplaced => "root-replaced",
-            Self::Revoked => "revoked",
-        }
+impl LineKind for Certificate {
+    fn write(&self, line: &mut Line<'_>) {
+        line.certificate(self);
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, EntryError> {
-        Self::ALL
-            .into_iter()
-            .find(|known| known.as_str() == text)
-            .ok_or(EntryError("change"))
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        LineMembers(&line).certificate()
+    }
+
+    fn describe(&self) -> String {
+        let root = fingerprint(&self.root);
+        format!("{} of {}  {root}", self.agent, self.principal)
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        LineShape::default()
+            .with("fingerprint", text())
+            .with("certificate", common("certificate"))
+            .maybe("checkpoint-key", common("key"))
     }
 }
 
-pub(super) fn write_revocation(revocation: &Revocation, line: &mut Line<'_>) {
-    line.text("change", TrustChange::Revoked.as_str());
-    line.text("peer", revocation.agent.as_str());
-    line.text("fingerprint", &crate::keys::fingerprint(&revocation.root));
-    line.value("revocation", revocation.to_value());
+impl LineKind for TrustLine {
+    fn is_meant(line: &LineMembers<'_>) -> bool {
+        !Revocation::is_meant(line)
+    }
+
+    fn write(&self, line: &mut Line<'_>) {
+        line.text("change", self.change.as_str());
+        line.text("peer", self.certificate.agent.as_str());
+        line.certificate(&self.certificate);
+    }
+
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let members = LineMembers(&line);
+        Ok(Self {
+            change: TrustChange::parse(members.text("change")?)?,
+            certificate: members.certificate()?,
+        })
+    }
+
+    fn about(&self) -> LineSubject {
+        LineSubject::peer(&self.certificate.agent)
+    }
+
+    fn describe(&self) -> String {
+        let words = fingerprint(&self.certificate.root);
+        let Certificate {
+            agent,
+            principal,
+            serial,
+            ..
+        } = &self.certificate;
+        let change = self.change.as_str();
+        format!("{change:<12}  {agent:<14}  of {principal}, serial {serial}  {words}")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        standing()
+            .when("change", serde_json::json!({"not": revoked()}))
+            .with("certificate", common("certificate"))
+    }
 }
 
-pub(super) fn parse_revocation(line: &Map<String, Value>) -> Result<Revocation, EntryError> {
-    let value = line.get("revocation").ok_or(EntryError("revocation"))?;
-    Revocation::parse(value).map_err(|_| EntryError("revocation"))
+impl LineKind for Revocation {
+    fn is_meant(line: &LineMembers<'_>) -> bool {
+        line.text("change") == Ok(TrustChange::Revoked.as_str())
+    }
+
+    fn write(&self, line: &mut Line<'_>) {
+        line.text("change", TrustChange::Revoked.as_str());
+        line.text("peer", self.agent.as_str());
+        line.text("fingerprint", &fingerprint(&self.root));
+        line.value("revocation", self.to_value());
+    }
+
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let value = LineMembers(&line).value("revocation")?;
+        Self::parse(value).map_err(|_| EntryError("revocation"))
+    }
+
+    fn about(&self) -> LineSubject {
+        LineSubject::peer(&self.agent)
+    }
+
+    fn describe(&self) -> String {
+        let (agent, principal, serial) = (&self.agent, &self.principal, self.serial);
+        let why = quoted(&self.why);
+        let change = TrustChange::Revoked.as_str();
+        format!("{change:<12}  {agent:<14}  of {principal}, serial {serial} and lower  {why}")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        standing()
+            .when("change", revoked())
+            .with("revocation", common("revocation"))
+    }
 }
 
-pub(super) fn write_approval(approved: &ApprovalLine, line: &mut Line<'_>) {
-    line.text("peer", approved.peer.as_str());
-    line.message_id(&approved.message_id);
-    line.text("decision", approved.approval.decision.as_str());
-    line.value("approval", approved.approval.to_value());
-    line.value("control", approved.approval.control.to_value());
+#[cfg(test)]
+fn standing() -> LineShape {
+    LineShape::default()
+        .with(
+            "change",
+            <TrustChange as super::members::LineMember>::schema(),
+        )
+        .with("peer", common("agent-id"))
+        .with("fingerprint", text())
 }
 
-pub(super) fn parse_approval(line: &Map<String, Value>) -> Result<ApprovalLine, EntryError> {
-    let members = Members(line);
-    let value = line.get("approval").ok_or(EntryError("approval"))?;
-    Ok(ApprovalLine {
-        peer: members.parsed("peer")?,
-        message_id: members.message_id()?,
-        approval: Approval::parse(value, &control(line)?).map_err(|_| EntryError("approval"))?,
-    })
+#[cfg(test)]
+fn revoked() -> Value {
+    serde_json::json!({"const": TrustChange::Revoked.as_str()})
 }
 
-pub(super) fn write_pause(statement: &PauseStatement, line: &mut Line<'_>) {
-    line.value("paused", &statement.paused.into());
-    line.value("statement", statement.to_value());
-    line.value("control", statement.control.to_value());
+impl LineKind for ApprovalLine {
+    fn write(&self, line: &mut Line<'_>) {
+        line.text("peer", self.peer.as_str());
+        line.message_id(&self.message_id);
+        line.text("decision", self.approval.decision.as_str());
+        line.value("approval", self.approval.to_value());
+        line.value("control", self.approval.control.to_value());
+    }
+
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let members = LineMembers(&line);
+        let value = members.value("approval")?;
+        let approval = Approval::parse(value, &control(&members)?);
+        Ok(Self {
+            peer: members.parsed("peer")?,
+            message_id: members.message_id()?,
+            approval: approval.map_err(|_| EntryError("approval"))?,
+        })
+    }
+
+    fn about(&self) -> LineSubject {
+        LineSubject::message(&self.peer, self.message_id)
+    }
+
+    fn describe(&self) -> String {
+        let (decision, person) = (self.approval.decision.as_str(), &self.approval.principal);
+        let (peer, id) = (&self.peer, self.message_id);
+        format!("{decision:<12}  {peer:<14}  by {person}  {id}")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        let decisions = serde_json::json!({"enum": ["approved", "refused"]});
+        LineShape::default()
+            .with("peer", common("agent-id"))
+            .message_id()
+            .with("decision", decisions)
+            .with("approval", common("approval"))
+            .with("control", common("control"))
+    }
 }
 
-pub(super) fn parse_pause(line: &Map<String, Value>) -> Result<PauseStatement, EntryError> {
-    let value = line.get("statement").ok_or(EntryError("statement"))?;
-    PauseStatement::parse(value, &control(line)?).map_err(|_| EntryError("statement"))
+impl LineKind for PauseStatement {
+    fn write(&self, line: &mut Line<'_>) {
+        line.value("paused", &self.paused.into());
+        line.value("statement", self.to_value());
+        line.value("control", self.control.to_value());
+    }
+
+    fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
+        let members = LineMembers(&line);
+        let value = members.value("statement")?;
+        Self::parse(value, &control(&members)?).map_err(|_| EntryError("statement"))
+    }
+
+    fn describe(&self) -> String {
+        let state = if self.paused { "paused" } else { "resumed" };
+        let (person, serial) = (&self.principal, self.serial);
+        format!("{state:<12}  by {person}, number {serial}")
+    }
+
+    #[cfg(test)]
+    fn shape() -> LineShape {
+        LineShape::default()
+            .with("paused", boolean())
+            .with("statement", common("pause"))
+            .with("control", common("control"))
+    }
 }
 
-fn control(line: &Map<String, Value>) -> Result<ControlCertificate, EntryError> {
-    let value = line.get("control").ok_or(EntryError("control"))?;
-    ControlCertificate::parse(value).map_err(|_| EntryError("control"))
+fn control(line: &LineMembers<'_>) -> Result<ControlCertificate, EntryError> {
+    ControlCertificate::parse(line.value("control")?).map_err(|_| EntryError("control"))
 }

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use signet_json::{Map, Value};
 
-use super::form::{Form, Method};
+use super::form::Form;
 use super::sealed::Sealed;
 use crate::headers::Headers;
 use crate::ids::{MessageId, decode_base64url, encode_base64url};
+use crate::method::Method;
 use crate::reject::Reason;
 
 /// The places of the envelope in the three forms.

@@ -30,6 +30,18 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    /// Every state.
+    pub const ALL: [Self; 8] = [
+        Self::Offered,
+        Self::Accepted,
+        Self::Working,
+        Self::Declined,
+        Self::Completed,
+        Self::Failed,
+        Self::Returned,
+        Self::Expired,
+    ];
+
     /// The word for it, on the wire and in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -79,7 +91,8 @@ impl FromStr for TaskState {
     type Err = UnknownState;
 
     fn from_str(text: &str) -> Result<Self, UnknownState> {
-        ALL.into_iter()
+        Self::ALL
+            .into_iter()
             .find(|known| known.as_str() == text)
             .ok_or(UnknownState)
     }
@@ -95,14 +108,3 @@ impl fmt::Display for TaskState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a state of a task; a holder reports working, completed, failed or returned")]
 pub struct UnknownState;
-
-const ALL: [TaskState; 8] = [
-    TaskState::Offered,
-    TaskState::Accepted,
-    TaskState::Working,
-    TaskState::Declined,
-    TaskState::Completed,
-    TaskState::Failed,
-    TaskState::Returned,
-    TaskState::Expired,
-];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::draft::FLIGHT_LIFE;
-use crate::entry::{Alarm, AlarmLine, Entry, HoleLine};
+use crate::entry::{Alarm, AlarmLine, ClockLine, Entry, HoleLine};
 use crate::envelope::{Message, Method};
 use crate::handshake::Role;
 use crate::ids::{AgentId, SessionId};
@@ -303,10 +303,10 @@ impl Turn<'_> {
                 peer: peer.clone(),
                 difference_ms,
             };
-            let entry = Entry::Clock {
+            let entry = Entry::Clock(ClockLine {
                 peer,
                 difference_ms,
-            };
+            });
             self.notify(notice);
             self.write(entry);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use signet_json::{Map, Value};
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed};
-use crate::envelope::{Form, Kept, Message, Method};
+use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::receipt::{Exception, Receipt};
 use crate::reject::{PeerReason, Reason};
 use crate::seal::Opened;
@@ -25,11 +25,11 @@ impl Turn<'_> {
     pub(super) fn follow_accepted(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
         let peer = message.headers.agent_id.clone();
         match message.form.kept() {
-            Kept::Handshake => self.follow_flight(message),
-            Kept::Receipts => self.answer_receipt(message),
-            Kept::Offers | Kept::Orders | Kept::Nowhere => {}
-            Kept::Inbox if is_ping(message) => self.answer_ping(message),
-            Kept::Inbox | Kept::Request => {
+            KeptIn::Handshake => self.follow_flight(message),
+            KeptIn::Receipts => self.answer_receipt(message),
+            KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere => {}
+            KeptIn::Inbox if is_ping(message) => self.answer_ping(message),
+            KeptIn::Inbox | KeptIn::Request => {
                 if is_about_clocks(&message.form) {
                     self.note_clock(message);
                 }
@@ -190,7 +190,7 @@ impl Turn<'_> {
         }
         link.repeated = Some(self.at.elapsed);
         match message.form.kept() {
-            Kept::Handshake if message.form != Form::Call(Method::Trust) => {
+            KeptIn::Handshake if message.form != Form::Call(Method::Trust) => {
                 let of_session = link
                     .sessions
                     .iter()
@@ -206,7 +206,7 @@ impl Turn<'_> {
                     self.answer_by(&peer, Signed::again(flight));
                 }
             }
-            Kept::Handshake => {
+            KeptIn::Handshake => {
                 link.unheard = true;
                 // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
                 let mut sessions = link.sessions.iter();
@@ -215,8 +215,8 @@ impl Turn<'_> {
                     self.send_receipt(&peer, id);
                 }
             }
-            Kept::Receipts | Kept::Nowhere => {}
-            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Orders => {
+            KeptIn::Receipts | KeptIn::Nowhere => {}
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
                     link.unheard = true;

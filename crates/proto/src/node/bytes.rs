@@ -11,7 +11,7 @@
 //! Accepted mail is bounded by the calls a minute that the peer was granted.
 
 use crate::entry::{Direction, Entry, Ruling};
-use crate::envelope::{Kept, Message};
+use crate::envelope::{KeptIn, Message};
 use crate::time::Timestamp;
 
 use super::budget::{MIB, Meter, weight};
@@ -73,10 +73,12 @@ impl Bytes {
             };
         }
         let (paid, meter) = match message.form.kept() {
-            Kept::Receipts => (Paid::Receipt, &mut self.receipts),
-            Kept::Orders => (Paid::Decree, &mut self.decrees),
-            Kept::Handshake => (Paid::Flight, &mut self.flights),
-            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere => return Some(Paid::Mail),
+            KeptIn::Receipts => (Paid::Receipt, &mut self.receipts),
+            KeptIn::Orders => (Paid::Decree, &mut self.decrees),
+            KeptIn::Handshake => (Paid::Flight, &mut self.flights),
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere => {
+                return Some(Paid::Mail);
+            }
         };
         meter.has_room(now).then_some(paid)
     }
@@ -96,8 +98,20 @@ impl Bytes {
         };
         let theirs = |line: &&Entry| match line {
             Entry::Message(verdict) => verdict.direction == Direction::In,
-            Entry::Trust(..) | Entry::Revoked(_) | Entry::Pause(_) => true,
-            _ => false,
+            Entry::Trust(_) | Entry::Revoked(_) | Entry::Pause(_) => true,
+            Entry::Genesis(_)
+            | Entry::Draft(_)
+            | Entry::Approval(_)
+            | Entry::Outcome(_)
+            | Entry::Handoff(_)
+            | Entry::Alarm(_)
+            | Entry::Attempt(_)
+            | Entry::Hole(_)
+            | Entry::Clock(_)
+            | Entry::Flood(_)
+            | Entry::Gap(_)
+            | Entry::Rebuilt(_)
+            | Entry::Loss(_) => false,
         };
         meter.spend(weight(lines.iter().filter(theirs)));
     }
@@ -109,11 +123,11 @@ impl Bytes {
         };
         let sent = verdict.message().filter(|_| verdict.ruling == Ruling::Sent);
         match sent.map(|message| message.form.kept()) {
-            Some(Kept::Receipts) => self.told.spend(weight([line])),
-            Some(Kept::Handshake) => self.flights.spend(weight([line])),
-            Some(Kept::Orders) => {}
+            Some(KeptIn::Receipts) => self.told.spend(weight([line])),
+            Some(KeptIn::Handshake) => self.flights.spend(weight([line])),
+            Some(KeptIn::Orders) => {}
             // It will be receipted.
-            Some(Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere) | None => {
+            Some(KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere) | None => {
                 self.receipts.give_back(RECEIPT);
             }
         }

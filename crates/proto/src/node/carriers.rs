@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::carrier::{CarrierId, Parcel, Route, Routes};
 use crate::draft::Signed;
-use crate::envelope::{Form, Kept, Method};
+use crate::envelope::{Form, KeptIn, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::session::{Handed, Ways};
 
@@ -201,20 +201,20 @@ impl Turn<'_> {
             .filter(|heard| ways.has(heard))
             .or(first);
         let taken = match signed.message().form.kept() {
-            Kept::Orders => ways.0.clone(),
-            Kept::Receipts if std::mem::take(&mut link.unheard) => ways.0.clone(),
-            Kept::Receipts => answer.into_iter().cloned().collect(),
-            Kept::Handshake if signed.message().form == Form::Call(Method::Announce) => {
+            KeptIn::Orders => ways.0.clone(),
+            KeptIn::Receipts if std::mem::take(&mut link.unheard) => ways.0.clone(),
+            KeptIn::Receipts => answer.into_iter().cloned().collect(),
+            KeptIn::Handshake if signed.message().form == Form::Call(Method::Announce) => {
                 let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
                 link.flown_by.clone_from(&next);
                 next.into_iter().collect()
             }
-            Kept::Handshake => {
+            KeptIn::Handshake => {
                 let answer = answer.cloned();
                 link.flown_by.clone_from(&answer);
                 answer.into_iter().collect()
             }
-            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Nowhere => {
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere => {
                 let session = headers.session.and_then(|id| link.session_mut(id));
                 if let (Some(session), Some(first)) = (session, first) {
                     session.ledger.sent_by(headers.message_id, first);

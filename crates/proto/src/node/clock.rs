@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::entry::Entry;
+use crate::entry::{ClockLine, Entry};
 use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
@@ -162,10 +162,10 @@ impl Turn<'_> {
             self.node.clock.read = now;
             return;
         }
-        let entry = Entry::Clock {
+        let entry = Entry::Clock(ClockLine {
             peer: self.node.identity.agent().clone(),
             difference_ms: now.as_millis() - self.node.clock.written.max(now).as_millis(),
-        };
+        });
         self.write(entry);
         self.node.clock.read = now;
         self.node.strangers.put_back(now);

@@ -114,7 +114,7 @@ impl Turn<'_> {
             true => TrustChange::Renewed,
             false => TrustChange::RootSucceeded,
         };
-        let entry = Entry::Trust(change, own);
+        let entry = Entry::trust(change, own);
         self.write(entry);
         self.tell_trust();
     }

@@ -7,7 +7,7 @@ use signet_json::Value;
 use crate::carrier::CarrierId;
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Kept, Message, Method, Unverified};
+use crate::envelope::{Claimed, KeptIn, Message, Method, Unverified};
 use crate::handshake::Handshake;
 use crate::ids::{AgentId, KeyId};
 use crate::policy::HIGHEST_CLEAR_TIER;
@@ -357,7 +357,7 @@ fn body_of<'a>(message: &'a Message, opened: Option<&'a Opened>) -> Option<&'a V
 
 /// Whether the message takes room in the inbox: not what the daemon itself answers or keeps.
 fn waits_for_agent(message: &Message) -> bool {
-    message.form.kept() == Kept::Inbox && !is_ping(message)
+    message.form.kept() == KeptIn::Inbox && !is_ping(message)
 }
 
 /// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.

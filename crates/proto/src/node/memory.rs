@@ -6,8 +6,8 @@ pub(super) use ours::unknown;
 
 use std::sync::Arc;
 
-use crate::entry::{Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
-use crate::envelope::{Form, Kept, Message, Method};
+use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::handshake::{Established, Handshake, Retry, Role};
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
@@ -67,9 +67,11 @@ impl Node {
                 return self.apply_message(LineTime { now, clock }, verdict);
             }
             Entry::Genesis(own) => self.apply_genesis(now, own),
-            Entry::Trust(_, own) if own.agent == *self.identity.agent() => self.apply_own(now, own),
-            Entry::Trust(change, certificate) => {
-                return self.apply_trust(now, *change, certificate);
+            Entry::Trust(line) if line.certificate.agent == *self.identity.agent() => {
+                self.apply_own(now, &line.certificate)
+            }
+            Entry::Trust(line) => {
+                return self.apply_trust(now, line.change, &line.certificate);
             }
             Entry::Revoked(revocation) => return self.apply_revocation(now, revocation),
             Entry::Pause(statement) => {
@@ -85,21 +87,21 @@ impl Node {
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Alarm(line) => self.apply_alarm(now, line),
             Entry::Hole(line) => self.apply_hole(line),
-            Entry::Clock {
+            Entry::Clock(ClockLine {
                 peer,
                 difference_ms,
-            } if peer == self.identity.agent() => {
+            }) if peer == self.identity.agent() => {
                 let clock = self.clock.apply(now, *difference_ms);
                 for link in self.links.values_mut() {
                     link.put_clock_back(clock);
                 }
             }
             Entry::Attempt(_)
-            | Entry::Clock { .. }
+            | Entry::Clock(_)
             | Entry::Flood(_)
-            | Entry::Gap { .. }
-            | Entry::Rebuilt { .. } => {}
-            Entry::Loss { .. } => return self.forget_sessions(now),
+            | Entry::Gap(_)
+            | Entry::Rebuilt(_) => {}
+            Entry::Loss(_) => return self.forget_sessions(now),
         }
         Changed::default()
     }
@@ -160,16 +162,16 @@ impl Node {
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
         link.hear();
         match message.form.kept() {
-            Kept::Handshake => {
+            KeptIn::Handshake => {
                 if message.form == Form::Call(Method::Announce) {
                     link.heard_announce = Some(headers.timestamp);
                 }
                 let established = link.handshake.take(message, clock, now);
                 return self.establish(&peer, established, time);
             }
-            Kept::Receipts => return self.apply_receipt(time, &peer, message),
-            Kept::Orders | Kept::Nowhere => return Changed::default(),
-            Kept::Inbox | Kept::Request | Kept::Offers => {}
+            KeptIn::Receipts => return self.apply_receipt(time, &peer, message),
+            KeptIn::Orders | KeptIn::Nowhere => return Changed::default(),
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers => {}
         }
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
             confirm(session);
@@ -185,13 +187,13 @@ impl Node {
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
             Form::Call(method) => match method.kept() {
-                Kept::Inbox => {
+                KeptIn::Inbox => {
                     self.note_step(now, &peer, message);
                     self.inbox.insert(message);
                 }
-                Kept::Request => self.apply_progress(message),
-                Kept::Offers => self.apply_live_offer(message),
-                Kept::Receipts | Kept::Orders | Kept::Handshake | Kept::Nowhere => {}
+                KeptIn::Request => self.apply_progress(message),
+                KeptIn::Offers => self.apply_live_offer(message),
+                KeptIn::Receipts | KeptIn::Orders | KeptIn::Handshake | KeptIn::Nowhere => {}
             },
         }
         Changed::default()

@@ -203,12 +203,12 @@ impl Turn<'_> {
         }
         let principal = self.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
-        self.write(Entry::Trust(TrustChange::Bound, certificate.clone()));
+        self.write(Entry::trust(TrustChange::Bound, certificate.clone()));
         let follows = self.node.trust().principal(&certificate.principal);
         if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
             self.notify(Notice::RootSucceeded(certificate.clone()));
             let change = TrustChange::RootSucceeded;
-            self.write(Entry::Trust(change, certificate.clone()));
+            self.write(Entry::trust(change, certificate.clone()));
         }
         self.tell_trust();
         Ok(())

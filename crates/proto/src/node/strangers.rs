@@ -211,7 +211,7 @@ impl Node {
 
     fn change_trust(&mut self, at: At, change: TrustChange, certificate: &Certificate) -> Outcome {
         let mut turn = self.turn(at);
-        turn.write(Entry::Trust(change, certificate.clone()));
+        turn.write(Entry::trust(change, certificate.clone()));
         turn.tell_trust();
         turn.out
     }
@@ -267,7 +267,7 @@ impl Turn<'_> {
             TrustChange::Pending => Notice::StrangerWaits(certificate.clone()),
             _ => Notice::RootChanged(certificate.clone()),
         };
-        let entry = Entry::Trust(change, certificate);
+        let entry = Entry::trust(change, certificate);
         self.node.strangers.pay(&entry);
         self.notify(notice);
         self.write(entry);

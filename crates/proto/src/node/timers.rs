@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::draft::{Identity, Signed};
-use crate::entry::Entry;
+use crate::entry::{CauseLine, Entry};
 use crate::envelope::Method;
 use crate::handshake::{Handshake, Overdue, START_AGAIN};
 use crate::ids::{AgentId, SessionId};
@@ -120,7 +120,7 @@ impl Node {
     /// A carrier dropped messages before they were read: the log says so.
     pub fn handle_gap(&mut self, at: At, cause: String) -> Outcome {
         let mut turn = self.turn(at);
-        turn.write(Entry::Gap { cause });
+        turn.write(Entry::Gap(CauseLine { cause }));
         turn.out
     }
 

@@ -94,7 +94,7 @@ impl Turn<'_> {
         let certificate = &established.certificate;
         // The binding moved with the flight already; the line tells the person.
         if let Some(change) = renewed {
-            let entry = Entry::Trust(change, certificate.clone());
+            let entry = Entry::trust(change, certificate.clone());
             self.out.entries.push(entry);
         }
         if renewed == Some(TrustChange::RootSucceeded) {

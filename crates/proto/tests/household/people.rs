@@ -161,7 +161,7 @@ pub fn notices(effects: &[Effect]) -> Vec<&Notice> {
 /// The changes of trust in an agent's log.
 pub fn changes(agent: &Agent) -> Vec<TrustChange> {
     let change = |(_, entry): &(_, Entry)| match entry {
-        Entry::Trust(change, _) => Some(*change),
+        Entry::Trust(line) => Some(line.change),
         Entry::Revoked(_) => Some(TrustChange::Revoked),
         _ => None,
     };

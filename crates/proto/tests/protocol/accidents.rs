@@ -188,7 +188,10 @@ fn bare(from: &Identity, tier: u8, signer: &str) -> Vec<u8> {
 fn kept(bytes: &[u8]) -> (&'static str, usize) {
     let mut bob = Agent::new("agent-bob", "bob");
     bob.knows(&Agent::new("agent-alice", "alice"));
-    assert!(bob.log.len() == 1 && matches!(bob.log[0].1, Entry::Trust(TrustChange::Bound, _)));
+    assert!(
+        bob.log.len() == 1
+            && matches!(&bob.log[0].1, Entry::Trust(line) if line.change == TrustChange::Bound)
+    );
     bob.hear(at(0), bytes);
     let (_, entry) = bob.log.last().unwrap();
     let Entry::Message(verdict) = entry else {

@@ -10,17 +10,12 @@ use signet_proto::envelope::Method;
 use signet_proto::ids::AgentId;
 use signet_proto::schema;
 
+use crate::generated::keep;
+
 #[test]
 fn the_description_for_asyncapi_is_what_the_code_says() {
     let generated = format!("{:#}\n", generate());
-    if std::env::var_os("SIGNET_WRITE_SCHEMA").is_some() {
-        std::fs::write(path(), &generated).unwrap();
-        return;
-    }
-    assert!(
-        generated == std::fs::read_to_string(path()).unwrap(),
-        "schemas/asyncapi.json is not what the code says; SIGNET_WRITE_SCHEMA=1 with this test writes it anew"
-    );
+    keep("schemas/asyncapi.json", &generated);
 }
 
 #[test]

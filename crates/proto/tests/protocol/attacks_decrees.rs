@@ -126,7 +126,7 @@ fn a_root_that_we_left_says_nothing_more() {
         node.adopt(at, moved("agent-alice"))
     });
     // The line that a log which began with the old certificate would have of it.
-    let line = Entry::Trust(TrustChange::RootSucceeded, moved("agent-alice").certificate);
+    let line = Entry::trust(TrustChange::RootSucceeded, moved("agent-alice").certificate);
     let at = net.at(ALICE);
     net.agents[ALICE].node.recall(at.now, &line);
     let stolen = word_by("root of alice", 9, true, 9);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
 use signet_proto::draft::Identity;
-use signet_proto::entry::{Alarm, Direction, Entry};
+use signet_proto::entry::{Alarm, ClockLine, Direction, Entry};
 use signet_proto::envelope::Method;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
 use signet_proto::node::{Content, LocalError, Sending, State, WaitsFor};
@@ -66,7 +66,7 @@ fn signed(agent: &Agent) -> Vec<Timestamp> {
 /// The times at which an agent noted that its own clock was put back.
 fn put_back(agent: &Agent) -> usize {
     let me = agent.id();
-    let noted = |(_, entry): &&(Timestamp, Entry)| matches!(entry, Entry::Clock { peer, .. } if *peer == me);
+    let noted = |(_, entry): &&(Timestamp, Entry)| matches!(entry, Entry::Clock(ClockLine { peer, .. }) if *peer == me);
     agent.log.iter().filter(noted).count()
 }
 

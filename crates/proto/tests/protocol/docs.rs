@@ -7,33 +7,20 @@ use signet_proto::ids::Digest;
 use signet_proto::reject::Reason;
 use signet_proto::trust::TrustStore;
 
+use crate::generated::keep_between;
+
 const PROTOCOL: &str = include_str!("../../../../docs/protocol.md");
+/// Of the table of reasons.
+const HEAD: &str = "| reason | code | check | what it means and what to do |\n|---|---|---|---|\n";
 
 #[test]
 fn the_table_of_reasons_is_that_of_the_code() {
-    let table = between("<!-- reasons", "<!-- /reasons -->");
-    let row = |line: &'static str| -> Option<[&str; 4]> {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        cells.try_into().ok()
-    };
-    let rows = table.lines().filter(|line| line.starts_with("| `"));
-    let documented: Vec<_> = rows
-        .map(|line| row(line).expect("a row of four cells"))
-        .collect();
-    let names: Vec<String> = Reason::ALL
-        .iter()
-        .map(|reason| format!("`{}`", reason.name()))
-        .collect();
-    let codes: Vec<String> = Reason::ALL
-        .iter()
-        .map(|reason| reason.code().to_string())
-        .collect();
-    let coded: Vec<_> = Reason::ALL
-        .iter()
-        .zip(names.iter().zip(&codes))
-        .map(|(reason, (name, code))| [name.as_str(), code, reason.check(), reason.text()])
-        .collect();
-    assert_eq!(documented, coded);
+    let rows = Reason::ALL.iter().map(|reason| {
+        let (name, code, check) = (reason.name(), reason.code(), reason.check());
+        format!("| `{name}` | {code} | {check} | {} |\n", reason.text())
+    });
+    let rows: String = rows.collect();
+    keep_between("docs/protocol.md", HEAD, "<!-- /reasons -->", &rows);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn clocks_two_minutes_apart_open_no_session_and_no_storm() {
         net.ask(1, 0);
         net.run_for(1_800_000);
         for agent in &net.agents {
-            let clock = |(_, entry): &&(_, Entry)| matches!(entry, Entry::Clock { .. });
+            let clock = |(_, entry): &&(_, Entry)| matches!(entry, Entry::Clock(_));
             let lines = agent.log.iter().filter(clock).count();
             assert!(
                 (1..=7).contains(&lines),
@@ -194,7 +194,7 @@ fn the_side_that_goes_on_as_the_first_learns_of_a_clock_minutes_behind_it() {
         net.ask(0, 1);
         net.run_for(1_800_000);
         for agent in &net.agents {
-            let clock = |(_, entry): &(_, Entry)| matches!(entry, Entry::Clock { .. });
+            let clock = |(_, entry): &(_, Entry)| matches!(entry, Entry::Clock(_));
             assert!(agent.log.iter().any(clock), "{ahead} {}", told(&net));
         }
     }

@@ -451,7 +451,7 @@ fn a_sister_agent_known_under_the_old_root_is_known_after_a_restart_under_the_ne
         assert_eq!(own.root(), key("next root of alice").public());
     }
     let lines = alice.log.iter().filter(|(_, entry)| {
-        matches!(entry, Entry::Trust(TrustChange::RootSucceeded, own) if own.serial == 2)
+        matches!(entry, Entry::Trust(line) if line.change == TrustChange::RootSucceeded && line.certificate.serial == 2)
     });
     assert_eq!(lines.count(), 1, "written once");
 }

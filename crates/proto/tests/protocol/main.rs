@@ -45,6 +45,7 @@ mod ed25519;
 mod finds_capability;
 mod first_contact;
 mod forge;
+mod generated;
 mod handoff;
 mod handshake;
 #[path = "../household/mod.rs"]

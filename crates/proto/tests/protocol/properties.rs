@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{
-    Alarm, AlarmLine, ApprovalLine, AttemptLine, Did, Direction, DraftLine, Entry, Evidence, Flood,
-    HoleLine, OutcomeLine, Ruling, TrustChange, Verdict,
+    Alarm, AlarmLine, ApprovalLine, AttemptLine, CauseLine, ClockLine, Did, Direction, DraftLine,
+    Entry, Evidence, Flood, HoleLine, OutcomeLine, Ruling, TrustChange, Verdict,
 };
-use signet_proto::envelope::{Claimed, Form, Kept, Method, Unverified};
+use signet_proto::envelope::{Claimed, Form, KeptIn, Method, Unverified};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::reject::Reason;
@@ -37,7 +37,7 @@ const HOSTILE: [&str; 10] = [
 /// A poll has no line in the log.
 fn that_leave_a_line() -> Vec<Method> {
     let mut methods = Method::ALL.to_vec();
-    methods.retain(|method| method.kept() != Kept::Nowhere);
+    methods.retain(|method| method.kept() != KeptIn::Nowhere);
     methods
 }
 
@@ -323,18 +323,18 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             from: 5,
             to: 7,
         }),
-        Entry::Clock {
+        Entry::Clock(ClockLine {
             peer: certificate.agent.clone(),
             difference_ms: -1,
-        },
+        }),
         Entry::Flood(Flood {
             count: 1,
             bytes: 2,
             hash: Digest([0; 32]),
         }),
-        Entry::Gap {
+        Entry::Gap(CauseLine {
             cause: HOSTILE.concat(),
-        },
+        }),
         verdict(
             Ruling::Rejected(Reason::Duplicate),
             Evidence::Copy(claimed.clone()),
@@ -358,7 +358,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         TrustChange::RootSucceeded,
         TrustChange::RootReplaced,
     ];
-    entries.extend(changes.map(|change| Entry::Trust(change, certificate.clone())));
+    entries.extend(changes.map(|change| Entry::trust(change, certificate.clone())));
     let did = [
         Did::Acknowledged,
         Did::AnswerFailed,

@@ -248,7 +248,7 @@ fn clocks_minutes_apart_are_named_by_both_and_called_no_second_copy() {
         }
         let both = net.agents.iter().all(|agent| {
             let mut log = agent.log.iter();
-            log.any(|(_, entry)| matches!(entry, Entry::Clock { .. }))
+            log.any(|(_, entry)| matches!(entry, Entry::Clock(_)))
         });
         assert!(both, "{apart}");
         let others = told(&net);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use signet_proto::entry::{Did, Direction, Entry, Evidence, OutcomeLine, Ruling};
+use signet_proto::entry::{ClockLine, Did, Direction, Entry, Evidence, OutcomeLine, Ruling};
 use signet_proto::envelope::{Message, Method};
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
 use signet_proto::node::TRIES;
@@ -96,7 +96,7 @@ impl Index {
             }
             Entry::Outcome(line) => self.take_outcome(line),
             Entry::Pause(said) => self.paused = said.paused,
-            Entry::Clock { peer, .. } => {
+            Entry::Clock(ClockLine { peer, .. }) => {
                 self.clocks.insert(peer.clone());
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! A log line as a person who hunts a fault would want to read it.
 
-use signet_proto::entry::{Direction, Entry, Verdict};
+use signet_proto::entry::{ClockLine, Direction, Entry, Verdict};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::node::{At, Effect, Node};
 
@@ -26,11 +26,11 @@ pub fn line(entry: &Entry) -> String {
             line.what.as_str(),
             short(&line.message_id.to_string())
         ),
-        Entry::Trust(change, certificate) => format!("{change:?} {}", certificate.agent),
-        Entry::Clock {
+        Entry::Trust(line) => format!("{:?} {}", line.change, line.certificate.agent),
+        Entry::Clock(ClockLine {
             peer,
             difference_ms,
-        } => format!("clock of {peer} {difference_ms} ms off"),
+        }) => format!("clock of {peer} {difference_ms} ms off"),
         other => other.kind().to_owned(),
     }
 }

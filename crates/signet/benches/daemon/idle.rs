@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{self, Daemon, daemon, median, peer};
 use rustix::process::Signal;
 use signet::clock;
-use signet_proto::entry::Entry;
+use signet_proto::entry::{CauseLine, Entry};
 use signet_testkit::bench::{Bench, Limit};
 use signet_testkit::server::MAILBOXES;
 use signet_testkit::{Home, Server};
@@ -119,9 +119,9 @@ pub(crate) fn run(mut bench: Bench) {
 fn write_lines(home: &Home, lines: u64) {
     let (mut memory, _lock) = peer::open(home);
     let cause = "slow consumer: at least 12 messages were dropped before they were read; a line of usual length";
-    let entry = Entry::Gap {
+    let entry = Entry::Gap(CauseLine {
         cause: cause.to_owned(),
-    };
+    });
     for _ in 0..lines / GROUP {
         for _ in 0..GROUP {
             memory.log.append(clock::now(), &entry).unwrap();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_api::{ListInbox, ListOutbox, ListQuarantine, ListTasks, Message};
-use signet_audit::{Filter, log_files, message_id_of, peer_of, read_file};
+use signet_audit::{Filter, log_files, read_file};
 use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
@@ -211,8 +211,8 @@ fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Fail
 
 fn sent(verdict: &Verdict) -> Option<Candidate> {
     Some(Candidate {
-        id: message_id_of(verdict)?.to_string(),
-        peer: peer_of(verdict)?.to_string(),
+        id: verdict.id()?.to_string(),
+        peer: verdict.peer()?.to_string(),
     })
 }
 

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError, Reserved};
 use signet_proto::carrier::CarrierId;
-use signet_proto::entry::Entry;
+use signet_proto::entry::{CauseLine, Entry};
 use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
@@ -275,7 +275,7 @@ impl Writer {
         let now = clock::now();
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
-        let entry = Entry::Gap { cause };
+        let entry = Entry::Gap(CauseLine { cause });
         // Its time is that of the line before: the node has dated what waits here, and knows nothing of this line.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;

@@ -70,7 +70,7 @@ impl Side {
     fn trust(&mut self, peer: &Self) {
         self.write(
             0,
-            &Entry::Trust(TrustChange::Bound, peer.certificate.clone()),
+            &Entry::trust(TrustChange::Bound, peer.certificate.clone()),
         );
     }
 

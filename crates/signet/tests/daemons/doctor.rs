@@ -13,7 +13,7 @@ use signet::keystore::{self, Keys};
 use signet::lock::HomeLock;
 use signet::memory::Memory;
 use signet_proto::certificate::{CertificateRequest, next_serial};
-use signet_proto::entry::{Alarm, Entry};
+use signet_proto::entry::{Alarm, ClockLine, Entry};
 use signet_proto::ids::Version;
 use signet_proto::node::At;
 
@@ -494,10 +494,10 @@ fn a_silent_peer_a_strange_clock_and_an_alarm_are_told_of_from_what_the_daemon_l
     };
     let outcome = memory.node.handle_own_alarm(at, Alarm::LogLost);
     memory.write(now, &outcome).unwrap();
-    let clock = Entry::Clock {
+    let clock = Entry::Clock(ClockLine {
         peer: bob.agent.parse().unwrap(),
         difference_ms: -95_000,
-    };
+    });
     memory.log.append(now, &clock).unwrap();
     memory.log.commit().unwrap();
     drop(memory);

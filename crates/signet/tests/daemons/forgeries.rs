@@ -12,19 +12,20 @@ use scene::{Victim, alice, eve, reworded};
 use signet::memory::{Memory, MemoryError};
 use signet_audit::LogError;
 use signet_proto::entry::{
-    Alarm, AlarmLine, Did, Direction, DraftLine, Entry, OutcomeLine, Ruling, TrustChange, Verdict,
+    Alarm, AlarmLine, Did, Direction, DraftLine, Entry, LossLine, OutcomeLine, Ruling, TrustChange,
+    Verdict,
 };
 
 use crate::house::{says, signet};
 
 fn bound() -> Entry {
-    Entry::Trust(TrustChange::Bound, eve())
+    Entry::trust(TrustChange::Bound, eve())
 }
 
 fn withdrawn(victim: &Victim) -> Entry {
     let memory = victim.start().unwrap();
     let peer = memory.node.trust().peer(&alice()).unwrap();
-    Entry::Trust(TrustChange::Withdrawn, peer.newest().unwrap().clone())
+    Entry::trust(TrustChange::Withdrawn, peer.newest().unwrap().clone())
 }
 
 /// The start is refused because something stands behind the last line of a clean stop.
@@ -381,7 +382,7 @@ fn a_loss_that_a_person_accepts_is_written_down_and_rings() {
     let lines = signet_audit::read(&victim.log()).unwrap();
     let said: Vec<Entry> = lines.filter_map(|line| line.unwrap().entry).collect();
     let (line, hash) = (lost.seq, lost.hash);
-    assert!(said.contains(&Entry::Loss { line, hash }));
+    assert!(said.contains(&Entry::Loss(LossLine { line, hash })));
     assert!(victim.path("state.db.lost").exists(), "the state knew more");
     match victim.with(Memory::accept_loss) {
         Err(MemoryError::NothingLost) => {}

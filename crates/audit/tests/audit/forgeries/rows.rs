@@ -67,7 +67,7 @@ pub const ROWS: &[Row] = &[
     }),
     Row::lines("forged-trust", |lines| {
         let eve = Party::new("agent-eve-001", "eve", 30);
-        insert(lines, &Entry::Trust(TrustChange::Bound, eve.certificate));
+        insert(lines, &Entry::trust(TrustChange::Bound, eve.certificate));
     }),
     Row::lines("forged-revocation", |lines| {
         let (person, agent) = ("bob".parse().unwrap(), "agent-bob-001".parse().unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Changed, Fate, LineTime, OPEN_AFTER, PING_AFTER, confirm};
 use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
-use crate::envelope::{Form, Kept, Message, Method};
+use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId, Version};
 use crate::node::link::{Approving, Finds, Waiting};
@@ -28,7 +28,7 @@ impl Node {
         }
         let link = self.link_mut(&peer);
         match message.form.kept() {
-            Kept::Handshake => {
+            KeptIn::Handshake => {
                 if method == Some(Method::Announce) {
                     link.announced = Some(headers.timestamp);
                     link.greets = false;
@@ -36,14 +36,15 @@ impl Node {
                 let established = link.handshake.sent(message, clock);
                 return self.establish(&peer, established, time);
             }
-            Kept::Receipts => {
+            KeptIn::Receipts => {
                 link.receipted = Some(headers.timestamp);
                 if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.reported();
                 }
                 return Changed::default();
             }
-            Kept::Inbox | Kept::Request | Kept::Offers | Kept::Orders | Kept::Nowhere => {}
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere => {
+            }
         }
         link.drop_draft(headers.message_id);
         let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);

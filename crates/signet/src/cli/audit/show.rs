@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signet_audit::{
-    AnsweredRequests, Filter, Line, VerdictName, describe, glimpse, is_without_words,
+    AnsweredRequests, Filter, Line, VerdictName, describe, glimpse, is_without_words, kinds,
 };
 use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
@@ -50,7 +50,7 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     tier: Option<u8>,
     /// Only lines of this kind; once for each.
-    #[arg(long = "kind", value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
+    #[arg(long = "kind", value_name = "KIND", value_parser = PossibleValuesParser::new(kinds()))]
     kinds: Vec<String>,
     /// Only what is about this message and its answer, or about this task; the beginning of its id is enough.
     #[arg(long, value_name = "ID", value_parser = beginning)]
@@ -249,12 +249,6 @@ const SHORTEST: usize = 4;
 const BEGUN: usize = 120;
 /// How much of a body is shown below its row.
 const MOST: usize = 4_000;
-/// Every kind of a line (docs/protocol.md, section 12).
-const KINDS: [&str; 19] = [
-    "message", "genesis", "open", "close", "recovery", "gap", "rebuilt", "trust", "draft",
-    "approval", "pause", "handoff", "outcome", "alarm", "attempt", "hole", "clock", "flood",
-    "loss",
-];
 const POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use signet_audit::{
     Depth, Line, LogError, Outlook, Progress, Settings, counted, counted_doing,
-    hold_against_anchor, log_files, peer_of, put_the_log_back, read_file, refuse_open_folders,
-    verify_with,
+    hold_against_anchor, log_files, put_the_log_back, read_file, refuse_open_folders, verify_with,
 };
-use signet_proto::entry::{Did, Entry, OutcomeLine, Ruling};
+use signet_proto::entry::{ClockLine, Did, Entry, OutcomeLine, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::time::Timestamp;
 
@@ -167,14 +166,14 @@ impl Recent {
         let age = now.since(line.ts);
         match &line.entry {
             Some(Entry::Message(verdict)) if verdict.ruling == Ruling::Accepted => {
-                if let Some(agent) = peer_of(verdict) {
+                if let Some(agent) = verdict.peer() {
                     self.heard.insert(agent, line.ts);
                 }
             }
-            Some(Entry::Clock {
+            Some(Entry::Clock(ClockLine {
                 peer,
                 difference_ms,
-            }) if age < CLOCKS => {
+            })) if age < CLOCKS => {
                 self.clocks.insert(peer.clone(), *difference_ms);
             }
             Some(Entry::Outcome(outcome)) if age < TRIES => self.tried(outcome),
