@@ -1,7 +1,7 @@
 //! One message: its JSON-RPC form, its headers, and the one function by which bytes become it.
 //!
 //! ```text
-//! bytes ──Unverified::parse──▶ Unverified ──verify──▶ Verified ──Node──▶ Accepted
+//! bytes ──Unverified::parse──▶ Unverified ──verify──▶ Verified ──Node──▶ Ruled ──▶ Accepted
 //! Draft ──sign──▶ Signed ──▶ bytes
 //! ```
 //!

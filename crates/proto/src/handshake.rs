@@ -12,8 +12,8 @@
 //! changes nothing; [`Handshake::take`] and [`Handshake::sent`] move it. A refused flight therefore
 //! never costs a handshake.
 
-mod body;
 mod established;
+mod flight;
 mod retry;
 mod states;
 
@@ -30,8 +30,9 @@ use crate::ids::{AgentId, Digest, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
-use body::Body;
 pub use established::Established;
+use flight::TakenFlight;
+pub use flight::{Credentials, Flight};
 pub use retry::Retry;
 pub use states::{AwaitCapability, AwaitTrust, AwaitVerify, Granting};
 
@@ -74,16 +75,15 @@ impl Handshake {
     ///
     /// # Errors
     /// The reason for which the flight is refused.
-    pub fn admit(&self, flight: &Message, me: &AgentId) -> Result<(), Reason> {
-        let body = Body::of(flight)?;
-        let Some(method) = flight.form.method() else {
+    pub fn admit(&self, message: &Message, flight: &Flight, me: &AgentId) -> Result<(), Reason> {
+        let Some(method) = message.form.method() else {
             return Err(Reason::HandshakeUnexpected);
         };
         match (method, self) {
-            (Method::Announce, _) => self.admit_announce(flight, &body, me),
-            (Method::Verify, Self::AwaitVerify(state)) => state.admit(flight, &body),
-            (Method::Capability, Self::AwaitCapability(state)) => state.admit(&body),
-            (Method::Trust, Self::AwaitTrust(state)) => state.admit(&body),
+            (Method::Announce, _) => self.admit_announce(message, flight, me),
+            (Method::Verify, Self::AwaitVerify(state)) => state.admit(message, flight),
+            (Method::Capability, Self::AwaitCapability(state)) => state.admit(flight),
+            (Method::Trust, Self::AwaitTrust(state)) => state.admit(flight),
             _ => Err(Reason::HandshakeUnexpected),
         }
     }
@@ -92,16 +92,21 @@ impl Handshake {
     /// the peer granted one. Resends are counted from `now`; what is remembered, from `written`.
     pub fn take(
         &mut self,
-        flight: &Arc<Message>,
+        message: &Arc<Message>,
+        flight: &Arc<Flight>,
         now: Timestamp,
         written: Timestamp,
     ) -> Option<Established> {
-        match (flight.form.method()?, std::mem::take(self)) {
+        let taken = TakenFlight {
+            message: Arc::clone(message),
+            flight: Arc::clone(flight),
+        };
+        match (message.form.method()?, std::mem::take(self)) {
             (Method::Announce, _) => {
-                *self = Self::AwaitCapability(AwaitCapability::of(flight, written))
+                *self = Self::AwaitCapability(AwaitCapability::of(taken, written))
             }
             (Method::Verify, Self::AwaitVerify(state)) => {
-                let next = state.take(flight, now);
+                let next = state.take(taken, now);
                 *self = if next.choice.is_some() {
                     Self::AwaitTrust(next)
                 } else {
@@ -109,9 +114,9 @@ impl Handshake {
                 };
             }
             (Method::Capability, Self::AwaitCapability(state)) => {
-                *self = state.take(flight).map_or(Self::Idle, Self::Granting);
+                *self = state.take(taken).map_or(Self::Idle, Self::Granting);
             }
-            (Method::Trust, Self::AwaitTrust(state)) => return state.finish(flight),
+            (Method::Trust, Self::AwaitTrust(state)) => return state.finish(taken),
             (_, before) => *self = before,
         }
         None
@@ -156,8 +161,12 @@ impl Handshake {
     /// The stored flight that answers a repeated one, by the hash of the repeated one.
     pub fn answer_to(&self, hash: Digest) -> Option<&Arc<Message>> {
         match self {
-            Self::AwaitCapability(state) if state.announce.hash() == hash => state.verify.as_ref(),
-            Self::AwaitTrust(state) if state.verify.hash() == hash => state.capability.as_ref(),
+            Self::AwaitCapability(state) if state.announce.message.hash() == hash => {
+                state.verify.as_ref()
+            }
+            Self::AwaitTrust(state) if state.verify.message.hash() == hash => {
+                state.capability.as_ref()
+            }
             _ => None,
         }
     }
@@ -167,7 +176,7 @@ impl Handshake {
         match self {
             Self::Idle => None,
             // Flight 4 that could not be signed answers nothing once flight 3 has expired.
-            Self::Granting(state) => Some(state.capability.headers.expires_at),
+            Self::Granting(state) => Some(state.capability.message.headers.expires_at),
             Self::AwaitVerify(state) => Some(state.retry.due()),
             Self::AwaitTrust(state) => Some(state.retry.due()),
             Self::AwaitCapability(state) => Some(state.since.saturating_add(HALF_OPEN)),
@@ -198,7 +207,7 @@ impl Handshake {
     fn is_over(&self, now: Timestamp) -> bool {
         match self {
             Self::AwaitCapability(state) => now >= state.since.saturating_add(HALF_OPEN),
-            Self::Granting(state) => now >= state.capability.headers.expires_at,
+            Self::Granting(state) => now >= state.capability.message.headers.expires_at,
             Self::Idle | Self::AwaitVerify(_) | Self::AwaitTrust(_) => false,
         }
     }
@@ -229,7 +238,7 @@ impl Handshake {
             Self::AwaitCapability(state) if now < state.since.saturating_add(HALF_OPEN) => {
                 state.verify.is_none().then_some(Method::Verify)
             }
-            Self::Granting(state) if now < state.capability.headers.expires_at => {
+            Self::Granting(state) if now < state.capability.message.headers.expires_at => {
                 Some(Method::Trust)
             }
             _ => {
@@ -256,13 +265,14 @@ impl Handshake {
 
     fn admit_announce(
         &self,
-        flight: &Message,
-        body: &Body<'_>,
+        message: &Message,
+        flight: &Flight,
         me: &AgentId,
     ) -> Result<(), Reason> {
-        body.admit_offer(flight)?;
-        let later_than = |known: &Message| flight.headers.timestamp > known.headers.timestamp;
-        let go_on_as_initiator = *me < flight.headers.agent_id;
+        flight.admit_offer(message)?;
+        let later_than =
+            |known: &TakenFlight| message.headers.timestamp > known.message.headers.timestamp;
+        let go_on_as_initiator = *me < message.headers.agent_id;
         match self {
             Self::AwaitVerify(_) if go_on_as_initiator => Err(Reason::HandshakeCrossed),
             // The peer answered us before: a later announce means that it lost its half.
@@ -320,6 +330,12 @@ impl Offer {
                 .map(str::to_owned),
             schema: value.get("schema").map(text_of),
         })
+    }
+
+    /// The body of `agent.offer`: all that it lists, or nothing where one of them cannot be read.
+    pub(crate) fn parse_all(body: &Value) -> Option<Vec<Self>> {
+        let list = body.get("capabilities")?.as_array()?;
+        list.iter().map(Self::parse).collect()
     }
 }
 

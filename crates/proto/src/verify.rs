@@ -1,69 +1,100 @@
 //! From [`Unverified`] to [`Verified`]: checks V05 to V07, stateless, against a snapshot of the
 //! trust store, so that many workers can verify at once.
+//!
+//! ```text
+//! Unverified ─ verify ─▶ Verified { message, payload, epoch }
+//!                    ├─▶ Beyond { message, reason }      its sender's, and refused in any case
+//!                    └─▶ Unproven { message, reason }
+//! ```
 
+mod payload;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificate::{Certificate, KEYS_LEEWAY, KEYS_LIFE, KeyStatement};
 use crate::envelope::{Message, Method, Unverified};
+use crate::handshake::Credentials;
 use crate::keys::{Purpose, VerifyKey};
 use crate::reject::Reason;
 use crate::trust::TrustView;
 
+pub(crate) use payload::Payload;
+
 /// A message whose signature holds under a certified key of its sender, and which is meant for us.
 ///
-/// Whether it is fresh, in time and allowed is for `Node` to judge. It carries the
+/// Whether it is fresh, in time and allowed is for `Node` to judge. It carries what it says, read once, and the
 /// epoch of its sender in the trust store that it was judged by.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    message: Message,
-    credentials: Option<Credentials>,
+    pub(crate) message: Arc<Message>,
+    /// What it carries, or why it is refused once all that is judged before its body holds.
+    pub(crate) payload: Result<Payload, Reason>,
     epoch: u64,
 }
 
-/// The certificate and key statement that came with a flight, both proven.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Credentials {
-    /// Signed by the root that the agent-id is bound to.
-    pub certificate: Certificate,
-    /// Signed by the certificate's signing key.
-    pub keys: KeyStatement,
+/// A numbered message whose signature holds under a certified key of its sender, and whose time or layers alone go
+/// beyond the certificate of that key. It can only be refused, and uses up its number.
+#[derive(Clone, Debug)]
+pub struct Beyond {
+    pub(crate) message: Arc<Message>,
+    pub(crate) reason: Reason,
 }
 
 /// A message that failed a check before its signature was proven.
 #[derive(Clone, Debug)]
 pub struct Unproven {
-    /// Which check.
-    pub reason: Reason,
-    /// What it claimed.
-    pub message: Box<Message>,
-    /// Whether it is its sender's all the same: a numbered message whose signature holds, and whose time or
-    /// layers alone go beyond the certificate of the key that signed it. It is refused, and its number is
-    /// used up.
-    pub is_signed: bool,
+    pub(crate) message: Box<Message>,
+    pub(crate) reason: Reason,
+}
+
+/// What is proven of a message.
+#[derive(Clone, Debug)]
+pub enum Proven {
+    /// All that no state is needed for.
+    Verified(Verified),
+    /// That it is its sender's.
+    Beyond(Beyond),
+    /// Nothing.
+    Unproven(Unproven),
+}
+
+impl Proven {
+    /// The message that passed the checks V05 to V07.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn verified(self) -> Result<Verified, Reason> {
+        match self {
+            Self::Verified(verified) => Ok(verified),
+            Self::Beyond(Beyond { reason, .. }) | Self::Unproven(Unproven { reason, .. }) => {
+                Err(reason)
+            }
+        }
+    }
 }
 
 impl Unverified {
     /// Checks V05 (recipient), V06 (sender, key, certificate) and V07 (signature), in this order.
     ///
     /// Certificates are judged at the message's own `timestamp`, so no clock is needed.
-    ///
-    /// # Errors
-    /// The first check that fails, with the message, which stays unproven.
-    pub fn verify(self, view: &TrustView) -> Result<Verified, Unproven> {
-        match prove(self.claims(), view) {
-            Ok((credentials, epoch)) => Ok(Verified {
-                message: self.into_message(),
-                credentials,
+    pub fn verify(self, view: &TrustView) -> Proven {
+        let proven = prove(self.claims(), view);
+        let is_theirs = |reason| is_beyond(reason) && is_numbered_and_signed(self.claims(), view);
+        match proven {
+            Ok((credentials, epoch)) => Proven::Verified(Verified {
+                payload: Payload::of(self.claims(), credentials),
+                message: Arc::new(self.into_message()),
                 epoch,
             }),
-            Err(reason) => {
-                let is_signed = is_beyond(reason) && is_numbered_and_signed(self.claims(), view);
-                Err(Unproven {
-                    reason,
-                    message: Box::new(self.into_message()),
-                    is_signed,
-                })
-            }
+            Err(reason) if is_theirs(reason) => Proven::Beyond(Beyond {
+                message: Arc::new(self.into_message()),
+                reason,
+            }),
+            Err(reason) => Proven::Unproven(Unproven {
+                message: Box::new(self.into_message()),
+                reason,
+            }),
         }
     }
 }
@@ -76,7 +107,10 @@ impl Verified {
 
     /// What came with a flight.
     pub fn credentials(&self) -> Option<&Credentials> {
-        self.credentials.as_ref()
+        match self.payload.as_ref() {
+            Ok(Payload::Flight(flight)) => Some(&flight.credentials),
+            _ => None,
+        }
     }
 
     /// The sender's epoch in the trust store that this was judged by.
@@ -86,11 +120,14 @@ impl Verified {
 
     /// Back to the start, when the trust store has changed since.
     pub fn into_unverified(self) -> Unverified {
-        Unverified::of_message(self.message)
+        Unverified::of_message(Arc::unwrap_or_clone(self.message))
     }
+}
 
-    pub(crate) fn into_message(self) -> Message {
-        self.message
+impl Beyond {
+    /// Back to the start: its sender's certificate may have been renewed since.
+    pub fn into_unverified(self) -> Unverified {
+        Unverified::of_message(Arc::unwrap_or_clone(self.message))
     }
 }
 

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Polled, Ruled};
+use signet_proto::node::{Disposition, Polled};
 
 pub use foreign::{Foreign, NotTaken, Taken, foreign};
 pub use nats::nats;
@@ -71,7 +71,7 @@ pub trait Carrier: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// What was decided.
-    pub ruled: Ruled,
+    pub ruled: Disposition,
     /// Who asks by it for what is kept, where it was a poll.
     pub polled: Option<Polled>,
 }

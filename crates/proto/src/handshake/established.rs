@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::body::{Body, Opening, Transcript};
+use super::flight::{Credentials, Flight, Opening, Transcript, grant_in};
 use super::{Grant, Offer, Role, SESSION_LIFE};
 use crate::certificate::Certificate;
 use crate::envelope::Message;
@@ -58,36 +58,41 @@ pub struct Established {
 pub(super) struct Last {
     pub(super) flight: Arc<Message>,
     pub(super) answers: Digest,
-    pub(super) granted: Arc<Message>,
+    pub(super) granted: Arc<Flight>,
 }
 
 pub(super) fn established(
     role: Role,
     version: Version,
     transcript: Transcript,
-    last: &Last,
+    last: Last,
     trust: &Message,
     opening: Opening,
 ) -> Option<Established> {
-    let (mine, theirs) = (Body::of(&last.flight).ok()?, Body::of(&last.granted).ok()?);
-    let (my_certificate, my_keys) = mine.credentials()?;
-    let (certificate, keys) = theirs.credentials()?;
-    let offered = theirs.capabilities();
+    // Our own flight, signed by us: nothing in it wants a proof.
+    let mine = last.flight.body.as_ref()?;
+    let serial = |of: &str| mine.get(of)?.get("serial")?.as_u64();
+    let until =
+        |of: &str| -> Option<Timestamp> { mine.get(of)?.get("not-after")?.as_str()?.parse().ok() };
+    let own_until = until("certificate")?.min(until("keys")?);
+    let theirs = last.granted;
+    let Credentials { certificate, keys } = theirs.credentials.clone();
+    let offered = theirs.capabilities.clone();
     let began = trust.headers.timestamp;
     let peer_until = certificate.not_after.min(keys.not_after);
-    let not_after = my_certificate
-        .not_after
-        .min(my_keys.not_after)
-        .min(peer_until);
     Some(Established {
         id: SessionId(transcript.0),
         role,
         version,
         began,
-        ends: began.saturating_add(SESSION_LIFE).min(not_after),
+        ends: began
+            .saturating_add(SESSION_LIFE)
+            .min(own_until)
+            .min(peer_until),
         peer_until,
-        given: mine.grant()?,
-        received: theirs.grant()?.within(&offered),
+        given: grant_in(mine)?,
+        received: theirs.grant.clone()?.within(&offered),
+        own_key: last.flight.headers.key_id,
         last_flight: Arc::clone(&last.flight),
         answers: last.answers,
         keys_serial: keys.serial,
@@ -95,8 +100,7 @@ pub(super) fn established(
         offered,
         peer_layers: opening.layers,
         peer_sealing: keys.sealing_key,
-        own_key: my_certificate.signing_key.id(),
-        own_serials: (my_certificate.serial, my_keys.serial),
+        own_serials: (serial("certificate")?, serial("keys")?),
         certificate,
         named: opening.named,
     })

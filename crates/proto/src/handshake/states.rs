@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::body::{Body, Opening, Transcript};
 use super::established::{Established, Last, established};
+use super::flight::{Flight, Opening, TakenFlight, Transcript, choice_in, versions_in};
 use super::{Retry, Role, START_AGAIN, best_common};
 use crate::envelope::Message;
 use crate::ids::Version;
@@ -25,7 +25,7 @@ pub struct AwaitVerify {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AwaitTrust {
     #[serde(with = "crate::stored")]
-    pub(super) verify: Arc<Message>,
+    pub(super) verify: TakenFlight,
     pub(super) transcript: Transcript,
     pub(super) choice: Option<Version>,
     #[serde(with = "crate::stored")]
@@ -38,7 +38,7 @@ pub struct AwaitTrust {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AwaitCapability {
     #[serde(with = "crate::stored")]
-    pub(super) announce: Arc<Message>,
+    pub(super) announce: TakenFlight,
     pub(super) transcript: Transcript,
     #[serde(with = "crate::stored")]
     pub(super) verify: Option<Arc<Message>>,
@@ -50,29 +50,31 @@ pub struct AwaitCapability {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Granting {
     #[serde(with = "crate::stored")]
-    pub(super) capability: Arc<Message>,
+    pub(super) capability: TakenFlight,
     pub(super) opening: Opening,
     pub(super) transcript: Transcript,
     pub(super) choice: Version,
 }
 
 impl AwaitVerify {
-    pub(super) fn admit(&self, flight: &Message, body: &Body<'_>) -> Result<(), Reason> {
-        body.admit_offer(flight)?;
-        body.admit_transcript(Transcript::start().with(&self.announce))?;
-        let mine = Body::of(&self.announce)?.versions()?;
-        match (best_common(&mine, &body.versions()?), body.choice()) {
+    pub(super) fn admit(&self, message: &Message, flight: &Flight) -> Result<(), Reason> {
+        flight.admit_offer(message)?;
+        flight.admit_transcript(Transcript::start().with(&self.announce))?;
+        let mine = self.announce.body.as_ref().and_then(versions_in);
+        let mine = mine.ok_or(Reason::InvalidShape)?;
+        match (best_common(&mine, flight.versions()?), flight.choice) {
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
             _ => Err(Reason::VersionDowngrade),
         }
     }
 
-    pub(super) fn take(self, verify: &Arc<Message>, now: Timestamp) -> AwaitTrust {
+    pub(super) fn take(self, verify: TakenFlight, now: Timestamp) -> AwaitTrust {
+        let transcript = Transcript::start().with(&self.announce);
         AwaitTrust {
-            transcript: Transcript::start().with(&self.announce).with(verify),
-            choice: Body::of(verify).ok().and_then(|body| body.choice()),
-            verify: Arc::clone(verify),
+            transcript: transcript.with(&verify.message),
+            choice: verify.flight.choice,
+            verify,
             capability: None,
             retry: Retry::from(now),
         }
@@ -85,13 +87,13 @@ impl AwaitTrust {
         self.choice
     }
 
-    pub(super) fn admit(&self, body: &Body<'_>) -> Result<(), Reason> {
+    pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
-        body.admit_transcript(self.transcript)?;
-        body.admit_capabilities()?;
-        body.admit_same_credentials(&self.verify)
+        flight.admit_transcript(self.transcript)?;
+        flight.admit_capabilities()?;
+        flight.admit_same_credentials(&self.verify.flight)
     }
 
     pub(super) fn sent(mut self, capability: &Arc<Message>, now: Timestamp) -> Self {
@@ -101,36 +103,35 @@ impl AwaitTrust {
         self
     }
 
-    pub(super) fn finish(self, trust: &Arc<Message>) -> Option<Established> {
+    pub(super) fn finish(self, trust: TakenFlight) -> Option<Established> {
         let mine = self.capability?;
-        let opening = Body::of(&self.verify).ok()?.opening();
-        let theirs = Body::of(trust).ok()?;
-        if theirs.text("decision") != Some("granted") {
+        if !trust.flight.is_granted {
             return None;
         }
         let last = Last {
             flight: mine,
-            answers: self.verify.hash(),
-            granted: Arc::clone(trust),
+            answers: self.verify.message.hash(),
+            granted: trust.flight,
         };
         established(
             Role::Initiator,
             self.choice?,
-            self.transcript.with(trust),
-            &last,
-            trust,
-            opening,
+            self.transcript.with(&trust.message),
+            last,
+            &trust.message,
+            self.verify.flight.opening(),
         )
     }
 }
 
 impl AwaitCapability {
-    pub(super) fn of(announce: &Arc<Message>, written: Timestamp) -> Self {
-        let transcript = Transcript::start().with(announce);
+    pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
+        let transcript = Transcript::start().with(&announce.message);
+        let signed = announce.message.headers.timestamp;
         // The log's time runs ahead of a clock that was put back; an announce was signed just now.
-        let latest = announce.headers.timestamp.saturating_add(CLOCK_TOLERANCE);
+        let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {
-            announce: Arc::clone(announce),
+            announce,
             transcript,
             verify: None,
             choice: None,
@@ -139,33 +140,31 @@ impl AwaitCapability {
     }
 
     /// The versions that the peer offers.
-    pub fn offered(&self) -> Vec<Version> {
-        Body::of(&self.announce)
-            .and_then(|body| body.versions())
-            .unwrap_or_default()
+    pub fn offered(&self) -> &[Version] {
+        self.announce.flight.versions().unwrap_or_default()
     }
 
-    pub(super) fn admit(&self, body: &Body<'_>) -> Result<(), Reason> {
+    pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
         if self.verify.is_none() || self.choice.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
-        body.admit_transcript(self.transcript)?;
-        body.admit_capabilities()?;
-        body.admit_same_credentials(&self.announce)
+        flight.admit_transcript(self.transcript)?;
+        flight.admit_capabilities()?;
+        flight.admit_same_credentials(&self.announce.flight)
     }
 
     pub(super) fn sent(mut self, verify: &Arc<Message>) -> Self {
         self.transcript = self.transcript.with(verify);
-        self.choice = Body::of(verify).ok().and_then(|body| body.choice());
+        self.choice = verify.body.as_ref().and_then(choice_in);
         self.verify = Some(Arc::clone(verify));
         self
     }
 
-    pub(super) fn take(self, capability: &Arc<Message>) -> Option<Granting> {
+    pub(super) fn take(self, capability: TakenFlight) -> Option<Granting> {
         Some(Granting {
-            opening: Body::of(&self.announce).ok()?.opening(),
-            transcript: self.transcript.with(capability),
-            capability: Arc::clone(capability),
+            opening: self.announce.flight.opening(),
+            transcript: self.transcript.with(&capability.message),
+            capability,
             choice: self.choice?,
         })
     }
@@ -173,20 +172,20 @@ impl AwaitCapability {
 
 impl Granting {
     pub(super) fn finish(self, trust: &Arc<Message>) -> Option<Established> {
-        if Body::of(trust).ok()?.text("decision") != Some("granted") {
+        let decision = trust.body.as_ref()?.get("decision")?;
+        if decision.as_str() != Some("granted") {
             return None;
         }
-        let answers = self.capability.hash();
         let last = Last {
             flight: Arc::clone(trust),
-            answers,
-            granted: Arc::clone(&self.capability),
+            answers: self.capability.message.hash(),
+            granted: self.capability.flight,
         };
         established(
             Role::Responder,
             self.choice,
             self.transcript.with(trust),
-            &last,
+            last,
             trust,
             self.opening,
         )

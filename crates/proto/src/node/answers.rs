@@ -6,61 +6,69 @@ use signet_json::{Map, Value};
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, KeptIn, Message, Method};
+use crate::ids::{AgentId, MessageId};
+use crate::policy::may_travel_in_clear;
 use crate::receipt::{Exception, Receipt};
 use crate::reject::{PeerReason, Reason};
-use crate::seal::Opened;
+use crate::verify::Payload;
 
+use super::Effect;
 use super::bytes::Paid;
 use super::inbound::CLOCK_TOLERANCE;
-use super::memory::is_ping;
 use super::pace::ANSWER_PACE;
-use super::permission::Fault;
+use super::rule::ruled::{Accepted, Fault, Rejected, Ruled};
 use super::turn::Turn;
-use super::{Accepted, Effect};
 
 /// The longest `error.message`, in characters.
 const LONGEST_TEXT: usize = 500;
 
 impl Turn<'_> {
-    pub(super) fn follow_accepted(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
-        let peer = message.headers.agent_id.clone();
-        match message.form.kept() {
-            KeptIn::Handshake => self.follow_flight(message),
-            KeptIn::Receipts => self.answer_receipt(message),
-            KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere => {}
-            KeptIn::Inbox if is_ping(message) => self.answer_ping(message),
-            KeptIn::Inbox | KeptIn::Request => {
+    pub(super) fn follow_accepted(&mut self, ruled: Ruled) {
+        let message = Arc::clone(&ruled.message);
+        match &ruled.payload {
+            Payload::Flight(_) => self.follow_flight(&message),
+            Payload::Receipt(receipt) => self.answer_receipt(&message, receipt),
+            Payload::Ping => self.answer_ping(&message),
+            Payload::Offers(_) | Payload::Poll(_) | Payload::Revocation(_) | Payload::Pause(_) => {}
+            Payload::Progress(_) | Payload::Call | Payload::Answer => {
                 if is_about_clocks(&message.form) {
-                    self.note_clock(message);
+                    self.note_clock(&message);
                 }
                 if !self.node.pausing.is_paused() {
-                    self.hand_over(message, opened);
+                    self.hand_over(Accepted::of(ruled));
                 }
             }
         }
         if message.headers.session.is_some() {
-            self.release(&peer);
+            self.release(&message.headers.agent_id);
         }
     }
 
     /// Our agent may have it.
-    pub(super) fn hand_over(&mut self, message: &Arc<Message>, opened: Option<Opened>) {
-        let accepted = Accepted {
-            message: Arc::clone(message),
-            opened: opened.map(Arc::new),
-        };
+    fn hand_over(&mut self, accepted: Accepted) {
+        let message = accepted.message();
         let headers = &message.headers;
         let is_kept = || self.node.inbox.find(&headers.agent_id, headers.message_id);
-        self.out.effects.push(match message.form {
+        let effect = match message.form {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
             // Every other answer is in the inbox by now.
             Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
-        });
+        };
+        self.out.effects.push(effect);
     }
 
-    pub(super) fn follow_refused(&mut self, message: &Arc<Message>, fault: Fault, paid: Paid) {
+    /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
+    pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
+        if let Some(message) = self.node.inbox.find(peer, name).cloned() {
+            let opened = self.node.opened(&message);
+            self.hand_over(Accepted::kept(message, opened));
+        }
+    }
+
+    pub(super) fn follow_refused(&mut self, rejected: Rejected, paid: Paid) {
+        let Rejected { message, fault } = &rejected;
         if fault.reason == Reason::TimestampInFuture {
             self.note_clock(message);
         }
@@ -82,7 +90,7 @@ impl Turn<'_> {
             // Over its budget the peer hears of it in the next receipt alone.
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
-                let form = failure(&fault);
+                let form = failure(fault);
                 let id = self.node.ids.fresh(self.at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
                 let _ = self.dispatch(Draft::answer(form, message, id, None));
@@ -104,10 +112,9 @@ impl Turn<'_> {
     }
 
     /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
-    fn answer_receipt(&mut self, message: &Message) {
+    fn answer_receipt(&mut self, message: &Message, receipt: &Receipt) {
         let peer = message.headers.agent_id.clone();
-        let receipt = message.body.as_ref().and_then(Receipt::parse);
-        let (Some(receipt), Some(id)) = (receipt, message.headers.session) else {
+        let Some(id) = message.headers.session else {
             return;
         };
         let clock =
@@ -243,4 +250,29 @@ fn failure(fault: &Fault) -> Form {
             .collect(),
         reason: reason.name().to_owned(),
     }
+}
+
+/// A failure in our agent's own words.
+pub(super) fn decline(request: &Message, id: MessageId, text: String) -> Draft {
+    let (form, summary) = declined(request.headers.data_tier, text);
+    let mut draft = Draft::answer(form, request, id, None);
+    draft.summary = summary;
+    draft
+}
+
+/// The form and the summary of a failure in our agent's own words. Where what they answer was sealed,
+/// so are they: as the summary.
+pub(super) fn declined(tier: u8, text: String) -> (Form, Option<String>) {
+    let reason = Reason::Declined;
+    let (message, summary) = match may_travel_in_clear(tier, true, false) {
+        true => (text, None),
+        false => (reason.text().to_owned(), Some(text)),
+    };
+    let (code, reason) = (reason.code(), reason.name().to_owned());
+    let form = Form::Failure {
+        code,
+        message,
+        reason,
+    };
+    (form, summary)
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signet_json::{Map, Value};
 
-use crate::certificate::{Certificate, ControlCertificate};
+use crate::certificate::ControlCertificate;
 use crate::draft::{Draft, LONGEST_LIFE, Stamp};
-use crate::entry::{Entry, Ruling};
+use crate::entry::Entry;
 use crate::envelope::{Message, Method};
 use crate::ids::AgentId;
 use crate::reject::Reason;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
+use crate::verify::Payload;
 
-use super::inbound::is_tiered;
 use super::request::LocalError;
+use super::rule::ruled::{Rejected, Ruled};
 use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
 
@@ -112,24 +113,21 @@ impl Node {
         &self,
         now: Timestamp,
         message: &Message,
-        method: Method,
+        payload: &Payload,
     ) -> Result<(), Reason> {
-        let headers = &message.headers;
-        if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
-            return Err(Reason::HeaderInvalid);
-        }
-        if method == Method::Revoke {
-            let revocation = revocation_in(message).ok_or(Reason::StatementInvalid)?;
-            return match self.trust().is_authentic(&revocation) {
+        if let Payload::Revocation(revocation) = payload {
+            return match self.trust().is_authentic(revocation) {
                 true => Ok(()),
                 false => Err(Reason::StatementInvalid),
             };
         }
-        let own = self.trust().own_principal();
-        let statement = pause_in(message).ok_or(Reason::StatementInvalid)?;
-        let fits = headers.principal_id == *own && statement.paused == (method == Method::Pause);
-        match fits {
-            true => self.rule_pause(now, &statement),
+        let Payload::Pause(statement) = payload else {
+            return Err(Reason::StatementInvalid);
+        };
+        let pauses = message.form.method() == Some(Method::Pause);
+        let is_ours = message.headers.principal_id == *self.trust().own_principal();
+        match is_ours && statement.paused == pauses {
+            true => self.rule_pause(now, statement),
             false => Err(Reason::StatementInvalid),
         }
     }
@@ -146,17 +144,6 @@ impl Node {
             true => Ok(()),
             false => Err(Reason::StatementStale),
         }
-    }
-
-    /// Whether the key that signed `message` has been taken back by what it carried itself.
-    fn is_sender_revoked(&self, message: &Message) -> bool {
-        let headers = &message.headers;
-        let body = message.body.as_ref();
-        let carried = body.and_then(|body| Certificate::read(body.get("certificate")?).ok());
-        let known = self.trust().peer(&headers.agent_id);
-        let known = known.and_then(|peer| peer.certificate(headers.key_id));
-        let certificate = carried.as_ref().or(known);
-        certificate.is_some_and(|certificate| self.trust().is_revoked(certificate))
     }
 
     /// Our principal's revocations, as flights 1 and 2 carry them.
@@ -243,53 +230,50 @@ impl Node {
 }
 
 impl Turn<'_> {
-    /// The ruling on a message that passed every check, when what it carries is obeyed: it may take
-    /// back the key that signed it.
-    pub(super) fn obey(&mut self, message: &Message) -> Ruling {
-        let before = self.out.entries.len();
-        self.take_decrees(message);
-        let changed = self.out.entries.len() > before;
-        match changed && self.node.is_sender_revoked(message) {
-            true => Ruling::Rejected(Reason::CertificateRevoked),
-            false => Ruling::Accepted,
-        }
-    }
-
-    /// Obeys what an accepted message carries. Its lines come before the message's own: a torn tail
+    /// Obeys what a message carries that passed every check. Its lines come before the message's own: a torn tail
     /// may lose the message, which comes again, but not the decree alone.
-    fn take_decrees(&mut self, message: &Message) {
-        match message.form.method() {
-            Some(Method::Announce | Method::Verify) => {
-                let carried = message
-                    .body
-                    .as_ref()
-                    .and_then(|body| body.get("revocations"));
-                let carried = carried.and_then(Value::as_array).cloned();
-                for value in carried.unwrap_or_default().iter().take(REVOCATIONS) {
-                    self.take_carried(value);
+    ///
+    /// # Errors
+    /// `certificate-revoked`: it took back the key that signed it.
+    pub(super) fn obey(&mut self, ruled: Ruled) -> Result<Ruled, Rejected> {
+        let before = self.out.entries.len();
+        match &ruled.payload {
+            Payload::Flight(flight) => {
+                for revocation in &flight.revocations {
+                    self.take_carried(revocation);
                 }
             }
-            Some(Method::Revoke) => {
-                if let Some(revocation) = revocation_in(message) {
-                    self.take_revocation(&revocation);
-                }
-            }
-            Some(Method::Pause | Method::Resume) => {
-                if let Some(statement) = pause_in(message) {
-                    self.take_pause(&statement);
-                }
-            }
-            _ => {}
+            Payload::Revocation(revocation) => self.take_revocation(revocation),
+            Payload::Pause(statement) => self.take_pause(statement),
+            Payload::Receipt(_)
+            | Payload::Offers(_)
+            | Payload::Poll(_)
+            | Payload::Progress(_)
+            | Payload::Ping
+            | Payload::Call
+            | Payload::Answer => {}
+        }
+        let changed = self.out.entries.len() > before;
+        let headers = &ruled.message.headers;
+        let trust = self.node.trust();
+        let known = trust.peer(&headers.agent_id);
+        let mut certificate = known.and_then(|peer| peer.certificate(headers.key_id));
+        if let Payload::Flight(flight) = &ruled.payload {
+            certificate = Some(&flight.credentials.certificate);
+        }
+        match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
+            true => Err(Rejected {
+                message: ruled.message,
+                fault: Reason::CertificateRevoked.into(),
+            }),
+            false => Ok(ruled),
         }
     }
 
     /// What a peer only carries is looked at before its signature is: only news of a pinned root.
-    fn take_carried(&mut self, value: &Value) {
-        if let Ok(revocation) = Revocation::read(value)
-            && self.node.trust().is_news(&revocation)
-            && revocation.prove().is_ok()
-        {
-            self.take_revocation(&revocation);
+    fn take_carried(&mut self, revocation: &Revocation) {
+        if self.node.trust().is_news(revocation) && revocation.prove().is_ok() {
+            self.take_revocation(revocation);
         }
     }
 
@@ -323,11 +307,10 @@ impl Turn<'_> {
 
     /// What came during the pause is handed over, and what waited goes out.
     fn go_on(&mut self, arrivals: u64) {
-        let waited = self.node.inbox.after(arrivals);
-        let waited: Vec<_> = waited.map(|item| item.message).collect();
-        for message in waited {
-            let opened = self.node.opened(&message);
-            self.hand_over(&message, opened);
+        let waited: Vec<_> = self.node.inbox.after(arrivals).collect();
+        for item in waited {
+            let headers = &item.message.headers;
+            self.hand_over_waiting(&headers.agent_id, headers.message_id);
         }
         for link in self.node.links.values_mut() {
             for session in &mut link.sessions {
@@ -380,16 +363,6 @@ impl Turn<'_> {
 
 fn rank(statement: &PauseStatement) -> (u64, u64) {
     (statement.control.serial, statement.serial)
-}
-
-fn revocation_in(message: &Message) -> Option<Revocation> {
-    Revocation::parse(message.body.as_ref()?.get("revocation")?).ok()
-}
-
-fn pause_in(message: &Message) -> Option<PauseStatement> {
-    let body = message.body.as_ref()?;
-    let control = ControlCertificate::parse(body.get("control")?).ok()?;
-    PauseStatement::parse(body.get("statement")?, &control).ok()
 }
 
 fn object(name: &str, value: &Value) -> Value {

@@ -132,7 +132,7 @@ impl Turn<'_> {
         else {
             return;
         };
-        let choice = best_common(&self.node.identity.certificate.versions, &state.offered());
+        let choice = best_common(&self.node.identity.certificate.versions, state.offered());
         let nonce = self.node.ids.nonce();
         let mut body = self.node.credentials();
         body.insert("nonce".into(), nonce.to_string().into());

@@ -13,9 +13,9 @@ use crate::ids::{AgentId, MessageId};
 use crate::policy::TASK;
 use crate::time::Timestamp;
 
+use super::answers::declined;
 use super::handoffs::{in_clear, task_line};
 use super::request::{Handing, LocalError};
-use super::sealing::declined;
 use super::tasks::Task;
 use super::turn::Turn;
 use super::{At, Node, Outcome};

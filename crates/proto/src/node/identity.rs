@@ -3,10 +3,14 @@
 use crate::certificate::Certificate;
 use crate::draft::Identity;
 use crate::entry::{Entry, TrustChange};
+use crate::envelope::Message;
 use crate::ids::{AgentId, SessionId};
+use crate::reject::Reason;
+use crate::seal::{self, Opened};
 use crate::session::Session;
 use crate::time::Timestamp;
 
+use super::rule::ruled::Unsealed;
 use super::turn::Turn;
 use super::{At, Node, Outcome};
 
@@ -27,6 +31,22 @@ impl Node {
     pub(super) fn may_sign_at(&self, now: Timestamp) -> Option<Timestamp> {
         let begins = self.identity.certificate.not_before;
         (now < begins).then_some(begins)
+    }
+
+    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
+    /// sealed to is destroyed.
+    pub fn opened(&self, message: &Message) -> Option<Opened> {
+        self.open(message).ok().flatten().map(|(opened, _)| opened)
+    }
+
+    /// The last step of check V12: what is sealed, and its bytes for the log's copy.
+    pub(super) fn open(&self, message: &Message) -> Result<Option<Unsealed>, Reason> {
+        let Some(sealed) = &message.sealed else {
+            return Ok(None);
+        };
+        let secret = self.identity.secret_for(sealed);
+        let secret = secret.ok_or(Reason::Unsealable)?;
+        seal::open(sealed, secret, message).map(Some)
     }
 
     /// Whether a new sealing key and a key statement of it are due.

@@ -7,7 +7,7 @@ use crate::envelope::{Unparsed, Unverified};
 use crate::ids::Digest;
 use crate::reject::Reason;
 use crate::trust::TrustView;
-use crate::verify::{Unproven, Verified};
+use crate::verify::Proven;
 
 /// One input from the network, parsed and verified as far as it goes.
 #[derive(Clone, Debug)]
@@ -16,13 +16,14 @@ pub struct Judged {
     pub(super) carrier: CarrierId,
     pub(super) bytes: u64,
     pub(super) head: Vec<u8>,
-    pub(super) result: Result<Verified, Refusal>,
+    pub(super) input: Input,
 }
 
+/// How far an input could be read.
 #[derive(Clone, Debug)]
-pub(super) enum Refusal {
+pub(super) enum Input {
+    Parsed(Proven),
     Unparsed(Unparsed),
-    Unproven(Unproven),
     /// Not looked at: the hash of the bytes.
     Shed(Digest),
 }
@@ -57,7 +58,7 @@ impl Judged {
                 carrier: CarrierId::NATS,
                 bytes: bytes.len() as u64,
                 head: Vec::new(),
-                result: Err(Refusal::Shed(Digest::of(&[bytes]))),
+                input: Input::Shed(Digest::of(&[bytes])),
             },
         }
     }
@@ -70,31 +71,31 @@ impl Judged {
 
     /// Whether the sender is unproven: it costs a line of the strangers' budget.
     pub fn is_strangers(&self) -> bool {
-        match &self.result {
-            Ok(_) => false,
-            Err(Refusal::Unproven(unproven)) => !unproven.is_signed,
-            Err(_) => true,
-        }
+        !matches!(
+            self.input,
+            Input::Parsed(Proven::Verified(_) | Proven::Beyond(_))
+        )
     }
 
     fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
-        let result = match parsed {
-            Ok(unverified) => unverified.verify(view).map_err(Refusal::Unproven),
-            Err(unparsed) => Err(Refusal::Unparsed(unparsed)),
+        let input = match parsed {
+            Ok(unverified) => Input::Parsed(unverified.verify(view)),
+            Err(unparsed) => Input::Unparsed(unparsed),
         };
-        let kept = match &result {
-            Err(Refusal::Unproven(unproven)) if unproven.is_signed => 0,
+        let kept = match &input {
+            Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
             // What says of itself that it is sensitive leaves no words, whoever said it.
-            Err(Refusal::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
-            Ok(_) => 0,
-            Err(_) => bytes.len().min(RAW_KEPT),
+            Input::Parsed(Proven::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
+            Input::Parsed(Proven::Unproven(_)) | Input::Unparsed(_) | Input::Shed(_) => {
+                bytes.len().min(RAW_KEPT)
+            }
         };
         let head = bytes.get(..kept).unwrap_or_default().to_vec();
         Self {
             carrier: CarrierId::NATS,
             bytes: bytes.len() as u64,
             head,
-            result,
+            input,
         }
     }
 
@@ -109,7 +110,7 @@ impl Judged {
             carrier: CarrierId::NATS,
             bytes: length,
             head: kept.to_vec(),
-            result: Err(Refusal::Unparsed(unparsed)),
+            input: Input::Unparsed(unparsed),
         }
     }
 }

@@ -16,13 +16,13 @@ use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Standing;
+use super::budgets::Budgets;
 use super::fates::Fates;
 use super::last_receipt::LastReceipt;
 use super::names::Names;
 use super::offers::{OfferPace, ToldOffers};
 use super::outbound::after;
 use super::pace::Pace;
-use super::permission::Budgets;
 use super::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.

@@ -7,15 +7,16 @@ pub(super) use ours::unknown;
 use std::sync::Arc;
 
 use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
-use crate::envelope::{Form, KeptIn, Message, Method};
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Established, Handshake, Retry, Role};
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
-use crate::policy::PING;
 use crate::reject::{PeerReason, Reason};
 use crate::session::{Ledger, Misfit, Session, Slot, Window};
 use crate::time::Timestamp;
+use crate::verify::Payload;
 
+use super::rule::ruled::Ruled;
 use super::{Lost, Node, State};
 
 /// A request stays open this long after it expires, for an answer that was on its way.
@@ -50,7 +51,7 @@ pub(super) struct LineTime {
 impl Node {
     /// Tells the node again what it once said: one line of its log, in order.
     pub fn recall(&mut self, ts: Timestamp, entry: &Entry) {
-        self.apply(ts, entry);
+        self.apply(ts, entry, None);
     }
 
     /// A line that says nothing to the node was written at that time: no later line bears an earlier one.
@@ -59,12 +60,18 @@ impl Node {
     }
 
     /// A line's time is never before that of the line above it, whatever the clock was set to: what is
-    /// remembered goes by the line's, and timers, which no start remembers, by the clock.
-    pub(super) fn apply(&mut self, clock: Timestamp, entry: &Entry) -> Changed {
+    /// remembered goes by the line's, and timers, which no start remembers, by the clock. `ruled` is the message of
+    /// the line, where it was ruled on just now.
+    pub(super) fn apply(
+        &mut self,
+        clock: Timestamp,
+        entry: &Entry,
+        ruled: Option<&Ruled>,
+    ) -> Changed {
         let now = self.clock.pass_line(clock);
         match entry {
             Entry::Message(verdict) => {
-                return self.apply_message(LineTime { now, clock }, verdict);
+                return self.apply_message(LineTime { now, clock }, verdict, ruled);
             }
             Entry::Genesis(own) => self.apply_genesis(now, own),
             Entry::Trust(line) if line.certificate.agent == *self.identity.agent() => {
@@ -126,11 +133,20 @@ impl Node {
         self.note_fates(now, lost)
     }
 
-    fn apply_message(&mut self, time: LineTime, verdict: &Verdict) -> Changed {
+    fn apply_message(
+        &mut self,
+        time: LineTime,
+        verdict: &Verdict,
+        ruled: Option<&Ruled>,
+    ) -> Changed {
         let now = time.now;
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
-                return self.apply_accepted(time, message);
+                let Some(ruled) = ruled else {
+                    let payload = Payload::recalled(message);
+                    return self.apply_accepted(time, message, payload.as_ref());
+                };
+                return self.apply_accepted(time, message, Some(&ruled.payload));
             }
             (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
                 return self.apply_sent(time, message);
@@ -153,7 +169,13 @@ impl Node {
         Changed::default()
     }
 
-    fn apply_accepted(&mut self, time: LineTime, message: &Arc<Message>) -> Changed {
+    /// `payload` is what it carries; `None` where that changes nothing by itself.
+    fn apply_accepted(
+        &mut self,
+        time: LineTime,
+        message: &Arc<Message>,
+        payload: Option<&Payload>,
+    ) -> Changed {
         let LineTime { now, clock } = time;
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
@@ -161,40 +183,35 @@ impl Node {
         link.names
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
         link.hear();
-        match message.form.kept() {
-            KeptIn::Handshake => {
-                if message.form == Form::Call(Method::Announce) {
+        let place = headers.session.zip(headers.sequence);
+        if let Some((id, sequence)) = place
+            && let Some(session) = link.session_mut(id)
+        {
+            confirm(session);
+            let slot = judged(headers, message.hash(), None);
+            session.window.record(sequence, slot);
+        }
+        match payload {
+            Some(Payload::Flight(flight)) => {
+                if message.form.method() == Some(Method::Announce) {
                     link.heard_announce = Some(headers.timestamp);
                 }
-                let established = link.handshake.take(message, clock, now);
+                let established = link.handshake.take(message, flight, clock, now);
                 return self.establish(&peer, established, time);
             }
-            KeptIn::Receipts => return self.apply_receipt(time, &peer, message),
-            KeptIn::Orders | KeptIn::Nowhere => return Changed::default(),
-            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers => {}
-        }
-        if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
-            confirm(session);
-            session.window.record(
-                headers.sequence.unwrap_or_default(),
-                judged(headers, message.hash(), None),
-            );
-        }
-        match &message.form {
-            Form::Success | Form::Failure { .. } => self.apply_answer(now, message),
-            Form::Call(_) if is_ping(message) => {
+            Some(Payload::Receipt(receipt)) => return self.apply_receipt(time, message, receipt),
+            Some(Payload::Revocation(_) | Payload::Pause(_) | Payload::Poll(_)) | None => {}
+            Some(Payload::Answer) => self.apply_answer(now, message),
+            Some(Payload::Progress(told)) => self.apply_progress(message, told.as_ref()),
+            Some(Payload::Offers(offers)) => self.apply_live_offer(message, offers),
+            Some(Payload::Ping) => {
                 self.pings
                     .insert((peer, headers.message_id), Arc::clone(message));
             }
-            Form::Call(method) => match method.kept() {
-                KeptIn::Inbox => {
-                    self.note_step(now, &peer, message);
-                    self.inbox.insert(message);
-                }
-                KeptIn::Request => self.apply_progress(message),
-                KeptIn::Offers => self.apply_live_offer(message),
-                KeptIn::Receipts | KeptIn::Orders | KeptIn::Handshake | KeptIn::Nowhere => {}
-            },
+            Some(Payload::Call) => {
+                self.note_step(now, &peer, message);
+                self.inbox.insert(message);
+            }
         }
         Changed::default()
     }
@@ -344,12 +361,6 @@ fn judged(headers: &Headers, hash: Digest, refused: Option<Reason>) -> Slot {
         signed_at,
         refused,
     }
-}
-
-/// Only a request: a notification or an answer that names the capability goes the way of its kind.
-pub(super) fn is_ping(message: &Message) -> bool {
-    let named = message.headers.capability.as_ref();
-    message.form == Form::Call(Method::Request) && named.is_some_and(|name| name.as_str() == PING)
 }
 
 fn session_of(established: &Established, clock: Timestamp) -> Session {

@@ -9,6 +9,7 @@ mod alarms;
 mod answers;
 mod attempts;
 mod budget;
+mod budgets;
 mod bytes;
 mod carriers;
 mod clock;
@@ -33,7 +34,6 @@ mod offers;
 mod outbound;
 mod outbox;
 mod pace;
-mod permission;
 mod policy_change;
 mod polls;
 mod progress;
@@ -42,7 +42,7 @@ mod quarantine;
 mod release;
 mod request;
 mod rows;
-mod sealing;
+mod rule;
 mod standing;
 mod state;
 mod strangers;
@@ -66,7 +66,7 @@ use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
-use crate::seal::{Opened, Sealed};
+use crate::seal::Sealed;
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -83,7 +83,6 @@ pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;
 pub use inbox::{Gone, Inbox, Item};
 pub use judged::Judged;
-use judged::Refusal;
 use keyed::Keys;
 pub use keyed::{CallerKey, Once};
 use leases::Leases;
@@ -92,13 +91,14 @@ use link::Link;
 use offers::Offers;
 pub use offers::{OfferFault, OfferedTo, Program};
 pub use outbox::Outgoing;
-pub use permission::Way;
 pub use polls::Polled;
 use polls::Polls;
 pub use progress::Progressed;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
+pub use rule::permission::Way;
+pub use rule::ruled::Accepted;
 pub use state::{Lost, State};
 pub use strangers::Stranger;
 use strangers::Strangers;
@@ -120,26 +120,6 @@ impl At {
     fn time_of(&self, elapsed: Duration) -> Timestamp {
         self.now
             .saturating_sub(self.elapsed.saturating_sub(elapsed))
-    }
-}
-
-/// A message that was verified, fresh in its session, and allowed: **the only thing that an effect
-/// of an inbound message can carry**. Only [`Node`] makes it.
-#[derive(Clone, Debug)]
-pub struct Accepted {
-    message: Arc<Message>,
-    opened: Option<Arc<Opened>>,
-}
-
-impl Accepted {
-    /// What it says.
-    pub fn message(&self) -> &Arc<Message> {
-        &self.message
-    }
-
-    /// What was sealed in it.
-    pub fn opened(&self) -> Option<&Opened> {
-        self.opened.as_deref()
     }
 }
 
@@ -238,7 +218,7 @@ pub struct Outcome {
     /// To be performed then.
     pub effects: Vec<Effect>,
     /// What was decided about the message that came in; `None` for every other input.
-    pub ruled: Option<Ruled>,
+    pub ruled: Option<Disposition>,
     /// What brought the message that came in, where it is not NATS: its line says so.
     pub carrier: Option<CarrierId>,
     /// Who asks for what is kept, where the message that came in was a poll and is taken.
@@ -248,7 +228,7 @@ pub struct Outcome {
 /// What was decided about a message that came in. Whatever it is, its carrier may forget the message once the
 /// entries are durable: what is to come again, its sender sends again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ruled {
+pub enum Disposition {
     /// It is taken.
     Accepted,
     /// It is refused, or a copy, and a line of its own says so.

@@ -9,15 +9,14 @@
 
 mod held;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signet_json::{Map, Value, canonical};
+use signet_json::{Map, Value};
 
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
-use crate::handshake::{Offer, names_twice};
+use crate::handshake::Offer;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, SessionId, Version};
 use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES};
@@ -250,25 +249,18 @@ impl Node {
         let told = self.link(peer).and_then(|link| link.told_offers.as_ref());
         let told = told.filter(|told| told.session == session.id);
         let told = told.map_or(&[][..], |told| &told.offers);
-        told == parse(body).unwrap_or_default()
+        told == Offer::parse_all(body).unwrap_or_default()
     }
 
     /// Whether an offer may be taken (check V12).
-    pub(super) fn rule_live_offer(session: &Session, message: &Message) -> Result<(), Reason> {
-        if message.form.method() != Some(Method::Offer) {
-            return Ok(());
-        }
-        let body = message.body.as_ref().ok_or(Reason::OfferInvalid)?;
-        let offers = parse(body).ok_or(Reason::OfferInvalid)?;
+    pub(super) fn rule_live_offer(session: &Session, offers: &[Offer]) -> Result<(), Reason> {
         let settled = |offer: &Offer| {
             session
                 .settled_offers()
                 .any(|known| known.name == offer.name)
         };
         let all = offers.len() + session.settled_offers().count();
-        let long = canonical(body).len() > OFFER_BYTES;
-        match names_twice(&offers) || offers.iter().any(settled) || all > MOST_CAPABILITIES || long
-        {
+        match offers.iter().any(settled) || all > MOST_CAPABILITIES {
             true => Err(Reason::OfferInvalid),
             false => Ok(()),
         }
@@ -276,20 +268,19 @@ impl Node {
 
     /// What an accepted offer changes: in the newest session alone, and only if none that was numbered
     /// higher came before it.
-    pub(super) fn apply_live_offer(&mut self, message: &Arc<Message>) {
+    pub(super) fn apply_live_offer(&mut self, message: &Message, offers: &[Offer]) {
         let headers = &message.headers;
         let link = self.link_mut(&headers.agent_id);
         let newest = link.sessions.last_mut();
         let newest = newest.filter(|session| Some(session.id) == headers.session);
-        let offers = message.body.as_ref().and_then(parse);
-        if let (Some(session), Some(offers), Some(number)) = (newest, offers, headers.sequence) {
-            session.take_offer(number, offers);
+        if let Some((session, number)) = newest.zip(headers.sequence) {
+            session.take_offer(number, offers.to_vec());
         }
     }
 
     /// What we told a peer last, as the line of it says.
     pub(super) fn apply_told_offer(&mut self, at: Timestamp, peer: &AgentId, message: &Message) {
-        let offers = message.body.as_ref().and_then(parse);
+        let offers = message.body.as_ref().and_then(Offer::parse_all);
         if let (Some(session), Some(offers)) = (message.headers.session, offers) {
             self.link_mut(peer).told_offers = Some(ToldOffers {
                 at,
@@ -390,11 +381,6 @@ pub enum OfferFault {
     TooMuch,
 }
 
-fn parse(body: &Value) -> Option<Vec<Offer>> {
-    let list = body.get("capabilities")?.as_array()?;
-    list.iter().map(Offer::parse).collect()
-}
-
 /// A capability as we offered it; `None` where this release cannot judge bodies by its schema.
 fn capability_of(offer: &Offer) -> Option<Capability> {
     let schema = offer.schema.as_ref();
@@ -406,6 +392,3 @@ fn capability_of(offer: &Offer) -> Option<Capability> {
         schema: schema.transpose().ok()?,
     })
 }
-
-/// How long an offer may be.
-const OFFER_BYTES: usize = 160 * 1024;

@@ -15,9 +15,9 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::BindError;
 
+use super::answers::decline;
 use super::inbound::CLOCK_TOLERANCE;
 use super::request::{Content, Declining, LocalError, Sending};
-use super::sealing::decline;
 use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
 

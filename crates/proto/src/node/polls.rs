@@ -14,11 +14,12 @@ use crate::ids::{AgentId, Digest, MessageId};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
-use super::inbound::{CLOCK_TOLERANCE, is_tiered};
+use super::inbound::CLOCK_TOLERANCE;
 use super::outbound::after;
 use super::request::LocalError;
+use super::rule::judge::is_tiered;
 use super::turn::Turn;
-use super::{At, Node, Ruled};
+use super::{At, Disposition, Node};
 
 /// The longest life of a poll.
 pub(super) const POLL_LIFE: Duration = Duration::from_secs(60);
@@ -124,7 +125,7 @@ impl Node {
 impl Turn<'_> {
     /// Judges a poll whose signature holds. One that is refused is counted like a stranger's input that is
     /// over the budget: it is a copy, or its sender's clock is wrong, and the next poll says the same.
-    pub(super) fn take_poll(&mut self, bytes: u64, message: &Message) {
+    pub(super) fn take_poll(&mut self, bytes: u64, message: &Message, last: Option<MessageId>) {
         let hash = message.hash();
         if self.rule_poll(message).is_err() {
             return self.node.strangers.count(self.at.now, bytes, hash);
@@ -133,10 +134,8 @@ impl Turn<'_> {
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
         self.node.link_mut(&peer).polled = Some((headers.timestamp, self.at.elapsed));
-        let body = message.body.as_ref();
-        let last = body.and_then(|body| body.get("after")?.as_str()?.parse().ok());
         self.out.polled = Some(Polled { peer, after: last });
-        self.out.ruled = Some(Ruled::Accepted);
+        self.out.ruled = Some(Disposition::Accepted);
     }
 
     /// Changes nothing.

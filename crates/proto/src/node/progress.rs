@@ -1,10 +1,7 @@
 //! Progress on requests, both ways: what our agent tells whoever asked, and what becomes of what a peer
 //! tells us. It settles nothing: a request stays open until it is answered.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
-use signet_json::Value;
 
 use crate::draft::Draft;
 use crate::entry::Tried;
@@ -12,7 +9,6 @@ use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, Version};
 use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::progress::{Progress, ProgressState};
-use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use super::request::LocalError;
@@ -64,17 +60,8 @@ impl Node {
         tells.then_some(open.progress.is_some())
     }
 
-    /// Whether the body of progress fits, opened where it came sealed (the last step of check V12).
-    pub(super) fn fit_progress(message: &Message, body: Option<&Value>) -> Result<(), Reason> {
-        if message.form != Form::Call(Method::Progress) {
-            return Ok(());
-        }
-        let body = body.ok_or(Reason::BodyUnfit)?;
-        Progress::parse(body).map(|_| ())
-    }
-
     /// What an accepted line of progress changes. Nothing of what came sealed stands outside its box.
-    pub(super) fn apply_progress(&mut self, message: &Arc<Message>) {
+    pub(super) fn apply_progress(&mut self, message: &Message, told: Option<&Progress>) {
         let headers = &message.headers;
         let open = headers.in_reply_to.and_then(|id| self.open.get_mut(&id));
         let Some(open) = open else { return };
@@ -83,18 +70,13 @@ impl Node {
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }
-        let clear = headers.data_tier <= HIGHEST_CLEAR_TIER;
-        let body = message.body.as_ref().filter(|_| clear);
-        let told = body.and_then(|body| Progress::parse(body).ok());
-        let (state, note) = match told {
-            Some(told) => (Some(told.state), told.note),
-            None => (None, None),
-        };
+        let is_clear = message.body.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER;
+        let told = told.filter(|_| is_clear);
         open.progress = Some(Progressed {
             since: headers.timestamp,
             message_id: headers.message_id,
-            state,
-            note,
+            state: told.map(|told| told.state),
+            note: told.and_then(|told| told.note.clone()),
         });
     }
 }

@@ -4,6 +4,7 @@
 use crate::certificate::Certificate;
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use crate::envelope::{Message, Method};
+use crate::handshake::Credentials;
 use crate::keys::{Purpose, VerifyKey};
 
 use super::Node;
@@ -57,8 +58,7 @@ impl Node {
 
     /// The certificate that a flight carries, when it is of a bound agent under its pinned root.
     fn certificate_in(&self, flight: &Message) -> Option<Certificate> {
-        let body = flight.body.as_ref()?;
-        let certificate = Certificate::parse(body.get("certificate")?).ok()?;
+        let Credentials { certificate, .. } = Credentials::recalled(flight).ok()?;
         let is_theirs = certificate.agent == flight.headers.agent_id
             && certificate.signing_key.id() == flight.headers.key_id;
         (is_theirs && self.trust().admit(&certificate).is_ok()).then_some(certificate)

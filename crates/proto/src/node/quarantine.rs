@@ -10,8 +10,8 @@ use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
+use super::answers::decline;
 use super::request::LocalError;
-use super::sealing::decline;
 use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
 
@@ -187,8 +187,7 @@ impl Node {
         let sender = &message.headers.agent_id;
         turn.write_try(sender, message_id, Did::Retried, 1, None);
         if !turn.node.pausing.is_paused() {
-            let opened = turn.node.opened(&message);
-            turn.hand_over(&message, opened);
+            turn.hand_over_waiting(sender, message_id);
         }
         Ok(turn.out)
     }

@@ -16,8 +16,8 @@ use crate::time::Timestamp;
 use crate::trust::BindError;
 use crate::verify::prove_stranger;
 
-use super::inbound::admit_time;
 use super::request::LocalError;
+use super::rule::judge::admit_time;
 use super::turn::Turn;
 use super::{At, Node, Notice, Outcome};
 

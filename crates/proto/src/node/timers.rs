@@ -99,7 +99,12 @@ impl Node {
             for id in open {
                 turn.send_receipt(peer, id);
             }
-            turn.end_lost_drafts(peer);
+            // Drafts of the log whose content cannot be opened any more say so, and end.
+            let lost = turn.link(peer).map(|link| link.lost.clone());
+            for (message_id, reason) in lost.unwrap_or_default() {
+                let state = State::RefusedHere(reason.name().to_owned());
+                turn.end_draft(peer, message_id, state);
+            }
             // No program is connected yet: what does not linger is offered no more.
             turn.mark_offers(peer);
             turn.tell_offers(peer);

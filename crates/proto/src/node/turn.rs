@@ -11,6 +11,7 @@ use crate::ids::AgentId;
 
 use super::link::Link;
 use super::memory::Changed;
+use super::rule::ruled::Ruled;
 use super::{At, Effect, Node, Notice, Outcome, State};
 
 /// What the node makes of one input. Everything that it does in answer has the same time and adds to the same
@@ -37,7 +38,12 @@ impl Node {
 impl Turn<'_> {
     /// Writes a line: the node changes by it, and whoever waits for such a change hears of it.
     pub(super) fn write(&mut self, entry: Entry) {
-        let changed = self.node.apply(self.at.now, &entry);
+        self.write_ruled(entry, None);
+    }
+
+    /// As [`Turn::write`]: `ruled` is the message of the line, where it was ruled on just now.
+    pub(super) fn write_ruled(&mut self, entry: Entry, ruled: Option<&Ruled>) {
+        let changed = self.node.apply(self.at.now, &entry, ruled);
         self.out.entries.push(entry);
         self.follow(changed);
     }

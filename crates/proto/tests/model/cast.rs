@@ -7,7 +7,7 @@ use std::time::Duration;
 use signet_json::{Map, Value};
 use signet_proto::draft::{Draft, FLIGHT_LIFE, Identity, Stamp};
 use signet_proto::envelope::{Message, Method, Unverified};
-use signet_proto::handshake::Grant;
+use signet_proto::handshake::{self, Grant};
 use signet_proto::ids::{AgentId, Digest, MessageId, Version};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
@@ -41,6 +41,7 @@ const VERSIONS: [[&[&str]; 2]; 3] = [
 pub struct Cast {
     identities: Vec<[Identity; 2]>,
     proven: Mutex<HashMap<Question, Result<(), Reason>>>,
+    said: Mutex<HashMap<Digest, Arc<handshake::Flight>>>,
 }
 
 /// Which flight, who judges it, and what that agent knows of the sender: the serials of the newest
@@ -61,6 +62,7 @@ impl Cast {
                 .map(|who| [grown(who, false), grown(who, true)])
                 .collect(),
             proven: Mutex::default(),
+            said: Mutex::default(),
         }
     }
 
@@ -71,10 +73,7 @@ impl Cast {
         let question = (flight.hash(), view.me().clone(), known);
         let answer = || {
             let unverified = Unverified::parse(flight.canonical()).unwrap();
-            unverified
-                .verify(view)
-                .map(|_| ())
-                .map_err(|unproven| unproven.reason)
+            unverified.verify(view).verified().map(drop)
         };
         *self
             .proven
@@ -82,6 +81,13 @@ impl Cast {
             .unwrap()
             .entry(question)
             .or_insert_with(answer)
+    }
+
+    /// What a flight says, read once. Every flight of the model has credentials that hold.
+    pub fn read(&self, flight: &Message) -> Arc<handshake::Flight> {
+        let read = || Arc::new(handshake::Flight::recalled(flight).unwrap());
+        let mut said = self.said.lock().unwrap();
+        Arc::clone(said.entry(flight.hash()).or_insert_with(read))
     }
 
     pub fn identity(&self, who: usize, upgraded: bool) -> &Identity {

@@ -173,7 +173,8 @@ impl Local {
             Some(_) => return Err(Reason::MessageIdReuse),
             None => {}
         }
-        if let Err(reason) = link.handshake.admit(flight, cast.id(self.who)) {
+        let said = cast.read(flight);
+        if let Err(reason) = link.handshake.admit(flight, &said, cast.id(self.who)) {
             self.unless_overlooked(reason)?;
         }
         let lowest = self.lowest_version(cast, peer);
@@ -231,7 +232,7 @@ impl Local {
         let (method, mut body) = match (taken, handshake) {
             (Method::Announce, Handshake::AwaitCapability(state)) => {
                 let mine = &cast.identity(who, upgraded).certificate.versions;
-                let choice = best_common(mine, &state.offered());
+                let choice = best_common(mine, state.offered());
                 let mut body = self.offer(cast, peer);
                 let choice = choice.map_or(Value::Null, |version| version.to_string().into());
                 body.insert("choice".into(), choice);
@@ -291,7 +292,9 @@ impl Local {
                 link.heard = Some(headers.timestamp);
             }
             let before = link.handshake.clone();
-            let established = link.handshake.take(&flight, moment(0), moment(0));
+            let established =
+                link.handshake
+                    .take(&flight, &cast.read(&flight), moment(0), moment(0));
             if self.fault == Fault::Hasty && method(&flight) == Method::Announce {
                 self.trust.raise_lowest_version(id, headers.version);
             }
@@ -330,9 +333,12 @@ impl Local {
     fn grant_anyway(&mut self, cast: &Cast, peer: usize) {
         let before = self.links[peer].handshake.clone();
         let capability = Arc::clone(&self.log.last().unwrap().flight);
-        let _ = self.links[peer]
-            .handshake
-            .take(&capability, moment(0), moment(0));
+        let _ = self.links[peer].handshake.take(
+            &capability,
+            &cast.read(&capability),
+            moment(0),
+            moment(0),
+        );
         self.answer(cast, peer, Method::Capability);
         self.links[peer].handshake = before;
     }

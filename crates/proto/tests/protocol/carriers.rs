@@ -9,7 +9,7 @@ use signet_proto::entry::Did;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
-use signet_proto::node::{At, Content, Effect, Judged, Ruled, Sending, State};
+use signet_proto::node::{At, Content, Disposition, Effect, Judged, Sending, State};
 
 use crate::household::net::{message_of, times_taken};
 use crate::household::{Agent, alice_and_bob, at};
@@ -110,7 +110,7 @@ impl Pair {
         }
     }
 
-    fn bring(&mut self, to: usize, bytes: &[u8], by: &CarrierId) -> Option<Ruled> {
+    fn bring(&mut self, to: usize, bytes: &[u8], by: &CarrierId) -> Option<Disposition> {
         let at = self.at();
         let agent = &mut self.agents[to];
         let judged = Judged::of(bytes, agent.node.trust()).by(by.clone());
@@ -236,13 +236,13 @@ fn what_comes_by_two_carriers_acts_once_and_each_hears_its_ruling() {
     let sent = pair.sent.iter().map(|(_, sent)| sent);
     let mut sent = sent.filter(|(_, _, bytes)| message_of(bytes).headers.message_id == name);
     let bytes = Arc::clone(&sent.next().unwrap().2);
-    assert_eq!(pair.bring(BOB, &bytes, &post()), Some(Ruled::Refused));
+    assert_eq!(pair.bring(BOB, &bytes, &post()), Some(Disposition::Refused));
     assert_eq!(times_taken(&pair.agents[BOB], name), 1);
     assert_eq!(pair.agents[BOB].refusals(), ["duplicate"]);
     assert_eq!(pair.agents[BOB].node.inbox().len(), 1);
-    assert_eq!(pair.bring(BOB, b"{", &post()), Some(Ruled::Refused));
+    assert_eq!(pair.bring(BOB, b"{", &post()), Some(Disposition::Refused));
     let mut more = (0..20_000).map(|_| pair.bring(BOB, b"{", &post()));
-    assert!(more.any(|ruled| ruled == Some(Ruled::Counted)));
+    assert!(more.any(|ruled| ruled == Some(Disposition::Counted)));
     let at = pair.at();
     assert_eq!(pair.agents[BOB].node.handle_timeout(at).ruled, None);
 }

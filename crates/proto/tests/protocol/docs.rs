@@ -71,6 +71,7 @@ fn the_examples_are_messages_that_verify() {
         let unverified = Unverified::parse(message.canonical()).unwrap();
         unverified
             .verify(store.view())
+            .verified()
             .expect("the signature holds");
     }
 }

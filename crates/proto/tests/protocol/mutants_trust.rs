@@ -21,9 +21,7 @@ fn bob() -> Agent {
 
 fn verified(bob: &Agent, bytes: &[u8]) -> Result<Verified, Reason> {
     let unverified = Unverified::parse(bytes).unwrap();
-    unverified
-        .verify(bob.node.trust())
-        .map_err(|unproven| unproven.reason)
+    unverified.verify(bob.node.trust()).verified()
 }
 
 /// Everything in the flight agrees with everything else; only Alice's root signed none of it.

@@ -7,7 +7,7 @@ use signet_proto::draft::{Draft, Stamp};
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::{SessionId, Version};
-use signet_proto::node::{Judged, LocalError, Outcome, Polled, Ruled};
+use signet_proto::node::{Disposition, Judged, LocalError, Outcome, Polled};
 
 use crate::forge::{headers, id, read, reason, sign};
 use crate::household::{Agent, alice_and_bob, at, identity};
@@ -30,7 +30,7 @@ fn is_served(outcome: &Outcome) -> bool {
     assert!(outcome.effects.is_empty(), "a poll publishes nothing");
     assert_eq!(
         outcome.polled.is_some(),
-        outcome.ruled == Some(Ruled::Accepted)
+        outcome.ruled == Some(Disposition::Accepted)
     );
     outcome.polled.is_some()
 }
@@ -101,7 +101,7 @@ fn whoever_overheard_a_poll_is_told_nothing_for_a_copy() {
     for copy in [&second, &first] {
         let outcome = hear(&mut bob, 2_100, copy);
         assert!(!is_served(&outcome));
-        assert_eq!(outcome.ruled, Some(Ruled::Counted));
+        assert_eq!(outcome.ruled, Some(Disposition::Counted));
     }
     // However often it is brought, it costs one line a second.
     for n in 0..5_000 {

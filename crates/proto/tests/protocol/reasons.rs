@@ -36,6 +36,7 @@ use signet_proto::envelope::{Method, Unverified};
 use signet_proto::node::{Content, Effect, Sending};
 use signet_proto::reject::Reason;
 use signet_proto::trust::TrustView;
+use signet_proto::verify::Proven;
 use vector::Vector;
 
 use crate::forge::{self, reason};
@@ -242,9 +243,12 @@ fn a_snapshot_of_the_trust_store_judges_every_vector_as_the_store_itself() {
         let Ok(unverified) = Unverified::parse(&vector.input) else {
             continue;
         };
-        let verdict = |view: &TrustView| match unverified.clone().verify(view) {
-            Ok(verified) => Ok((verified.epoch(), verified.credentials().cloned())),
-            Err(unproven) => Err((unproven.reason, unproven.is_signed)),
+        let verdict = |view: &TrustView| {
+            let proven = unverified.clone().verify(view);
+            let is_theirs = matches!(proven, Proven::Verified(_) | Proven::Beyond(_));
+            let verified = proven.verified();
+            let said = verified.map(|it| (it.epoch(), it.credentials().cloned()));
+            said.map_err(|reason| (reason, is_theirs))
         };
         assert_eq!(verdict(&again), verdict(view), "{}", vector.name);
         proven += usize::from(verdict(view).is_ok());

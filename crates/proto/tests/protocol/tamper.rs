@@ -72,9 +72,7 @@ fn forms() -> [Vec<u8>; 3] {
 /// The hash of the message that was verified, or why it was not.
 fn judge(bytes: &[u8], view: &TrustView) -> Result<Digest, Reason> {
     let unverified = Unverified::parse(bytes).map_err(|unparsed| unparsed.reason)?;
-    let verified = unverified
-        .verify(view)
-        .map_err(|unproven| unproven.reason)?;
+    let verified = unverified.verify(view).verified()?;
     Ok(verified.message().hash())
 }
 

@@ -51,8 +51,7 @@ fn request_of(certificate: &Certificate) -> CertificateRequest {
 fn verdict(store: &TrustStore, from: &Identity, ms: i64) -> Result<(), Reason> {
     let value = message(from, "agent-bob", Method::Request, "m", ms);
     let unverified = Unverified::parse(&sign(value, &from.signing)).unwrap();
-    let verified = unverified.verify(store.view());
-    verified.map(drop).map_err(|unproven| unproven.reason)
+    unverified.verify(store.view()).verified().map(drop)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use signet_proto::carrier::{CarrierId, Route, Routes, inbox_subject};
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Outcome, Ruled};
+use signet_proto::node::{Disposition, Outcome};
 
 use crate::cast::{self, NAMES};
 use crate::faults::Fault;
@@ -171,9 +171,9 @@ impl World {
         });
         let verdicts: Vec<_> = verdicts.collect();
         let expected = match verdicts[..] {
-            [] => Ruled::Counted,
-            [Ruling::Accepted] => Ruled::Accepted,
-            [_] => Ruled::Refused,
+            [] => Disposition::Counted,
+            [Ruling::Accepted] => Disposition::Accepted,
+            [_] => Disposition::Refused,
             _ => panic!("one input has {} lines", verdicts.len()),
         };
         assert_eq!(outcome.ruled, Some(expected));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Judged, Ruled};
+use signet_proto::node::{Disposition, Judged};
 
 use crate::carriers::Beside;
 use crate::cast::{self, NAMES};
@@ -201,7 +201,7 @@ impl World {
         let outcome = node.handle_inbound(at, judged);
         assert_eq!(
             outcome.polled.is_some(),
-            outcome.ruled == Some(Ruled::Accepted),
+            outcome.ruled == Some(Disposition::Accepted),
             "a poll is served, or counted"
         );
         let polled = outcome.polled.clone();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use signet_proto::carrier::Parcel;
-use signet_proto::node::Ruled;
+use signet_proto::node::Disposition;
 use signet_transport::{Arrival, Config, Error, Handle, Inbox, Nats, Settlement, Storage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,8 +45,8 @@ impl Carrier for Nats {
     /// A mailbox makes a difference between what is taken and what can never be.
     fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
         let settlement = match settled.ruled {
-            Ruled::Accepted => Settlement::Ack,
-            Ruled::Refused | Ruled::Counted => Settlement::Term,
+            Disposition::Accepted => Settlement::Ack,
+            Disposition::Refused | Disposition::Counted => Settlement::Term,
         };
         let settled = async move {
             match ticket.meaning::<Handle>() {

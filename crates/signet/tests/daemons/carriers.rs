@@ -16,7 +16,7 @@ use signet::daemon::{Carried, DaemonError, run_over};
 use signet::home::Home;
 use signet::manager::Manager;
 use signet_proto::carrier::{CarrierId, Parcel, Route, Routes};
-use signet_proto::node::Ruled;
+use signet_proto::node::Disposition;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::house::{self, Ear, House, eventually};
@@ -26,7 +26,7 @@ use crate::house::{self, Ear, House, eventually};
 struct Hub {
     boxes: Arc<Mutex<HashMap<String, mpsc::UnboundedSender<News>>>>,
     /// What the daemons said of what was brought.
-    ruled: Arc<Mutex<Vec<Ruled>>>,
+    ruled: Arc<Mutex<Vec<Disposition>>>,
     /// It says that it holds what it was given, and brings nothing.
     swallows: bool,
     /// It never comes back from what it was asked to send.
@@ -223,7 +223,7 @@ fn two_daemons_talk_by_a_carrier_in_memory_and_no_server() {
     let ruled = hub.ruled.lock().unwrap().clone();
     assert!(ruled.len() >= 6, "{ruled:?}");
     assert!(
-        ruled.iter().all(|ruled| *ruled == Ruled::Accepted),
+        ruled.iter().all(|ruled| *ruled == Disposition::Accepted),
         "{ruled:?}"
     );
     both.into_iter().for_each(Running::end);
@@ -248,7 +248,10 @@ fn by_two_carriers_of_which_one_swallows_everything_and_one_doubles_it_a_message
     eventually("it arrives", || (!bob.inbox().is_empty()).then_some(()));
     assert_eq!(bob.inbox().len(), 1);
     let ruled = doubling.ruled.lock().unwrap().clone();
-    assert!(ruled.contains(&Ruled::Refused), "copies are told as such");
+    assert!(
+        ruled.contains(&Disposition::Refused),
+        "copies are told as such"
+    );
     assert!(swallowing.ruled.lock().unwrap().is_empty());
     both.into_iter().for_each(Running::end);
 }

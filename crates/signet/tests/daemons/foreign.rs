@@ -364,7 +364,8 @@ fn one_envelope_by_nats_and_by_http_byte_for_byte_acts_once_and_is_shown_as_it_t
         .unwrap();
     let envelope = decoded(golden["envelope"].as_str().unwrap());
     assert_eq!(envelope, bytes);
-    assert!(Unverified::parse(&envelope).unwrap().verify(&trust).is_ok());
+    let proven = Unverified::parse(&envelope).unwrap().verify(&trust);
+    assert!(proven.verified().is_ok());
     assert_eq!(
         (&golden["direction"], &golden["from"]),
         (&json!("in"), &json!(alice.agent))

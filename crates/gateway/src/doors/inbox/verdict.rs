@@ -53,9 +53,9 @@ fn judge(message: Unverified, view: &TrustView) -> (Verdict, Option<Poller>) {
         peer: headers.agent_id.clone(),
         made: headers.timestamp,
     });
-    let verdict = match message.verify(view) {
+    let verdict = match message.verify(view).verified() {
         Ok(_) => Verdict::Verified,
-        Err(unproven) => match unproven.reason {
+        Err(reason) => match reason {
             Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => {
                 Verdict::Forged
             }

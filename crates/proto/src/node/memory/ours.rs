@@ -121,21 +121,17 @@ impl Node {
     pub(super) fn apply_receipt(
         &mut self,
         time: LineTime,
-        peer: &AgentId,
         message: &Message,
+        receipt: &Receipt,
     ) -> Changed {
         let LineTime { now, clock } = time;
-        let signed_at = message.headers.timestamp;
-        let receipt = message.body.as_ref().and_then(Receipt::parse);
-        let session = message
-            .headers
-            .session
-            .and_then(|id| self.link_mut(peer).session_mut(id));
-        let (Some(receipt), Some(session)) = (receipt, session) else {
+        let (peer, signed_at) = (&message.headers.agent_id, message.headers.timestamp);
+        let session = message.headers.session;
+        let Some(session) = session.and_then(|id| self.link_mut(peer).session_mut(id)) else {
             return Changed::default();
         };
         confirm(session);
-        if (session.ledger).is_overtaken(&receipt, signed_at, session.began) {
+        if (session.ledger).is_overtaken(receipt, signed_at, session.began) {
             return Changed::default();
         }
         // What the peer says of its own numbers holds, whatever it says of ours.
@@ -143,7 +139,7 @@ impl Node {
             let floor = receipt.floor;
             session.window.take_floor(floor, &receipt.given_up);
         }
-        if let Some(misfit) = session.ledger.misfit(&receipt, signed_at) {
+        if let Some(misfit) = session.ledger.misfit(receipt, signed_at) {
             let closed = std::mem::replace(&mut session.closed, true);
             let misfit = (!closed).then(|| (peer.clone(), misfit));
             let lost = unknown(peer, session.ledger.abandon(), Lost::RestoredBackup);
@@ -154,7 +150,7 @@ impl Node {
         }
         let before = session.ledger.peer_through();
         session.ledger.pass_time(now);
-        let settled = session.ledger.settle(&receipt, signed_at).into_iter();
+        let settled = session.ledger.settle(receipt, signed_at).into_iter();
         if session.ledger.peer_through() > before {
             session.ledger.covered(clock);
         }

@@ -8,7 +8,7 @@ use signet_proto::carrier::CarrierId;
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::ids::{MessageId, Version};
-use signet_proto::node::{Judged, Outcome, Ruled};
+use signet_proto::node::{Disposition, Judged, Outcome};
 
 use super::faults::{Faults, NOW, set};
 use super::published::said;
@@ -486,8 +486,8 @@ fn judge(bob: &mut Agent, ms: i64, bytes: &[u8]) -> (Value, Outcome) {
     let outcome = bob.node.handle_inbound(at(ms), judged);
     let said = match (&outcome.polled, outcome.ruled) {
         (Some(polled), _) => served(polled.after),
-        (None, Some(Ruled::Counted)) => counted(),
-        (None, Some(Ruled::Accepted)) => accepted(),
+        (None, Some(Disposition::Counted)) => counted(),
+        (None, Some(Disposition::Accepted)) => accepted(),
         (None, _) => rejected(reason(&outcome.entries).unwrap().name()),
     };
     (said, outcome)

@@ -54,7 +54,7 @@ impl Vector {
         let bob = stages::bob(&self.log);
         let verified = Unverified::parse(&self.input)
             .ok()
-            .and_then(|unverified| unverified.verify(bob.node.trust()).ok());
+            .and_then(|unverified| unverified.verify(bob.node.trust()).verified().ok());
         verified.is_none()
     }
 }

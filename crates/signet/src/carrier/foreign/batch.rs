@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signet_api::Delivered;
 use signet_proto::ids::encode_base64url;
-use signet_proto::node::{Polled, Ruled};
+use signet_proto::node::{Disposition, Polled};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::kept::Kept;
@@ -58,9 +58,9 @@ impl Batch {
         let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = &mut counting.counted;
         *match settled.ruled {
-            Ruled::Accepted => &mut counted.accepted,
-            Ruled::Refused => &mut counted.refused,
-            Ruled::Counted => &mut counted.counted,
+            Disposition::Accepted => &mut counted.accepted,
+            Disposition::Refused => &mut counted.refused,
+            Disposition::Counted => &mut counted.counted,
         } += 1;
         // One sender in one call: what is kept for another one is not for its answer.
         if counting.polled.is_none() {

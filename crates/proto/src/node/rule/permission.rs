@@ -1,7 +1,6 @@
 //! What may pass between us and a peer: the receiving side of check V12, and the same asked by the
 //! sending side before anything is signed.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use signet_json::Value;
@@ -10,55 +9,21 @@ use crate::draft::Draft;
 use crate::entry::Ruling;
 use crate::envelope::{Message, Method};
 use crate::handshake::Grant;
-use crate::headers::{CapabilityName, ConversationId, Layers};
+use crate::headers::{CapabilityName, Layers};
 use crate::ids::{AgentId, Version};
 use crate::policy::{Bucket, Finding, Terms, authorize, concerns, explain, stricter};
 use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use super::bytes::Bytes;
-use super::link::Link;
-use super::request::LocalError;
-use super::turn::Turn;
-use super::{Node, Notice};
+use crate::node::link::Link;
+use crate::node::request::LocalError;
+use crate::node::rule::ruled::Fault;
+use crate::node::turn::Turn;
+use crate::node::{Node, Notice};
 
-/// How many conversations of one peer have a budget of their own; beyond that the one that was silent
-/// longest loses it, and the peer's budget holds them all.
-const CONVERSATIONS: usize = 64;
 /// People are told of an exceeded budget at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
-
-/// Why a message is refused, and where exactly.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) reason: Reason,
-    pub(super) detail: Option<String>,
-}
-
-impl From<Reason> for Fault {
-    fn from(reason: Reason) -> Self {
-        let detail = None;
-        Self { reason, detail }
-    }
-}
-
-/// How many calls went between us and one peer lately. Not lasting: a restart fills the buckets.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Budgets {
-    heard: Bucket,
-    conversations: VecDeque<(ConversationId, Bucket)>,
-    said: Bucket,
-    told: Option<Timestamp>,
-    /// Calls of the peer's that were refused, and what of it was counted alone.
-    pub(super) refused: u64,
-    /// Calls of ours that were not sent.
-    pub(super) withheld: u64,
-    /// Until when drafts wait for room in the budget that the peer granted.
-    pub(super) drafts_wait: Option<Timestamp>,
-    /// What it may write into our log.
-    pub(super) bytes: Bytes,
-}
 
 /// Which way a message would go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +71,7 @@ impl Node {
     }
 
     /// Whether our flight of the session says what we offer and grant the peer now.
-    pub(super) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
+    pub(in crate::node) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
         let Some(flight) = session.last_flight.body.as_ref() else {
             return true;
         };
@@ -116,7 +81,7 @@ impl Node {
     }
 
     /// Whether the grant, the table and the budget allow a message (check V12). Changes nothing.
-    pub(super) fn permit(
+    pub(in crate::node) fn permit(
         &self,
         now: Timestamp,
         link: &Link,
@@ -141,7 +106,11 @@ impl Node {
 
     /// Whether the opened body of a call fits the schema of the capability that it names: the last
     /// step of check V12, after a seal is opened.
-    pub(super) fn fit_body(&self, message: &Message, body: Option<&Value>) -> Result<(), Fault> {
+    pub(in crate::node) fn fit_body(
+        &self,
+        message: &Message,
+        body: Option<&Value>,
+    ) -> Result<(), Fault> {
         if !message.form.method().is_some_and(Method::is_call) {
             return Ok(());
         }
@@ -159,7 +128,7 @@ impl Node {
     }
 
     /// Nobody listens to an agent whose own certificate was taken back.
-    pub(super) fn may_speak(&self) -> Result<(), LocalError> {
+    pub(in crate::node) fn may_speak(&self) -> Result<(), LocalError> {
         match self.is_revoked() {
             true => Err(LocalError::Revoked),
             false => Ok(()),
@@ -167,7 +136,11 @@ impl Node {
     }
 
     /// Whether the recipient has what our table asks for, and granted what the draft needs.
-    pub(super) fn fit_recipient(&self, now: Timestamp, draft: &Draft) -> Result<(), LocalError> {
+    pub(in crate::node) fn fit_recipient(
+        &self,
+        now: Timestamp,
+        draft: &Draft,
+    ) -> Result<(), LocalError> {
         let peer = &draft.recipient;
         let session = self.link(peer).and_then(|link| link.sendable(now));
         if session.is_none() {
@@ -186,7 +159,7 @@ impl Node {
     }
 
     /// When a draft may leave by the budget that its recipient granted: at once, or at that time.
-    pub(super) fn leaves_at(
+    pub(in crate::node) fn leaves_at(
         &self,
         now: Timestamp,
         peer: &AgentId,
@@ -197,7 +170,7 @@ impl Node {
     }
 
     /// Counts what goes out, where it is a call.
-    pub(super) fn count_own(&mut self, now: Timestamp, peer: &AgentId, call: bool) {
+    pub(in crate::node) fn count_own(&mut self, now: Timestamp, peer: &AgentId, call: bool) {
         if let Some((_, said)) = self.said(now, peer, call) {
             self.link_mut(peer).budgets.said = said.spend();
         }
@@ -281,7 +254,7 @@ impl Node {
 
 impl Turn<'_> {
     /// Makes a new session where the one in use was granted under another configuration.
-    pub(super) fn renew_grant(&mut self, peer: &AgentId) {
+    pub(in crate::node) fn renew_grant(&mut self, peer: &AgentId) {
         let session = self.node.session(peer, self.at.now);
         if session.is_some_and(|session| !self.node.is_in_force(peer, session)) {
             self.announce_if_idle(peer);
@@ -289,7 +262,7 @@ impl Turn<'_> {
     }
 
     /// Counts a call of a peer's that was judged by V12, and tells people of one that was too many.
-    pub(super) fn count_call(&mut self, message: &Message, ruling: Ruling) {
+    pub(in crate::node) fn count_call(&mut self, message: &Message, ruling: Ruling) {
         let counts = match ruling {
             Ruling::Accepted => true,
             Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
@@ -322,7 +295,7 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// Says in plain words what is missing.
-    pub(super) fn permit_sending(&mut self, draft: &Draft) -> Result<(), LocalError> {
+    pub(in crate::node) fn permit_sending(&mut self, draft: &Draft) -> Result<(), LocalError> {
         let peer = &draft.recipient;
         self.node.fit_recipient(self.at.now, draft)?;
         let call = draft.form.method().is_some();
@@ -339,7 +312,7 @@ impl Turn<'_> {
         })
     }
 
-    pub(super) fn note_excess(&mut self, peer: &AgentId) {
+    pub(in crate::node) fn note_excess(&mut self, peer: &AgentId) {
         let budgets = &mut self.node.link_mut(peer).budgets;
         budgets.refused += 1;
         let lately = budgets
@@ -350,21 +323,5 @@ impl Turn<'_> {
             let (peer, refused) = (peer.clone(), budgets.refused);
             self.notify(Notice::OverBudget { peer, refused });
         }
-    }
-}
-
-impl Budgets {
-    fn of(&self, conversation: &ConversationId) -> Bucket {
-        let mut known = self.conversations.iter();
-        let known = known.find(|(id, _)| id == conversation);
-        known.map_or_else(Bucket::default, |(_, bucket)| *bucket)
-    }
-
-    fn keep(&mut self, conversation: ConversationId, bucket: Bucket) {
-        self.conversations.retain(|(id, _)| *id != conversation);
-        if self.conversations.len() >= CONVERSATIONS {
-            self.conversations.pop_front();
-        }
-        self.conversations.push_back((conversation, bucket));
     }
 }

@@ -1,0 +1,264 @@
+//! Checks V08 to V12, in their order. Nothing here changes the node.
+
+use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
+use crate::envelope::{Message, Method};
+use crate::handshake::{Flight, Handshake};
+use crate::policy::HIGHEST_CLEAR_TIER;
+use crate::progress::Progress;
+use crate::reject::Reason;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
+use crate::verify::{Payload, Verified};
+use signet_json::Value;
+
+use super::ruled::{Fault, Rejected, Ruled, Unsealed};
+use crate::node::Node;
+use crate::node::link::Link;
+
+/// How many handshakes may be half open at once.
+const HALF_OPEN_HANDSHAKES: usize = 64;
+
+impl Node {
+    /// Checks V08 to V12, and what was sealed.
+    pub(in crate::node) fn rule(
+        &self,
+        now: Timestamp,
+        verified: Verified,
+    ) -> Result<Ruled, Rejected> {
+        let Verified {
+            message, payload, ..
+        } = verified;
+        let judged = self.judge(now, &message, payload).and_then(|judged| {
+            let (payload, unsealed) = judged;
+            let body = body_of(&message, unsealed.as_ref());
+            let task = self.rule_task(now, &message, body)?;
+            Ok((payload, unsealed, task))
+        });
+        match judged {
+            Ok((payload, unsealed, task)) => Ok(Ruled {
+                message,
+                payload,
+                unsealed,
+                task,
+            }),
+            Err(fault) => Err(Rejected { message, fault }),
+        }
+    }
+
+    fn judge(
+        &self,
+        now: Timestamp,
+        message: &Message,
+        payload: Result<Payload, Reason>,
+    ) -> Result<(Payload, Option<Unsealed>), Fault> {
+        let link = self.admit_fresh(message)?;
+        let headers = &message.headers;
+        let is_reused = link.names.hash_of(headers.message_id).is_some();
+        // A receipt may be late, but one from the future would silence those that follow it.
+        if message.form.method() != Some(Method::Receipt) {
+            admit_time(now, message)?;
+        } else if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+            return Err(Reason::TimestampInFuture.into());
+        }
+        match message.form.method() {
+            Some(Method::Revoke | Method::Pause | Method::Resume) => {
+                if is_reused {
+                    return Err(Reason::MessageIdReuse.into());
+                }
+                if is_placed(message) || is_tiered(message) {
+                    return Err(Reason::HeaderInvalid.into());
+                }
+                let payload = payload?;
+                self.rule_decree(now, message, &payload)?;
+                Ok((payload, None))
+            }
+            Some(method) if method.is_handshake() => {
+                if is_placed(message) || is_tiered(message) {
+                    return Err(Reason::HeaderInvalid.into());
+                }
+                if is_reused {
+                    return Err(Reason::MessageIdReuse.into());
+                }
+                let payload = payload?;
+                if let Payload::Flight(flight) = &payload {
+                    self.rule_flight(link, message, flight)?;
+                }
+                Ok((payload, None))
+            }
+            _ => self.rule_in_session(now, link, message, payload, is_reused),
+        }
+    }
+
+    /// Check V08.
+    pub(in crate::node) fn admit_fresh(&self, message: &Message) -> Result<&Link, Reason> {
+        let headers = &message.headers;
+        let link = self.link(&headers.agent_id).ok_or(Reason::AgentUnknown)?;
+        let known = link.names.hash_of(headers.message_id);
+        match known == Some(message.hash()) || link.has_judged(message) {
+            true => Err(Reason::Duplicate),
+            false => Ok(link),
+        }
+    }
+
+    fn rule_flight(&self, link: &Link, message: &Message, flight: &Flight) -> Result<(), Reason> {
+        link.handshake
+            .admit(message, flight, self.identity.agent())?;
+        if message.form.method() == Some(Method::Announce) {
+            let signed = message.headers.timestamp;
+            if link.heard_announce.is_some_and(|heard| signed <= heard) {
+                return Err(Reason::AnnounceStale);
+            }
+            let half_open = |link: &&Link| matches!(link.handshake, Handshake::AwaitCapability(_));
+            let busy = self.links.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
+            if busy && !half_open(&link) {
+                return Err(Reason::HandshakeBusy);
+            }
+        }
+        let peer = self.trust().peer(&message.headers.agent_id);
+        let lowest = peer.and_then(|peer| peer.lowest_version());
+        match lowest.is_some_and(|lowest| message.headers.version < lowest) {
+            true => Err(Reason::VersionDowngrade),
+            false => Ok(()),
+        }
+    }
+
+    fn rule_in_session(
+        &self,
+        now: Timestamp,
+        link: &Link,
+        message: &Message,
+        payload: Result<Payload, Reason>,
+        is_reused: bool,
+    ) -> Result<(Payload, Option<Unsealed>), Fault> {
+        let headers = &message.headers;
+        let id = headers.session.ok_or(Reason::HandshakeRequired)?;
+        let session = link.session(id).ok_or(Reason::SessionUnknown)?;
+        if headers.version != session.version {
+            return Err(Reason::VersionMismatch.into());
+        }
+        let method = message.form.method();
+        let is_receipt = method == Some(Method::Receipt);
+        // An older key is good for the sessions that it opened, and for no later one. A later key may still
+        // say what was judged in a session of an older one, which cannot sign after its certificate's end.
+        let by_newest = || {
+            let newest = self.trust().peer(&headers.agent_id);
+            let newest = newest.and_then(|peer| peer.newest());
+            is_receipt && newest.is_some_and(|newest| newest.signing_key.id() == headers.key_id)
+        };
+        if headers.key_id != session.peer_key && !by_newest() {
+            return Err(Reason::KeyUnknown.into());
+        }
+        if method.is_some_and(|method| session.version < method.since()) {
+            return Err(Reason::VersionInsufficient.into());
+        }
+        if method == Some(Method::Offer) && is_tiered(message) {
+            return Err(Reason::HeaderInvalid.into());
+        }
+        if is_receipt {
+            admit_receipt(message, is_reused)?;
+            return Ok((payload?, None));
+        }
+        if headers.timestamp > session.ends {
+            return Err(Reason::SessionEnded.into());
+        }
+        let sequence = headers.sequence.ok_or(Reason::HeaderMissing)?;
+        session.window.admit(sequence, message.hash())?;
+        if is_reused {
+            return Err(Reason::MessageIdReuse.into());
+        }
+        self.rule_response(now, message)?;
+        self.permit(now, link, session, message)?;
+        let mut payload = payload?;
+        if let Payload::Offers(offers) = &payload {
+            Self::rule_live_offer(session, offers)?;
+        }
+        let waits = matches!(payload, Payload::Call | Payload::Answer);
+        if waits && !self.inbox.has_room(message) {
+            return Err(Reason::InboxFull.into());
+        }
+        let unsealed = self.open(message)?;
+        let body = body_of(message, unsealed.as_ref());
+        if let Payload::Progress(told) = &mut payload {
+            *told = Some(Progress::parse(body.ok_or(Reason::BodyUnfit)?)?);
+        }
+        self.fit_body(message, body)?;
+        Ok((payload, unsealed))
+    }
+
+    /// A response is taken only for an open request of ours, from the agent we asked, once; progress
+    /// likewise, as often as it comes before that.
+    fn rule_response(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
+        if !message.form.belongs_to_request() {
+            return Ok(());
+        }
+        let headers = &message.headers;
+        let open = headers
+            .in_reply_to
+            .and_then(|request| self.open.get(&request));
+        let open = open.filter(|open| now < open.closes);
+        match open.filter(|open| open.peer == headers.agent_id) {
+            None => Err(Reason::ResponseUnsolicited),
+            Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// What a message carries, in clear or opened.
+fn body_of<'a>(message: &'a Message, unsealed: Option<&'a Unsealed>) -> Option<&'a Value> {
+    unsealed.map_or(message.body.as_ref(), |(opened, _)| opened.body.as_ref())
+}
+
+/// Whether a message says that it has a place in a session: flights, polls and decrees have none.
+fn is_placed(message: &Message) -> bool {
+    message.headers.session.is_some() || message.headers.sequence.is_some()
+}
+
+/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
+pub(in crate::node) fn is_tiered(message: &Message) -> bool {
+    message.headers.data_tier > HIGHEST_CLEAR_TIER
+}
+
+/// Check V09.
+pub(in crate::node) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+    let headers = &message.headers;
+    let flight = message.form.method().is_some_and(Method::is_handshake);
+    let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };
+    if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+        return Err(Reason::TimestampInFuture);
+    }
+    if headers.expires_at <= now {
+        return Err(Reason::Expired);
+    }
+    let fits = headers.timestamp < headers.expires_at
+        && headers.expires_at.since(headers.timestamp) <= longest;
+    if fits {
+        Ok(())
+    } else {
+        Err(Reason::LifetimeTooLong)
+    }
+}
+
+/// A receipt has a session and no number. It is taken for an ended session as well.
+fn admit_receipt(message: &Message, is_reused: bool) -> Result<(), Reason> {
+    if message.headers.sequence.is_some() || is_tiered(message) {
+        return Err(Reason::HeaderInvalid);
+    }
+    match is_reused {
+        true => Err(Reason::MessageIdReuse),
+        false => Ok(()),
+    }
+}
+
+impl Link {
+    fn has_judged(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        let window = headers
+            .session
+            .and_then(|id| self.session(id))
+            .map(|session| &session.window);
+        let verdict = window
+            .zip(headers.sequence)
+            .map(|(window, number)| window.admit(number, message.hash()));
+        verdict == Some(Err(Reason::Duplicate))
+    }
+}
